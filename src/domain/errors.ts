@@ -1,0 +1,54 @@
+/** The closed table of errors that callers can meet. The README documents it; a test compares the two. */
+export const ERRORS = {
+  VALIDATION_FAILED: { type: 'ValidationError', httpStatus: 422, retryable: false },
+  SESSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  PROJECT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  RESOURCE_GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  KERNEL_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
+  QUOTA_EXCEEDED: { type: 'QuotaExceededError', httpStatus: 429, retryable: true },
+  FORBIDDEN: { type: 'ForbiddenError', httpStatus: 403, retryable: false },
+  UNAUTHENTICATED: { type: 'ForbiddenError', httpStatus: 401, retryable: false },
+  SESSION_ALREADY_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  AGENT_SUPERSEDED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  AGENT_UNKNOWN: { type: 'NotFoundError', httpStatus: 404, retryable: true },
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof ERRORS
+export type ErrorType =
+  | 'ValidationError'
+  | 'NotFoundError'
+  | 'ConflictError'
+  | 'QuotaExceededError'
+  | 'ForbiddenError'
+  | 'InvalidStateError'
+
+interface ErrorRow {
+  type: ErrorType
+  httpStatus: number
+  /** Whether the same request may succeed later without change. */
+  retryable: boolean
+}
+
+export interface ValidationIssue {
+  /** Dotted, from the input's root: `environ.0.name`. */
+  path: string
+  message: string
+}
+
+/** Thrown by services for what a caller can mend; everything else is a fault of ours. */
+export class RepriseError extends Error {
+  readonly code: ErrorCode
+  readonly type: ErrorType
+  readonly issues: readonly ValidationIssue[]
+
+  constructor(code: ErrorCode, message: string, issues: readonly ValidationIssue[] = []) {
+    super(message)
+    this.name = ERRORS[code].type
+    this.code = code
+    this.type = ERRORS[code].type
+    this.issues = issues
+  }
+}

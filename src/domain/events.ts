@@ -1,0 +1,79 @@
+/** Names on the wire of what happens to sessions; rows of the outbox carry them. */
+export const SESSION_EVENT_TYPES = [
+  'session.created',
+  'session.status_changed',
+  'session.terminated',
+  'session.error',
+  'session.cancelled',
+  'session.retry_scheduled',
+  'session.retry_held',
+  'session.retry_dispatched',
+  'session.retry_succeeded',
+  'session.retry_exhausted',
+  'session.retry_cancelled',
+] as const
+
+export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number]
+
+/** GraphQL's RetryEventType for the events that concern retries. */
+export const RETRY_EVENT_TYPES = {
+  'session.retry_scheduled': 'RETRY_SCHEDULED',
+  'session.retry_held': 'RETRY_HELD',
+  'session.retry_dispatched': 'RETRY_DISPATCHED',
+  'session.retry_succeeded': 'RETRY_SUCCEEDED',
+  'session.retry_exhausted': 'RETRY_EXHAUSTED',
+  'session.retry_cancelled': 'RETRY_CANCELLED',
+} as const satisfies Partial<Record<SessionEventType, string>>
+
+export type RetryEventName = (typeof RETRY_EVENT_TYPES)[keyof typeof RETRY_EVENT_TYPES]
+
+/** `data` of the events about a status. */
+export interface StatusEventData {
+  from: string | null
+  to: string
+  reason?: string | null
+}
+
+/** `data` of the events about a retry. */
+export interface RetryEventData {
+  attempt: number
+  maxAttempts: number
+  cause: string | null
+  delaySeconds: number | null
+  /** ISO 8601 */
+  scheduledAt: string | null
+  childSessionId: string | null
+  reason: string | null
+}
+
+/** Position in the outbox: transaction id, then row id, both decimal. */
+export interface EventCursor {
+  xid: bigint
+  id: bigint
+}
+
+export function compareCursors(a: EventCursor, b: EventCursor): number {
+  if (a.xid !== b.xid) return a.xid < b.xid ? -1 : 1
+  if (a.id !== b.id) return a.id < b.id ? -1 : 1
+  return 0
+}
+
+/** Opaque to clients. */
+export function encodeCursor(cursor: EventCursor): string {
+  return btoa(`${cursor.xid}:${cursor.id}`).replaceAll('=', '')
+}
+
+/** Undefined where the text is no cursor. */
+export function decodeCursor(text: string): EventCursor | undefined {
+  if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
+  const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))
+  return match ? { xid: BigInt(match[1]!), id: BigInt(match[2]!) } : undefined
+}
+
+function safeAtob(text: string): string {
+  try {
+    return atob(text)
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,77 @@
+/** Every limit, with its unit in its name and its reason. Relations between them are asserted by a test. */
+
+// Work in one transaction
+/** Sessions that one handler takes at once: long enough for statements over sets, short enough to hold locks for milliseconds. */
+export const CLAIM_BATCH_SESSIONS_MAX = 500
+/** Retries dispatched in one transaction. */
+export const DISPATCH_BATCH_RETRIES_MAX = 500
+/** Sessions in one `createSessions`. */
+export const CREATE_SESSIONS_MAX = 1000
+/** Held retries let go in one tick of the dispatcher, so that a release is a ramp. */
+export const HELD_RELEASE_RETRIES_MAX = 200
+
+// How often things are looked at when nothing woke them
+export const COORDINATOR_INTERVAL_MS = 2_000
+export const DISPATCH_INTERVAL_MS = 1_000
+export const LEASE_CHECK_INTERVAL_MS = 2_000
+export const RELAY_POLL_INTERVAL_MS = 500
+export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
+
+// Agents
+export const HEARTBEAT_INTERVAL_MS = 5_000
+/** Three missed heartbeats. */
+export const SUSPECT_AFTER_MS = 15_000
+/** Eight missed heartbeats. */
+export const LOST_AFTER_MS = 40_000
+/** Added to `fenceAfter`, for the difference between two clocks' speeds and a slow kill. */
+export const FENCE_MARGIN_MS = 15_000
+/** How long a sync waits at the server for news before it answers with none. */
+export const SYNC_WAIT_MAX_MS = 5_000
+/** Servers note their presence this often; agents' silence counts only while some server did. */
+export const SERVER_PRESENCE_INTERVAL_MS = 2_000
+/** No presence for this long is an outage: each agent then gets a full lease. */
+export const SERVER_OUTAGE_AFTER_MS = 8_000
+
+// Scheduling
+/** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
+export const TRY_PAUSE_MIN_MS = 100
+export const TRY_PAUSE_MAX_MS = 10_000
+/** A session passed over this often holds the line for those behind it. */
+export const HEAD_OF_LINE_SKIPS_MAX = 50
+
+// What clients may ask for
+export const PAGE_SIZE_DEFAULT = 20
+export const PAGE_SIZE_MAX = 100
+export const NAME_LENGTH_MAX = 256
+export const COMMAND_ARGUMENTS_MAX = 1_000
+/** Linux refuses single arguments of more than 128 KiB. */
+export const ARGUMENT_BYTES_MAX = 131_071
+export const ENVIRON_ENTRIES_MAX = 500
+export const LABELS_MAX = 64
+export const SLOTS_MAX = 32
+export const CLUSTER_SIZE_MAX = 1_024
+export const DEPENDENCIES_MAX = 64
+export const CREATION_ID_LENGTH_MAX = 256
+export const REASON_LENGTH_MAX = 1_000
+/** A year. */
+export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
+
+// Retry
+export const RETRIES_MAX = 100
+export const RULES_MAX = 20
+/** The hard ceiling of every retry delay: 24 hours. */
+export const RETRY_DELAY_CEILING_MS = 86_400_000
+
+// Logs
+/** Text kept per kernel; what comes after is counted but not kept. */
+export const LOG_BYTES_PER_KERNEL_MAX = 16 * 1024 * 1024
+/** One chunk of a stream, as agents send it. */
+export const LOG_CHUNK_BYTES_MAX = 64 * 1024
+/** All chunks in one sync. */
+export const LOG_BYTES_PER_SYNC_MAX = 4 * 1024 * 1024
+
+// Subscriptions
+/** Events that wait for one slow subscriber before it gets a gap signal. */
+export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
+/** Events read from the outbox at once. */
+export const RELAY_BATCH_EVENTS_MAX = 2_000

@@ -1,0 +1,33 @@
+/** Causes that a policy may retry. */
+export const ELIGIBLE_CAUSES = [
+  'AGENT_TRANSIENT',
+  'SCHEDULER_TIMEOUT',
+  'IMAGE_PULL_FAILURE',
+  'KERNEL_NONZERO_EXIT',
+  'OOM_KILLED',
+  'UNKNOWN',
+] as const
+
+/** Causes that nobody's policy can retry. */
+export const NEVER_RETRIED_CAUSES = ['USER_CANCELLED', 'VALIDATION_ERROR', 'QUOTA_EXCEEDED'] as const
+
+export type EligibleCause = (typeof ELIGIBLE_CAUSES)[number]
+export type FailureCause = EligibleCause | (typeof NEVER_RETRIED_CAUSES)[number]
+
+export const FAILURE_CAUSES: readonly FailureCause[] = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES]
+
+export const RETRY_PHASES = [
+  'NONE',
+  'UNDECIDED',
+  'SCHEDULED',
+  'HELD',
+  'DISPATCHED',
+  'SUCCEEDED',
+  'EXHAUSTED',
+  'NOT_ELIGIBLE',
+  'CANCELLED',
+] as const
+export type RetryPhase = (typeof RETRY_PHASES)[number]
+
+export const HOLD_REASONS = ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE'] as const
+export type HoldReason = (typeof HOLD_REASONS)[number]

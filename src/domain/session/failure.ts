@@ -1,0 +1,33 @@
+/**
+ * What ended a session or stopped a kernel from starting, as agents and handlers say it and as
+ * `sessions.status_data` and `kernels.error` keep it.
+ */
+export interface FailureError {
+  name: FailureName
+  message: string
+  agentId?: string
+  exitCode?: number
+}
+
+/** `sessions.status_data`: the envelope that `classifyFailure` reads. */
+export interface StatusData {
+  error: FailureError
+}
+
+/** Open on purpose: a well-formed error of another name is classified as UNKNOWN. */
+export type FailureName = (typeof FAILURE_NAMES)[number] | (string & {})
+
+export const FAILURE_NAMES = [
+  'agent-lost',
+  'kernel-vanished',
+  'scheduler-timeout',
+  'image-pull-failed',
+  'kernel-exited',
+  'task-timeout',
+  'oom-killed',
+  'executor-failed',
+  'user-cancelled',
+  'validation-failed',
+  'quota-exceeded',
+  'dependency-failed',
+] as const

@@ -1,0 +1,29 @@
+/** Sessions and kernels share one set of statuses, in the order in which work passes through them. */
+export const STATUSES = [
+  'PENDING',
+  'SCHEDULED',
+  'PREPARING',
+  'PULLING',
+  'PREPARED',
+  'CREATING',
+  'RUNNING',
+  'TERMINATING',
+  'TERMINATED',
+  'ERROR',
+  'CANCELLED',
+] as const
+
+export type SessionStatus = (typeof STATUSES)[number]
+export type KernelStatus = SessionStatus
+
+export const TERMINAL_STATUSES = ['TERMINATED', 'ERROR', 'CANCELLED'] as const satisfies readonly SessionStatus[]
+export const LIVE_STATUSES: readonly SessionStatus[] = STATUSES.filter((status) => !isTerminal(status))
+
+export type SessionType = 'BATCH' | 'INTERACTIVE' | 'INFERENCE'
+export type SessionResult = 'UNDEFINED' | 'SUCCESS' | 'FAILURE'
+export type ClusterMode = 'SINGLE_NODE' | 'MULTI_NODE'
+export type SessionOrigin = 'INITIAL' | 'AUTO_RETRY' | 'RESUBMISSION'
+
+export function isTerminal(status: SessionStatus): boolean {
+  return (TERMINAL_STATUSES as readonly SessionStatus[]).includes(status)
+}

@@ -1,0 +1,14 @@
+import { pino, type Logger as PinoLogger } from 'pino'
+import pretty from 'pino-pretty'
+
+export type Logger = PinoLogger
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Lines for people on a terminal, JSON lines for machines elsewhere; on standard error, so that output stays clean. */
+export function createLogger(options: { level: LogLevel; format: 'pretty' | 'json' }): Logger {
+  const settings = { level: options.level, base: null }
+  if (options.format === 'json') return pino(settings, pino.destination({ fd: 2, sync: false }))
+  const stream = pretty({ destination: 2, colorize: process.stderr.isTTY, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' })
+  return pino(settings, stream)
+}

@@ -1,0 +1,72 @@
+import pg from 'pg'
+
+/** What statements run on: the pool, or the connection of a transaction. */
+export interface Queryable {
+  query<Row extends pg.QueryResultRow = pg.QueryResultRow>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ rows: Row[]; rowCount: number | null }>
+}
+
+/** A statement with a name is prepared once per connection. */
+export interface Database extends Queryable {
+  /** Commits when `work` resolves, rolls back when it throws. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+const INT8_OID = 20
+
+export function openDatabase(options: {
+  connectionString: string
+  connectionsMax: number
+  /** Told of faults on idle connections; the pool replaces them by itself. */
+  onError: (error: Error) => void
+}): Database {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    max: options.connectionsMax,
+    types: { getTypeParser: parserFor },
+    application_name: 'reprise',
+  })
+  pool.on('error', options.onError)
+  return {
+    query: (text, values) => pool.query(prepared(text, values)),
+    async transaction(work) {
+      const client = await pool.connect()
+      let fault: Error | undefined
+      try {
+        await client.query('BEGIN')
+        const result = await work({ query: (text, values) => client.query(prepared(text, values)) })
+        await client.query('COMMIT')
+        return result
+      } catch (error) {
+        // A connection that cannot even roll back is broken: the pool must not hand it out again.
+        await client.query('ROLLBACK').catch((broken: Error) => (fault = broken))
+        throw error
+      } finally {
+        client.release(fault)
+      }
+    },
+    close: () => pool.end(),
+  }
+}
+
+const statementNames = new Map<string, string>()
+
+/** Statements with parameters are prepared once per connection, under a name of their own. */
+function prepared(text: string, values: readonly unknown[] = []): pg.QueryConfig {
+  if (values.length === 0) return { text }
+  let name = statementNames.get(text)
+  if (name === undefined) {
+    name = `s${statementNames.size}`
+    statementNames.set(text, name)
+  }
+  return { name, text, values: values as unknown[] }
+}
+
+/** int8 as number where it is exact (counts, sizes), else as bigint would surprise JSON: ids that need more stay text by a cast. */
+function parserFor(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  if (oid === INT8_OID) return Number
+  return pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown
+}

@@ -1,0 +1,171 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { PrismaPg } from '@prisma/adapter-pg'
+import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum } from '@prisma/driver-adapter-utils'
+import pg from 'pg'
+
+/**
+ * Prisma's own schema engine as WebAssembly: migrations, their history table and the drift check
+ * are Prisma's, with no engine binary to download.
+ */
+
+const PRISMA_DIR = join(import.meta.dirname, '../../../prisma')
+const NO_FILTER = { externalTables: [], externalEnums: [] }
+
+interface Engine {
+  applyMigrations(input: object): Promise<{ appliedMigrationNames: string[] }>
+  diagnoseMigrationHistory(input: object): Promise<{ failedMigrationNames: string[]; editedMigrationNames: string[] }>
+  markMigrationRolledBack(input: object): Promise<object>
+  diff(input: object): Promise<{ exitCode: number; stdout: string | null }>
+  free(): void
+}
+
+const OID_CHAR = 18
+const OID_TEXT = 25
+
+/**
+ * Passes the one-byte catalogue type "char", which the adapter refuses, off as text, and remembers in which
+ * columns of the newest answer: the schema engine wants to see them as characters again.
+ */
+class CatalogPool extends pg.Pool {
+  charColumns: number[] = []
+
+  override query = (async (...args: Parameters<pg.Pool['query']>) => {
+    const answer = (await super.query(...args)) as unknown as pg.QueryResult | pg.QueryResult[]
+    const fields = [answer].flat().at(-1)?.fields ?? []
+    this.charColumns = fields.flatMap((field, column) => (field.dataTypeID === OID_CHAR ? [column] : []))
+    for (const column of this.charColumns) fields[column]!.dataTypeID = OID_TEXT
+    return answer
+  }) as unknown as pg.Pool['query']
+}
+
+/**
+ * Prisma's adapter with two wants of the schema engine mended: characters (above), and scripts that run as
+ * PostgreSQL takes them, as one simple query and so one transaction. The adapter would cut a script at every
+ * semicolon, also in comments, and spread the pieces over the connections of its pool.
+ */
+class CatalogAdapterFactory extends PrismaPg {
+  readonly #pool: CatalogPool
+
+  constructor(pool: CatalogPool) {
+    super(pool)
+    this.#pool = pool
+  }
+
+  override async connect() {
+    const adapter = await super.connect()
+    const queryRaw = adapter.queryRaw.bind(adapter)
+    adapter.queryRaw = async (query) => {
+      const result = await queryRaw(query)
+      for (const column of this.#pool.charColumns) result.columnTypes[column] = ColumnTypeEnum.Character
+      return result
+    }
+    adapter.executeScript = async (script) => {
+      await this.#pool.query(script)
+    }
+    return adapter
+  }
+}
+
+type Glue = typeof import('@prisma/schema-engine-wasm/schema_engine_bg')
+
+/** The glue keeps its WebAssembly instance in a module variable, so a process has one instance, made once. */
+let glueLoaded: Promise<Glue> | undefined
+
+async function loadGlue(): Promise<Glue> {
+  const require = createRequire(import.meta.url)
+  const glue = await import('@prisma/schema-engine-wasm/schema_engine_bg')
+  const path = join(require.resolve('@prisma/schema-engine-wasm/schema_engine_bg'), '../schema_engine_bg.wasm')
+  const { instance } = await WebAssembly.instantiate(await readFile(path), { './schema_engine_bg.js': glue as never })
+  glue.__wbg_set_wasm(instance.exports as never)
+  const start = instance.exports['__wbindgen_start']
+  if (typeof start === 'function') start()
+  return glue
+}
+
+/** Gives the engine a pool of its own, and ends that with it: the engine keeps session locks on its connections. */
+async function withEngine<T>(connectionString: string, use: (engine: Engine, datamodel: string) => Promise<T>): Promise<T> {
+  glueLoaded ??= loadGlue()
+  const [glue, datamodel] = await Promise.all([glueLoaded, readFile(join(PRISMA_DIR, 'schema.prisma'), 'utf8')])
+  const pool = new CatalogPool({ connectionString })
+  try {
+    const adapter = bindMigrationAwareSqlAdapterFactory(new CatalogAdapterFactory(pool))
+    const options = { datamodels: [['schema.prisma', datamodel]] as [string, string][] }
+    const engine: Engine = await glue.SchemaEngine.new(options, () => {}, adapter)
+    try {
+      return await use(engine, datamodel)
+    } finally {
+      engine.free()
+    }
+  } finally {
+    await pool.end()
+  }
+}
+
+async function readMigrations() {
+  const baseDir = join(PRISMA_DIR, 'migrations')
+  const entries = await readdir(baseDir, { withFileTypes: true })
+  const names = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
+  return {
+    baseDir,
+    lockfile: {
+      path: 'migration_lock.toml',
+      content: await readFile(join(baseDir, 'migration_lock.toml'), 'utf8'),
+    },
+    shadowDbInitScript: '',
+    migrationDirectories: await Promise.all(
+      names.map(async (name) => ({
+        path: name,
+        migrationFile: {
+          path: 'migration.sql',
+          content: { tag: 'ok', value: await readFile(join(baseDir, name, 'migration.sql'), 'utf8') },
+        },
+      })),
+    ),
+  }
+}
+
+/**
+ * Applies what is missing and answers with the names, in order. The caller holds the migration lock.
+ *
+ * Each migration is one transaction, so one that a crash cut off left nothing behind but its row in the
+ * history, and is simply applied again.
+ */
+export async function applyMigrations(connectionString: string): Promise<string[]> {
+  const migrationsList = await readMigrations()
+  return withEngine(connectionString, async (engine) => {
+    const { failedMigrationNames } = await engine.diagnoseMigrationHistory({
+      migrationsList,
+      optInToShadowDatabase: false,
+      filters: NO_FILTER,
+    })
+    for (const migrationName of failedMigrationNames) await engine.markMigrationRolledBack({ migrationName })
+    return (await engine.applyMigrations({ migrationsList, filters: NO_FILTER })).appliedMigrationNames
+  })
+}
+
+/** The SQL that would bring an empty database to `schema.prisma`. */
+export async function schemaAsSql(connectionString: string): Promise<string> {
+  return diff(connectionString, () => ({ tag: 'empty' }))
+}
+
+/** The SQL that lies between this database and `schema.prisma`; no statement where they agree. */
+export async function driftFromSchema(connectionString: string): Promise<string> {
+  return diff(connectionString, (files) => ({ tag: 'schemaDatasource', files, configDir: PRISMA_DIR }))
+}
+
+async function diff(connectionString: string, from: (files: object[]) => object): Promise<string> {
+  return withEngine(connectionString, async (engine, content) => {
+    const files = [{ path: 'schema.prisma', content }]
+    const result = await engine.diff({
+      from: from(files),
+      to: { tag: 'schemaDatamodel', files },
+      script: true,
+      exitCode: null,
+      filters: NO_FILTER,
+      shadowDatabaseUrl: null,
+    })
+    return result.stdout ?? ''
+  })
+}
