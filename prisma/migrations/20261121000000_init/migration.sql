@@ -210,7 +210,10 @@ CREATE TABLE "sessions" (
     "next_try_at" TIMESTAMPTZ(3),
     "reschedules" INTEGER NOT NULL DEFAULT 0,
     "skips" INTEGER NOT NULL DEFAULT 0,
+    "pending_reason" TEXT,
     "terminated_by" TEXT,
+    "terminate_force" BOOLEAN NOT NULL DEFAULT false,
+    "times_out_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "status_changed_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "started_at" TIMESTAMPTZ(3),
@@ -480,6 +483,14 @@ ALTER TABLE "retry_decisions" ADD CONSTRAINT "retry_decisions_session_id_fkey" F
 -- Work of the handlers: sessions that are not finished, by status and longest there first.
 CREATE INDEX "sessions_active" ON "sessions" ("status", "status_changed_at")
   WHERE "status" NOT IN ('TERMINATED', 'ERROR', 'CANCELLED');
+
+-- Work of schedule-sessions, in its order.
+CREATE INDEX "sessions_pending" ON "sessions" ("resource_group", "priority" DESC, "created_at", "id")
+  WHERE "status" = 'PENDING';
+
+-- Work of enforce-batch-timeouts.
+CREATE INDEX "sessions_timing_out" ON "sessions" ("times_out_at")
+  WHERE "status" = 'RUNNING' AND "times_out_at" IS NOT NULL;
 
 -- Work of decide-retries: finished batch sessions without a decision.
 CREATE INDEX "sessions_undecided" ON "sessions" ("terminated_at")
