@@ -103,10 +103,17 @@ async function withEngine<T>(connectionString: string, use: (engine: Engine, dat
   }
 }
 
+const MIGRATIONS_DIR = join(PRISMA_DIR, 'migrations')
+
+/** The migrations of this version of the program, in order. */
+export async function migrationNames(): Promise<string[]> {
+  const entries = await readdir(MIGRATIONS_DIR, { withFileTypes: true })
+  return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
+}
+
 async function readMigrations() {
-  const baseDir = join(PRISMA_DIR, 'migrations')
-  const entries = await readdir(baseDir, { withFileTypes: true })
-  const names = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
+  const baseDir = MIGRATIONS_DIR
+  const names = await migrationNames()
   return {
     baseDir,
     lockfile: {

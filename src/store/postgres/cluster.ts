@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { locateBinaries, type PostgresBinaries } from './binaries.ts'
+import { EmbeddedPostgresError, explained } from './embedded-error.ts'
+import { isAlive } from './process-table.ts'
+import { chooseRunAs, type RunAs } from './run-as.ts'
+
+/** A PostgreSQL of ours on disk, and how its programs are run. All of it lies in one directory. */
+export interface Cluster {
+  directory: string
+  dataDirectory: string
+  logFile: string
+  password: string
+  binaries: PostgresBinaries
+  runAs: RunAs
+}
+
+export const CLUSTER_USER = 'reprise'
+const MAJOR_VERSION = '18'
+
+/**
+ * The cluster in `directory`, made if it is not there. It is made beside its place and then renamed into it,
+ * so it is there whole, with its password, or not at all, wherever a crash falls; of two who make it at once,
+ * one finds the place taken and uses what is there.
+ */
+export async function openCluster(directory: string): Promise<Cluster> {
+  const binaries = await locateBinaries()
+  try {
+    await mkdir(dirname(directory), { recursive: true })
+    const existing = await stat(directory).catch(() => null)
+    const runAs = await chooseRunAs({
+      directory: existing === null ? dirname(directory) : directory,
+      postgres: binaries.postgres,
+    })
+    if (existing === null) await make(directory, binaries, runAs)
+    const dataDirectory = join(directory, 'data')
+    const version = (await readFile(join(dataDirectory, 'PG_VERSION'), 'utf8')).trim()
+    if (version !== MAJOR_VERSION) {
+      throw new EmbeddedPostgresError(
+        `The database in ${directory} was made by PostgreSQL ${version}, but PostgreSQL ${MAJOR_VERSION} is embedded here.`,
+      )
+    }
+    const password = (await readFile(join(directory, 'password'), 'utf8')).trim()
+    return { directory, dataDirectory, logFile: join(directory, 'server.log'), password, binaries, runAs }
+  } catch (error) {
+    throw explained(`The embedded PostgreSQL cannot use ${directory}`, error)
+  }
+}
+
+export function connectionString(cluster: Cluster, port: number, database: string): string {
+  return `postgresql://${CLUSTER_USER}:${cluster.password}@127.0.0.1:${port}/${database}?sslmode=disable`
+}
+
+async function make(directory: string, { initdb }: PostgresBinaries, runAs: RunAs): Promise<void> {
+  await sweepUnfinished(directory)
+  const draft = `${directory}.init-${process.pid}-${randomBytes(4).toString('hex')}`
+  const passwordFile = join(draft, 'password')
+  try {
+    await mkdir(draft, { mode: 0o700 })
+    await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flush: true })
+    if (runAs.user !== null) {
+      await chown(passwordFile, runAs.user.uid, runAs.user.gid)
+      await chown(draft, runAs.user.uid, runAs.user.gid)
+    }
+    const options = ['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions']
+    // Bytes decide the order, as in locale C; upper and lower case are Unicode's.
+    const locale = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+    const place = [`--pgdata=${join(draft, 'data')}`, `--username=${CLUSTER_USER}`, `--pwfile=${passwordFile}`]
+    await runAs.run(initdb, [...options, ...locale, ...place], { cwd: draft })
+    await rename(draft, directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST' && error.code !== 'EPERM') throw error
+    })
+    await syncDirectory(dirname(directory))
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+/** Drafts carry the id of the process that makes them; those of dead processes are left over from a crash. */
+async function sweepUnfinished(directory: string): Promise<void> {
+  const prefix = `${basename(directory)}.init-`
+  for (const name of await readdir(dirname(directory))) {
+    if (!name.startsWith(prefix)) continue
+    if (isAlive(Number(name.slice(prefix.length).split('-')[0]))) continue
+    // An initdb that outlived its server may still write there; what it leaves is swept next time.
+    await rm(join(dirname(directory), name), { recursive: true, force: true, maxRetries: 3 }).catch(() => null)
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(path)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

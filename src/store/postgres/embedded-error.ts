@@ -1,0 +1,30 @@
+const WAY_OUT = 'Or name a PostgreSQL server of your own in REPRISE_DATABASE_URL.'
+
+/** The embedded PostgreSQL cannot be used. The message says what happened and what mends it. */
+export class EmbeddedPostgresError extends Error {
+  constructor(message: string, options?: { cause: unknown }) {
+    super(`${message} ${WAY_OUT}`, options)
+    this.name = 'EmbeddedPostgresError'
+  }
+}
+
+const KNOWN: [pattern: RegExp, advice: string][] = [
+  [/ENOSPC|No space left on device/i, 'The disk is full: make room.'],
+  [/EROFS|Read-only file system/i, 'The file system is read-only: set REPRISE_DATA_DIR to a place that can be written.'],
+  [
+    /EACCES|EPERM|Permission denied/i,
+    'Permission is missing: start as the user who owns the directory, or set REPRISE_DATA_DIR to a place of your own.',
+  ],
+  [/Address already in use|could not bind/i, 'No free TCP port was found on 127.0.0.1: free one.'],
+  [/could not (create|map|allocate).*shared memory|Cannot allocate memory/i, 'Memory is short: give the server at least 512 MB.'],
+  [/error while loading shared libraries|Library not loaded|ENOEXEC/i, 'The server program does not run on this system.'],
+  [/ENOENT/i, 'A file is missing: run `npm ci` again.'],
+]
+
+/** Says in one sentence what mends a fault of the file system or of one of PostgreSQL's own programs. */
+export function explained(what: string, fault: unknown): EmbeddedPostgresError {
+  if (fault instanceof EmbeddedPostgresError) return fault
+  const text = fault instanceof Error ? fault.message : String(fault)
+  const advice = KNOWN.find(([pattern]) => pattern.test(text))?.[1] ?? ''
+  return new EmbeddedPostgresError(`${what}: ${text.trim()}\n${advice}`.trimEnd(), { cause: fault })
+}

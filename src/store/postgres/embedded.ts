@@ -1,0 +1,120 @@
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Logger } from '../../observability/log.ts'
+import { connectionString, openCluster, type Cluster } from './cluster.ts'
+import { EmbeddedPostgresError } from './embedded-error.ts'
+import { takeOwnerLock, type OwnerLock } from './owner-lock.ts'
+import { ensureRunning, stopServer } from './postmaster.ts'
+import { EMBEDDED_SETTINGS } from './settings.ts'
+
+export interface EmbeddedPostgres {
+  connectionString: string
+  /** Whether it ran already, left over by a server process that was killed. */
+  adopted: boolean
+  stop(): Promise<void>
+}
+
+const DATABASE = 'reprise'
+const TAKE_ATTEMPTS_MAX = 5
+const RESTART_PAUSE_MS = 1_000
+const INVALID_CATALOG_NAME = '3D000'
+/** Of two who create it at once, one gets either of these. */
+const ALREADY_THERE = ['42P04', '23505']
+
+/** Starts PostgreSQL under `<dataDir>/postgres`, or adopts the one that runs there, for this process alone. */
+export async function startEmbeddedPostgres(options: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
+  const dataDir = resolve(options.dataDir)
+  const cluster = await openCluster(join(dataDir, 'postgres'))
+  const keeper = new Keeper(cluster, dataDir, options.log)
+  const { port, adopted } = await keeper.take()
+  return { connectionString: connectionString(cluster, port, DATABASE), adopted, stop: () => keeper.stop() }
+}
+
+/** Holds the lock and, should the database fall over, brings it back on the same port. */
+class Keeper {
+  readonly #cluster: Cluster
+  readonly #dataDir: string
+  readonly #log: Logger
+  #lock: OwnerLock | undefined
+  #stopping = false
+  #restoring: Promise<void> | undefined
+
+  constructor(cluster: Cluster, dataDir: string, log: Logger) {
+    this.#cluster = cluster
+    this.#dataDir = dataDir
+    this.#log = log
+  }
+
+  async take(wantedPort?: number): Promise<{ port: number; adopted: boolean }> {
+    for (let attempt = 1; ; attempt++) {
+      const server = await ensureRunning(this.#cluster, EMBEDDED_SETTINGS, wantedPort)
+      try {
+        await ensureDatabase(this.#cluster, server.port)
+        this.#lock = await takeOwnerLock({
+          connectionString: connectionString(this.#cluster, server.port, DATABASE),
+          dataDir: this.#dataDir,
+          onLost: (error) => this.#restore(server.port, error),
+        })
+        return server
+      } catch (error) {
+        // The server process before us may just be stopping the database under our feet.
+        if (error instanceof EmbeddedPostgresError || attempt === TAKE_ATTEMPTS_MAX) throw error
+        await sleep(RESTART_PAUSE_MS)
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await this.#restoring
+    await this.#lock?.release()
+    await stopServer(this.#cluster)
+  }
+
+  #restore(port: number, error: Error | null): void {
+    if (this.#stopping) return
+    this.#log.error({ err: error }, 'the embedded PostgreSQL dropped its connections')
+    this.#restoring = this.#takeAgain(port)
+  }
+
+  async #takeAgain(port: number): Promise<void> {
+    while (!this.#stopping) {
+      try {
+        const { adopted } = await this.take(port)
+        this.#log.warn({ port, restarted: !adopted }, 'the embedded PostgreSQL is back')
+        return
+      } catch (error) {
+        this.#log.error({ err: error }, 'the embedded PostgreSQL is not back yet')
+        await sleep(RESTART_PAUSE_MS)
+      }
+    }
+  }
+}
+
+async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
+  if (await answers(connectionString(cluster, port, DATABASE))) return
+  const client = new pg.Client({ connectionString: connectionString(cluster, port, 'postgres') })
+  await client.connect()
+  try {
+    await client.query(`CREATE DATABASE "${DATABASE}"`)
+  } catch (error) {
+    if (!ALREADY_THERE.includes((error as pg.DatabaseError).code ?? '')) throw error
+  } finally {
+    await client.end()
+  }
+}
+
+/** False where the database does not exist; any other refusal, such as of our password, is thrown. */
+async function answers(connection: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: connection })
+  try {
+    await client.connect()
+    return true
+  } catch (error) {
+    if ((error as pg.DatabaseError).code === INVALID_CATALOG_NAME) return false
+    throw error
+  } finally {
+    await client.end().catch(() => null)
+  }
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Logger } from '../../observability/log.ts'
+import { applyMigrations, migrationNames } from './schema-engine.ts'
+
+const MIGRATION_LOCK_KEY = 7_265_707_270
+/** Asked again and again, for a wait inside PostgreSQL would hold up what an index build waits for. */
+const LOCK_POLL_MS = 100
+/** A migration that rewrites large tables may take this long in another server that started with us. */
+const LOCK_TIMEOUT_MS = 15 * 60_000
+const UNDEFINED_TABLE = '42P01'
+
+/** The database was migrated by a newer version of the program than this one. Migrations only go forward. */
+export class NewerDatabaseError extends Error {
+  constructor(unknown: readonly string[]) {
+    super(
+      `This database was migrated by a newer version of reprise: it has ${unknown.join(', ')}, which this version ` +
+        'does not know. Start that version, or use another database.',
+    )
+    this.name = 'NewerDatabaseError'
+  }
+}
+
+/**
+ * Brings the database to this version's schema and answers with the names of the migrations that it applied.
+ *
+ * Of servers that start at once one migrates and the others wait for it, by a lock that ends with the process
+ * that holds it.
+ */
+export async function migrate(connectionString: string, log: Logger): Promise<string[]> {
+  const client = new pg.Client({ connectionString, application_name: 'reprise-migrate' })
+  // What breaks the connection also fails the statement that is under way.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await takeLock(client)
+    const known = await migrationNames()
+    await refuseNewer(client, known)
+    const applied = await applyMigrations(connectionString)
+    for (const name of applied) log.info({ migration: name }, 'applied a migration')
+    await assertComplete(client, known)
+    return applied
+  } finally {
+    await client.end()
+  }
+}
+
+async function takeLock(client: pg.Client): Promise<void> {
+  const deadline = performance.now() + LOCK_TIMEOUT_MS
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK_KEY])
+    if (rows[0]!.taken) return
+    if (performance.now() > deadline) throw new Error('Another server has been migrating this database for 15 minutes.')
+    await sleep(LOCK_POLL_MS)
+  }
+}
+
+async function refuseNewer(client: pg.Client, known: readonly string[]): Promise<void> {
+  const unknown = (await finishedMigrations(client)).filter((name) => !known.includes(name))
+  if (unknown.length > 0) throw new NewerDatabaseError(unknown)
+}
+
+async function assertComplete(client: pg.Client, known: readonly string[]): Promise<void> {
+  const finished = await finishedMigrations(client)
+  const missing = known.filter((name) => !finished.includes(name))
+  if (missing.length > 0) throw new Error(`These migrations did not take effect: ${missing.join(', ')}`)
+}
+
+async function finishedMigrations(client: pg.Client): Promise<string[]> {
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT migration_name AS name FROM _prisma_migrations
+       WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL ORDER BY started_at`,
+    )
+    return rows.map(({ name }) => name)
+  } catch (error) {
+    if ((error as pg.DatabaseError).code === UNDEFINED_TABLE) return []
+    throw error
+  }
+}

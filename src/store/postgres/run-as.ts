@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { EmbeddedPostgresError } from './embedded-error.ts'
+
+/**
+ * PostgreSQL refuses to run as root, so root lends it another user. Everyone else runs it as they are.
+ *
+ * That user must reach the programs and the data directory, which often lie below a directory of root's that
+ * is closed to others. Each way of running lends a little more than the one before; the first that reaches
+ * both is taken.
+ */
+
+export interface DatabaseUser {
+  uid: number
+  gid: number
+}
+
+export interface RunAs {
+  /** Null: the user of this process. */
+  user: DatabaseUser | null
+  /** Resolves with the output; rejects with what the program said. */
+  run(program: string, args: readonly string[], options: { cwd: string }): Promise<string>
+}
+
+interface Way {
+  command: string[]
+  uid?: number
+  gid?: number
+}
+
+const execute = promisify(execFile)
+
+/** Variables that would bend the programs or the connections that we make to our own database. */
+const environment = () =>
+  Object.fromEntries(Object.entries({ ...process.env, LC_ALL: 'C' }).filter(([name]) => !name.startsWith('PG')))
+
+async function runWay(way: Way, program: string, args: readonly string[], cwd: string): Promise<string> {
+  const [file, ...rest] = [...way.command, program, ...args]
+  try {
+    const { uid, gid } = way
+    const { stdout } = await execute(file!, rest, { cwd, uid, gid, env: environment(), windowsHide: true })
+    return stdout
+  } catch (error) {
+    const { stderr, stdout, message } = error as Error & { stderr?: string; stdout?: string }
+    // The message alone would be the whole command line.
+    throw new Error([stderr, stdout].filter(Boolean).join('\n') || message)
+  }
+}
+
+export async function chooseRunAs(options: { directory: string; postgres: string }): Promise<RunAs> {
+  const way = process.getuid?.() === 0 ? await lendUser(options) : { command: [] }
+  return {
+    user: way.uid === undefined ? null : { uid: way.uid, gid: way.gid! },
+    run: (program, args, { cwd }) => runWay(way.command.length > 0 ? { command: way.command } : way, program, args, cwd),
+  }
+}
+
+async function lendUser({ directory, postgres }: { directory: string; postgres: string }): Promise<Way> {
+  const user = await findUser(directory)
+  const ways = waysOf(user)
+  for (const way of ways) {
+    const probe = ['-c', '"$0" --version && test -x "$1"', postgres, directory]
+    const bare = way.command.length > 0 ? { command: way.command } : way
+    if (await runWay(bare, '/bin/sh', probe, '/').then(() => true, () => false)) return way
+  }
+  throw new EmbeddedPostgresError(
+    `PostgreSQL refuses to run as root, and user ${user.uid}, lent to it, cannot reach ${directory} or ${postgres}. ` +
+      'Install setpriv (util-linux), put the project and REPRISE_DATA_DIR where every user may go, or start as another user.',
+  )
+}
+
+function waysOf({ uid, gid }: DatabaseUser): Way[] {
+  const setpriv = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
+  // Without no_setuid_fixup, access(2), which initdb asks, would not see the capability.
+  const with_ = (capability: string) => [
+    ...setpriv,
+    `--inh-caps=+${capability}`,
+    `--ambient-caps=+${capability}`,
+    '--securebits=+no_setuid_fixup',
+  ]
+  return [
+    { command: setpriv, uid, gid },
+    { command: [], uid, gid },
+    { command: with_('dac_read_search'), uid, gid },
+    // What containers leave to root by default.
+    { command: with_('dac_override'), uid, gid },
+  ]
+}
+
+/** The owner of the database, else one who has no other use, made if need be. */
+async function findUser(directory: string): Promise<DatabaseUser> {
+  const owner = await stat(directory).catch(() => null)
+  if (owner !== null && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
+  const user = (await lookUp('postgres')) ?? (await lookUp('reprise')) ?? (await makeUser()) ?? (await lookUp('nobody'))
+  if (user === null) {
+    throw new EmbeddedPostgresError(
+      'PostgreSQL refuses to run as root, and there is no user postgres, reprise or nobody to lend it: make one, or start as another user.',
+    )
+  }
+  return user
+}
+
+async function lookUp(name: string): Promise<DatabaseUser | null> {
+  const ask = async (flag: string) => Number((await execute('id', [flag, name])).stdout)
+  try {
+    return { uid: await ask('-u'), gid: await ask('-g') }
+  } catch {
+    return null
+  }
+}
+
+async function makeUser(): Promise<DatabaseUser | null> {
+  const attempts = [
+    ['useradd', '--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', 'reprise'],
+    ['adduser', '-S', '-D', '-H', 'reprise'],
+  ]
+  for (const [file, ...args] of attempts) {
+    // Two servers may try at once: what counts is that the user is there afterwards.
+    await execute(file!, args).catch(() => null)
+    const user = await lookUp('reprise')
+    if (user !== null) return user
+  }
+  return null
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { pino } from 'pino'
+import type { TestProject } from 'vitest/node'
+import { connectionString, openCluster } from '../../src/store/postgres/cluster.ts'
+import { migrate } from '../../src/store/postgres/migrate.ts'
+import { ensureRunning } from '../../src/store/postgres/postmaster.ts'
+import { EMBEDDED_SETTINGS } from '../../src/store/postgres/settings.ts'
+import { TEMPLATE_DATABASE } from './database.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The maintenance database of the run's PostgreSQL. */
+    postgres: string
+  }
+}
+
+/** The cluster lives as long as the run: nothing in it has to survive a crash. */
+const TEST_SETTINGS = {
+  ...EMBEDDED_SETTINGS,
+  max_connections: '300',
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+}
+
+/** One PostgreSQL for the whole run, with a migrated template that each test file clones. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await mkdtemp(join(tmpdir(), 'reprise-test-'))
+  await chmod(directory, 0o755)
+  const stop = watch(directory)
+  try {
+    const cluster = await openCluster(join(directory, 'postgres'))
+    const { port } = await ensureRunning(cluster, TEST_SETTINGS)
+    const maintenance = connectionString(cluster, port, 'postgres')
+    const client = new pg.Client({ connectionString: maintenance })
+    await client.connect()
+    await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`)
+    await migrate(connectionString(cluster, port, TEMPLATE_DATABASE), pino({ enabled: false }))
+    await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} ALLOW_CONNECTIONS false`)
+    await client.end()
+    project.provide('postgres', maintenance)
+    return stop
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** A process that stops the cluster and removes it as soon as this one lets go, by whatever death. */
+function watch(directory: string): () => Promise<void> {
+  const program = join(import.meta.dirname, 'postgres-watchdog.ts')
+  const watchdog = spawn(process.execPath, [program, directory], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+    detached: true,
+  })
+  const gone = once(watchdog, 'exit')
+  return async () => {
+    watchdog.stdin!.end()
+    await gone
+  }
+}
