@@ -49,6 +49,9 @@ export const ARGUMENT_BYTES_MAX = 131_071
 export const ENVIRON_ENTRIES_MAX = 500
 export const LABELS_MAX = 64
 export const SLOTS_MAX = 32
+export const SLOT_NAME_LENGTH_MAX = 64
+/** Digits of one slot amount: a yottabyte in bytes has 25. */
+export const AMOUNT_DIGITS_MAX = 30
 export const CLUSTER_SIZE_MAX = 1_024
 export const DEPENDENCIES_MAX = 64
 export const CREATION_ID_LENGTH_MAX = 256
@@ -58,7 +61,13 @@ export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
 
 // Retry
 export const RETRIES_MAX = 100
+export const UNCOUNTED_RETRIES_MAX = 100
 export const RULES_MAX = 20
+/** Exit codes in one list of a rule: all that a Unix process has. */
+export const RULE_EXIT_CODES_MAX = 256
+/** What fits the column. Schedulers and wrappers have codes beyond a process's 0…255. */
+export const EXIT_CODE_MIN = -2_147_483_648
+export const EXIT_CODE_MAX = 2_147_483_647
 /** The hard ceiling of every retry delay: 24 hours. */
 export const RETRY_DELAY_CEILING_MS = 86_400_000
 

@@ -1,0 +1,48 @@
+import type { RetryPolicy } from './policy.ts'
+import type { MatchedRule } from './rules.ts'
+
+export interface BudgetedSession {
+  retryCount: number
+  uncountedRetries: number
+  maxRetries: number
+  startedAt: Date | null
+  epochStartedAt: Date
+}
+
+export type Budget =
+  /** `ordinal`: `retry 2 of 5`. */
+  | { left: true; counted: boolean; ordinal: string }
+  | { left: false; counted: boolean; reason: string }
+
+/** A counted retry needs budget; an uncounted one only stays below its own bound, even where the budget is used up. */
+export function judgeBudget(
+  policy: Pick<RetryPolicy, 'countPreStartFailures' | 'maxUncountedRetries' | 'maxElapsed'>,
+  session: BudgetedSession,
+  matched: MatchedRule | null,
+  dueAt: Date,
+): Budget {
+  const counted = isCounted(policy, session, matched)
+  const [used, max] = counted
+    ? [session.retryCount, session.maxRetries]
+    : [session.uncountedRetries, policy.maxUncountedRetries]
+  const noun = counted ? 'retries' : 'uncounted retries'
+  if (used >= max) return { left: false, counted, reason: `${used} of ${max} ${noun} used` }
+  if (isTooLate(policy.maxElapsed, session.epochStartedAt, dueAt)) {
+    const reason = `the next would start later than ${policy.maxElapsed} s after the first attempt`
+    return { left: false, counted, reason }
+  }
+  return { left: true, counted, ordinal: `${counted ? 'retry' : 'uncounted retry'} ${used + 1} of ${max}` }
+}
+
+function isCounted(
+  policy: Pick<RetryPolicy, 'countPreStartFailures'>,
+  session: BudgetedSession,
+  matched: MatchedRule | null,
+): boolean {
+  if (matched?.rule.action === 'RETRY_UNCOUNTED') return false
+  return policy.countPreStartFailures || session.startedAt !== null
+}
+
+function isTooLate(maxElapsed: number | null, epochStartedAt: Date, dueAt: Date): boolean {
+  return maxElapsed !== null && dueAt.getTime() > epochStartedAt.getTime() + maxElapsed * 1000
+}

@@ -1,0 +1,179 @@
+import type { SessionEventType } from '../events.ts'
+import type { SessionOrigin, SessionResult, SessionType } from '../session/statuses.ts'
+import { judgeBudget } from './budget.ts'
+import type { FailureCause } from './causes.ts'
+import { classifyFailure, type Classification, type FinishedSession } from './classify.ts'
+import { computeDelay, type Delay } from './delay.ts'
+import { judgeEligibility } from './eligibility.ts'
+import { describeDelay, describeFailure, describeGrowth, describeRule } from './explain.ts'
+import { applyGrowth, type Growable } from './growth.ts'
+import type { RetryPolicy } from './policy.ts'
+import { firstMatch, type MatchedRule } from './rules.ts'
+import { readStoredPolicy } from './stored-policy.ts'
+
+/** A finished session, as the decision needs it. */
+export interface DecidedSession extends FinishedSession {
+  id: string
+  result: SessionResult
+  sessionType: SessionType
+  origin: SessionOrigin
+  retryCount: number
+  uncountedRetries: number
+  maxRetries: number
+  attempt: number
+  exitCode: number | null
+  statusReason: string | null
+  statusData: unknown
+  /** Null: its user code never started. */
+  startedAt: Date | null
+  terminatedAt: Date
+  epochStartedAt: Date
+  resourceSlots: Record<string, string>
+  batchTimeout: number | null
+  /** The agents whose kernels of this attempt failed. */
+  failedAgents: string[]
+  resourceGroup: string
+}
+
+export interface DecisionInput {
+  session: DecidedSession
+  /** As stored with the session; what no longer validates is not retried. */
+  policy: unknown
+  now: Date
+  /** In [0, 1). */
+  random: number
+}
+
+export interface RetryVerdict {
+  phase: 'SUCCEEDED' | 'NONE' | 'NOT_ELIGIBLE' | 'EXHAUSTED' | 'SCHEDULED'
+  /** Null after a success, and where the failure's reason is malformed. */
+  cause: FailureCause | null
+  /** Position in the policy's rules, from 0. */
+  matchedRule: number | null
+  /** Whether a retry of this attempt uses up budget; true where the question does not arise. */
+  counted: boolean
+  /** These four are set with SCHEDULED alone. */
+  baseMs: number | null
+  jitterMs: number | null
+  delayMs: number | null
+  dueAt: Date | null
+  /** For people. */
+  explanation: string
+  /** What the child has instead of its parent's; null where nothing grows. */
+  growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null
+  /** Added to what the parent already avoids. */
+  avoid: { agents: string[]; groups: string[] }
+  /** The event to write in the decision's transaction. */
+  emit: RetryVerdictEvent | null
+}
+
+export type RetryVerdictEvent = Extract<
+  SessionEventType,
+  'session.retry_scheduled' | 'session.retry_exhausted' | 'session.retry_succeeded'
+>
+
+/** The one decision about a finished session. Pure and total: the same input gives the same verdict. */
+export function decideRetry({ session, policy: stored, now, random }: DecisionInput): RetryVerdict {
+  const policy = readStoredPolicy(stored)
+  const mayEmit = typeof policy === 'string' || policy.emitRetryEvents
+  if (session.result === 'SUCCESS') return succeeded(session, mayEmit)
+
+  const classified = classifyFailure(session, session.statusData)
+  const cause = classified.kind === 'cause' ? classified.cause : null
+  const failure = describe(session, classified)
+  const notRetried = (phase: 'NONE' | 'NOT_ELIGIBLE', why: string, matchedRule: number | null = null) =>
+    verdict(phase, { cause, matchedRule, explanation: `not retried: ${failure}; ${why}` })
+  if (session.sessionType !== 'BATCH') return notRetried('NONE', `${session.sessionType} sessions never are`)
+  if (session.maxRetries === 0) return notRetried('NONE', 'maxRetries is 0')
+  if (classified.kind === 'malformed') return notRetried('NOT_ELIGIBLE', 'a failure that cannot be classified never is')
+  if (typeof policy === 'string') return notRetried('NOT_ELIGIBLE', policy)
+
+  const facts = {
+    cause: classified.cause,
+    exitCode: session.exitCode ?? classified.error?.exitCode ?? null,
+    reasons: [session.statusReason, classified.error?.name ?? null].filter((reason) => reason !== null),
+  }
+  const matched = firstMatch(policy.rules, facts)
+  const eligibility = judgeEligibility(policy, facts.cause, matched)
+  if (!eligibility.eligible) {
+    return notRetried('NOT_ELIGIBLE', eligibility.reason, eligibility.byRule ? matched!.index : null)
+  }
+
+  const { id: sessionId, retryCount } = session
+  const delay = computeDelay({ policy, sessionId, retryCount, random, baseSeconds: matched?.rule.delay })
+  const dueAt = new Date(now.getTime() + delay.delayMs)
+  const budget = judgeBudget(policy, session, matched, dueAt)
+  const common = { cause, matchedRule: matched?.index ?? null, counted: budget.counted }
+  if (!budget.left) {
+    const explanation = `retries exhausted: ${budget.reason}; ${withRule(failure, matched)}`
+    return verdict('EXHAUSTED', { ...common, explanation, emit: mayEmit ? 'session.retry_exhausted' : null })
+  }
+  return scheduled(session, policy, { common, matched, delay, dueAt, failure, ordinal: budget.ordinal })
+}
+
+interface Planned {
+  common: Pick<RetryVerdict, 'cause' | 'matchedRule' | 'counted'>
+  matched: MatchedRule | null
+  delay: Delay
+  dueAt: Date
+  failure: string
+  ordinal: string
+}
+
+function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planned): RetryVerdict {
+  const { common, matched, delay, dueAt } = planned
+  const before: Growable = { resourceSlots: session.resourceSlots, batchTimeout: session.batchTimeout }
+  const after = matched ? applyGrowth(before, matched.rule) : before
+  const grew = describeGrowth(before, after)
+  const parts = [withRule(planned.failure, matched), grew, `waits ${describeDelay(delay)}`]
+  return verdict('SCHEDULED', {
+    ...common,
+    baseMs: delay.baseMs,
+    jitterMs: delay.jitterMs,
+    delayMs: delay.delayMs,
+    dueAt,
+    explanation: `${planned.ordinal}: ${parts.filter((part) => part !== '').join('; ')}`,
+    growth: grew === '' ? null : { resourceSlots: { ...after.resourceSlots }, batchTimeout: after.batchTimeout },
+    avoid: {
+      agents: matched?.rule.avoid === 'AGENT' ? [...session.failedAgents] : [],
+      groups: matched?.rule.avoid === 'RESOURCE_GROUP' ? [session.resourceGroup] : [],
+    },
+    emit: policy.emitRetryEvents ? 'session.retry_scheduled' : null,
+  })
+}
+
+function succeeded(session: DecidedSession, mayEmit: boolean): RetryVerdict {
+  const byRetry = session.origin === 'AUTO_RETRY'
+  return verdict('SUCCEEDED', {
+    explanation: byRetry ? `succeeded after ${session.retryCount} of ${session.maxRetries} retries` : 'succeeded',
+    emit: byRetry && mayEmit ? 'session.retry_succeeded' : null,
+  })
+}
+
+function describe(session: DecidedSession, classified: Classification): string {
+  if (classified.kind === 'malformed') return classified.message
+  if (session.terminatedBy !== null) return `ended by ${session.terminatedBy}`
+  const exitCode = session.exitCode ?? classified.error?.exitCode ?? null
+  return describeFailure(classified.cause, classified.error, exitCode)
+}
+
+function withRule(failure: string, matched: MatchedRule | null): string {
+  return matched ? `${failure} matched ${describeRule(matched)}` : failure
+}
+
+function verdict(phase: RetryVerdict['phase'], rest: Partial<RetryVerdict> & { explanation: string }): RetryVerdict {
+  return {
+    phase,
+    cause: null,
+    matchedRule: null,
+    counted: true,
+    baseMs: null,
+    jitterMs: null,
+    delayMs: null,
+    dueAt: null,
+    growth: null,
+    avoid: { agents: [], groups: [] },
+    emit: null,
+    ...rest,
+  }
+}

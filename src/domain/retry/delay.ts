@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
+import { delayCeilingMs, type RetryPolicy } from './policy.ts'
+
+export type DelayPolicy = Pick<
+  RetryPolicy,
+  'retryDelay' | 'backoff' | 'backoffMultiplier' | 'maxRetryDelay' | 'jitter' | 'jitterRatio'
+>
+
+export interface DelayInput {
+  policy: DelayPolicy
+  /** The failed session's. */
+  sessionId: string
+  /** The failed session's: 0 at the first failure. */
+  retryCount: number
+  /** In [0, 1); only RANDOM uses it. */
+  random: number
+  /** A rule's delay, in place of the formula's base. */
+  baseSeconds?: number
+}
+
+/** Whole milliseconds. `delayMs = min(baseMs + jitterMs, ceilingMs)`. */
+export interface Delay {
+  baseMs: number
+  jitterMs: number
+  delayMs: number
+  ceilingMs: number
+}
+
+export function computeDelay(input: DelayInput): Delay {
+  const { policy, retryCount } = input
+  const ceilingMs = delayCeilingMs(policy)
+  const baseMs = baseDelayMs(policy, retryCount, input.baseSeconds)
+  const jitterMs = jitter(policy, baseMs, input)
+  return { baseMs, jitterMs, delayMs: Math.min(baseMs + jitterMs, ceilingMs), ceilingMs }
+}
+
+/** Between these lies the delay, whatever the jitter: never below the one, never above the other. */
+export function delayBounds(
+  policy: DelayPolicy,
+  retryCount: number,
+  baseSeconds?: number,
+): { earliestMs: number; latestMs: number } {
+  const ceilingMs = delayCeilingMs(policy)
+  const baseMs = baseDelayMs(policy, retryCount, baseSeconds)
+  const spanMs = policy.jitter === 'NONE' ? 0 : jitterSpanMs(policy, baseMs)
+  return { earliestMs: Math.min(baseMs, ceilingMs), latestMs: Math.min(baseMs + spanMs, ceilingMs) }
+}
+
+/**
+ * Rounded to the nearest millisecond, so that 1.001 s is 1001 ms in spite of floats. Nothing passes the hard
+ * ceiling, a fixed base neither: its delay would be cut to the ceiling anyway.
+ */
+function baseDelayMs(policy: DelayPolicy, retryCount: number, baseSeconds?: number): number {
+  if (baseSeconds !== undefined) return wholeMs(baseSeconds, RETRY_DELAY_CEILING_MS)
+  if (policy.backoff === 'FIXED') return wholeMs(policy.retryDelay, RETRY_DELAY_CEILING_MS)
+  return wholeMs(policy.retryDelay * policy.backoffMultiplier ** retryCount, delayCeilingMs(policy))
+}
+
+function wholeMs(seconds: number, limitMs: number): number {
+  const ms = Math.round(seconds * 1000)
+  return Number.isFinite(ms) ? Math.min(ms, limitMs) : limitMs
+}
+
+function jitter(policy: DelayPolicy, baseMs: number, input: DelayInput): number {
+  const spanMs = jitterSpanMs(policy, baseMs)
+  if (policy.jitter === 'NONE' || spanMs === 0) return 0
+  if (policy.jitter === 'RANDOM') return Math.floor(input.random * spanMs)
+  return Number(sha1(`${input.sessionId.toLowerCase()}${input.retryCount}`) % BigInt(spanMs))
+}
+
+function jitterSpanMs(policy: DelayPolicy, baseMs: number): number {
+  return Math.floor(baseMs * policy.jitterRatio)
+}
+
+/** As a 160-bit big-endian integer. */
+function sha1(text: string): bigint {
+  return BigInt(`0x${createHash('sha1').update(text, 'utf8').digest('hex')}`)
+}

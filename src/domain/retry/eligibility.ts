@@ -1,0 +1,33 @@
+import { NEVER_RETRIED_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
+import { describeRule } from './explain.ts'
+import type { RetryPolicy } from './policy.ts'
+import type { MatchedRule } from './rules.ts'
+
+export type Eligibility =
+  | { eligible: true }
+  /** `byRule`: a rule said so, not the causes. */
+  | { eligible: false; byRule: boolean; reason: string }
+
+/** What is never retried comes first, then the matched rule, then the eligible causes. No cause: any eligible one. */
+export function judgeEligibility(
+  policy: Pick<RetryPolicy, 'eligibleCauses'>,
+  cause: FailureCause | null,
+  matched: MatchedRule | null,
+): Eligibility {
+  if (cause !== null && isNeverRetried(cause)) {
+    return { eligible: false, byRule: false, reason: `${cause} is never retried` }
+  }
+  if (matched) {
+    if (matched.rule.action !== 'FAIL') return { eligible: true }
+    return { eligible: false, byRule: true, reason: `matched ${describeRule(matched)}` }
+  }
+  const { eligibleCauses } = policy
+  const eligible = cause === null ? eligibleCauses.length > 0 : eligibleCauses.includes(cause as EligibleCause)
+  if (eligible) return { eligible: true }
+  const reason = cause === null ? 'no cause is eligible' : `${cause} is not among the eligible causes`
+  return { eligible: false, byRule: false, reason }
+}
+
+function isNeverRetried(cause: FailureCause): boolean {
+  return (NEVER_RETRIED_CAUSES as readonly FailureCause[]).includes(cause)
+}

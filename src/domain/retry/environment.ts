@@ -1,0 +1,27 @@
+import type { FailureCause } from './causes.ts'
+
+export interface RetriedSession {
+  id: string
+  chainId: string
+  attempt: number
+  retryCount: number
+  maxRetries: number
+  parentSessionId: string | null
+  retryCause: FailureCause | null
+}
+
+/**
+ * What a session's kernels learn of their chain; the agent adds REPRISE_CHAIN_DIR. All are always set, empty
+ * where there is nothing to say, so that scripts under `set -u` can read them and nobody inherits another's.
+ */
+export function retryEnvironment(session: RetriedSession): { name: string; value: string }[] {
+  return [
+    { name: 'REPRISE_SESSION_ID', value: session.id },
+    { name: 'REPRISE_CHAIN_ID', value: session.chainId },
+    { name: 'REPRISE_ATTEMPT', value: String(session.attempt) },
+    { name: 'REPRISE_MAX_ATTEMPTS', value: String(session.maxRetries + 1) },
+    { name: 'REPRISE_RETRY_COUNT', value: String(session.retryCount) },
+    { name: 'REPRISE_PARENT_SESSION_ID', value: session.parentSessionId ?? '' },
+    { name: 'REPRISE_RETRY_CAUSE', value: session.retryCause ?? '' },
+  ]
+}

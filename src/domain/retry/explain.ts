@@ -1,0 +1,48 @@
+import { describeAmount } from '../session/amounts.ts'
+import type { FailureError } from '../session/failure.ts'
+import type { FailureCause } from './causes.ts'
+import type { Delay } from './delay.ts'
+import type { Growable } from './growth.ts'
+import type { MatchedRule } from './rules.ts'
+
+/** The words of explanations that people read. */
+
+/** Of an error's message only this much is repeated. */
+const MESSAGE_CHARACTERS_MAX = 200
+
+/** `exit code 137`, `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
+export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
+  if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
+    return `exit code ${exitCode}`
+  }
+  if (error === null) return cause
+  const message = error.message.slice(0, MESSAGE_CHARACTERS_MAX)
+  return message === '' ? `${cause} (${error.name})` : `${cause} (${error.name}: ${message})`
+}
+
+export function describeRule(matched: MatchedRule): string {
+  return `rules[${matched.index}] (${matched.rule.action})`
+}
+
+/** `75.3 s = 60 s + 15.3 s jitter`. */
+export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs }: Delay): string {
+  if (baseMs + jitterMs > ceilingMs) return `${seconds(delayMs)}, the ceiling`
+  if (jitterMs === 0) return seconds(delayMs)
+  return `${seconds(delayMs)} = ${seconds(baseMs)} + ${seconds(jitterMs)} jitter`
+}
+
+/** `mem 2 GiB → 2.6 GiB, timeout 60 s → 78 s`; empty where nothing grew. */
+export function describeGrowth(before: Growable, after: Growable): string {
+  const changes = Object.entries(after.resourceSlots)
+    .map(([slot, amount]) => ({ slot, from: before.resourceSlots[slot]!, to: amount }))
+    .filter(({ from, to }) => from !== to)
+    .map(({ slot, from, to }) => `${slot} ${describeAmount(slot, from)} → ${describeAmount(slot, to)}`)
+  if (after.batchTimeout !== before.batchTimeout) {
+    changes.push(`timeout ${before.batchTimeout} s → ${after.batchTimeout} s`)
+  }
+  return changes.join(', ')
+}
+
+export function seconds(ms: number): string {
+  return `${ms / 1000} s`
+}

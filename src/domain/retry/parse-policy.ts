@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import type { ValidationIssue } from '../errors.ts'
+import {
+  BATCH_TIMEOUT_SECONDS_MAX,
+  EXIT_CODE_MAX,
+  EXIT_CODE_MIN,
+  REASON_LENGTH_MAX,
+  RETRIES_MAX,
+  RULE_EXIT_CODES_MAX,
+  RULES_MAX,
+  SLOT_NAME_LENGTH_MAX,
+  SLOTS_MAX,
+  UNCOUNTED_RETRIES_MAX,
+} from '../limits.ts'
+import { parseAmount } from '../session/amounts.ts'
+import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
+import { AVOIDANCES, BACKOFFS, JITTERS, RULE_ACTIONS, type RetryPolicy } from './policy.ts'
+
+export type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue[] }
+
+/**
+ * A policy as a client or a default gives it: every field optional, unknown fields refused, all faults told
+ * at once. Null is "not given", except for `maxRetryDelay` and `maxElapsed`, where it is a value.
+ */
+export function parseRetryPolicy(input: unknown): ParsedPolicy {
+  const parsed = retryPolicySchema.safeParse(withoutNulls(input, 0))
+  if (parsed.success) return { policy: parsed.data }
+  return { issues: parsed.error.issues.flatMap(asIssues) }
+}
+
+const exitCodes = z.array(z.int().min(EXIT_CODE_MIN).max(EXIT_CODE_MAX)).max(RULE_EXIT_CODES_MAX)
+
+const ruleMatch = z.strictObject({
+  causes: z
+    .array(z.enum(FAILURE_CAUSES as readonly [FailureCause, ...FailureCause[]]))
+    .transform(unique)
+    .optional(),
+  exitCodes: exitCodes.optional(),
+  exitCodesNotIn: exitCodes.optional(),
+  reason: z.string().min(1).max(REASON_LENGTH_MAX).optional(),
+})
+
+const slotGrowth = z
+  .strictObject({
+    slot: z.string().min(1).max(SLOT_NAME_LENGTH_MAX),
+    factor: z.number().positive(),
+    max: z.union([z.string(), z.number()]).optional(),
+  })
+  .transform((growth, context) => {
+    if (growth.max === undefined) return { slot: growth.slot, factor: growth.factor }
+    const max = parseAmount(growth.slot, growth.max)
+    if (max === undefined) {
+      context.addIssue({ code: 'custom', path: ['max'], message: 'Not an amount: a plain, non-negative decimal' })
+      return z.NEVER
+    }
+    return { slot: growth.slot, factor: growth.factor, max }
+  })
+
+const timeoutGrowth = z.strictObject({
+  factor: z.number().positive(),
+  max: z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX).optional(),
+})
+
+const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleTimeout', 'avoid'] as const
+
+const ruleFields = z.strictObject({
+  match: ruleMatch,
+  action: z.enum(RULE_ACTIONS),
+  delay: z.number().nonnegative().optional(),
+  scaleResources: z.array(slotGrowth).max(SLOTS_MAX).optional(),
+  scaleTimeout: timeoutGrowth.optional(),
+  avoid: z.enum(AVOIDANCES).optional(),
+})
+
+/** Also where a field is at fault, so that all faults are told at once; values may then be of any type. */
+const when = ({ value }: z.core.ParsePayload): boolean => typeof value === 'object' && value !== null
+
+const rule = ONLY_FOR_RETRIES.reduce(
+  (schema, key) =>
+    schema.refine((value) => value.action !== 'FAIL' || value[key] === undefined, {
+      path: [key],
+      message: 'Only for a rule that retries',
+      when,
+    }),
+  ruleFields.refine((value) => slotsAreUnique(value.scaleResources), {
+    path: ['scaleResources'],
+    message: 'Each slot at most once',
+    when,
+  }),
+)
+
+const retryPolicySchema = z.strictObject({
+  maxRetries: z.int().min(0).max(RETRIES_MAX).optional(),
+  retryDelay: z.number().positive().optional(),
+  backoff: z.enum(BACKOFFS).optional(),
+  backoffMultiplier: z.number().positive().optional(),
+  maxRetryDelay: z.number().positive().nullable().optional(),
+  jitter: z.enum(JITTERS).optional(),
+  jitterRatio: z.number().min(0).max(1).optional(),
+  eligibleCauses: z
+    .array(z.enum(ELIGIBLE_CAUSES))
+    .transform((causes): EligibleCause[] => ELIGIBLE_CAUSES.filter((cause) => causes.includes(cause)))
+    .optional(),
+  emitRetryEvents: z.boolean().optional(),
+  maxElapsed: z.number().positive().nullable().optional(),
+  countPreStartFailures: z.boolean().optional(),
+  maxUncountedRetries: z.int().min(0).max(UNCOUNTED_RETRIES_MAX).optional(),
+  rules: z.array(rule).max(RULES_MAX).optional(),
+})
+
+const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(['maxRetryDelay', 'maxElapsed'])
+/** policy, rules, rule, scaleResources, growth, its fields. */
+const POLICY_DEPTH = 6
+
+function withoutNulls(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > POLICY_DEPTH) return value
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, field]) => field !== undefined && (field !== null || (depth === 0 && NULL_IS_A_VALUE.has(key))))
+      .map(([key, field]) => [key, withoutNulls(field, depth + 1)]),
+  )
+}
+
+function slotsAreUnique(growths: unknown): boolean {
+  if (!Array.isArray(growths)) return true
+  const slots = growths.map((growth: unknown) => (growth as { slot?: unknown } | null)?.slot)
+  const named = slots.filter((slot) => slot !== undefined)
+  return new Set(named).size === named.length
+}
+
+function unique<T>(values: T[]): T[] {
+  return [...new Set(values)]
+}
+
+function asIssues(issue: z.core.$ZodIssue): ValidationIssue[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
+  return issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), message: 'Unknown field' }))
+}

@@ -1,0 +1,91 @@
+import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
+import { ELIGIBLE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
+
+export const BACKOFFS = ['FIXED', 'EXPONENTIAL'] as const
+export type Backoff = (typeof BACKOFFS)[number]
+
+export const JITTERS = ['NONE', 'DETERMINISTIC', 'RANDOM'] as const
+export type Jitter = (typeof JITTERS)[number]
+
+export const RULE_ACTIONS = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL'] as const
+export type RuleAction = (typeof RULE_ACTIONS)[number]
+
+export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
+export type Avoidance = (typeof AVOIDANCES)[number]
+
+/** A resolved policy: what a session stores. Durations in seconds. */
+export interface RetryPolicy {
+  /** Total attempts = 1 + maxRetries. */
+  maxRetries: number
+  retryDelay: number
+  backoff: Backoff
+  backoffMultiplier: number
+  /** Null is the hard ceiling. */
+  maxRetryDelay: number | null
+  jitter: Jitter
+  jitterRatio: number
+  eligibleCauses: EligibleCause[]
+  emitRetryEvents: boolean
+  /** No retry starts later than this after the epoch's first attempt was created. */
+  maxElapsed: number | null
+  /** False: an attempt whose user code never started does not use up the budget. */
+  countPreStartFailures: boolean
+  /** Per epoch. */
+  maxUncountedRetries: number
+  /** Ordered; the first match decides. */
+  rules: RetryRule[]
+}
+
+export interface RetryRule {
+  match: RuleMatch
+  action: RuleAction
+  /** Seconds, instead of the formula's base. */
+  delay?: number
+  scaleResources?: SlotGrowth[]
+  scaleTimeout?: TimeoutGrowth
+  avoid?: Avoidance
+}
+
+/** All that are given must match; none given matches every failure. */
+export interface RuleMatch {
+  causes?: FailureCause[]
+  exitCodes?: number[]
+  exitCodesNotIn?: number[]
+  /** Glob with `*` and `?` over the whole reason. */
+  reason?: string
+}
+
+export interface SlotGrowth {
+  slot: string
+  factor: number
+  /** Plain decimal text; absent is no bound. */
+  max?: string
+}
+
+export interface TimeoutGrowth {
+  factor: number
+  /** Seconds. */
+  max?: number
+}
+
+export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
+  maxRetries: 0,
+  retryDelay: 60,
+  backoff: 'FIXED',
+  backoffMultiplier: 2,
+  maxRetryDelay: 3600,
+  jitter: 'DETERMINISTIC',
+  jitterRatio: 0.25,
+  eligibleCauses: [...ELIGIBLE_CAUSES],
+  emitRetryEvents: true,
+  maxElapsed: null,
+  countPreStartFailures: true,
+  maxUncountedRetries: 10,
+  rules: [],
+}
+
+/** What no delay under this policy exceeds, in whole milliseconds. */
+export function delayCeilingMs(policy: Pick<RetryPolicy, 'maxRetryDelay'>): number {
+  if (policy.maxRetryDelay === null) return RETRY_DELAY_CEILING_MS
+  return Math.min(Math.round(policy.maxRetryDelay * 1000), RETRY_DELAY_CEILING_MS)
+}

@@ -1,0 +1,106 @@
+import type { FailureCause } from './causes.ts'
+import { computeDelay, delayBounds } from './delay.ts'
+import { judgeEligibility } from './eligibility.ts'
+import { describeRule } from './explain.ts'
+import { applyGrowth, type Growable } from './growth.ts'
+import type { RetryPolicy } from './policy.ts'
+import { firstMatch, type MatchedRule } from './rules.ts'
+
+export interface PreviewInput {
+  /** Resolved. */
+  policy: RetryPolicy
+  /** Null: any; with an exit code other than 0 it is KERNEL_NONZERO_EXIT. */
+  cause: FailureCause | null
+  exitCode: number | null
+  /** Whose further retries are planned; null plans from a first attempt. */
+  session: PreviewedSession | null
+}
+
+export interface PreviewedSession extends Growable {
+  id: string
+  retryCount: number
+  uncountedRetries: number
+  statusReason: string | null
+}
+
+export interface RetryPreview {
+  eligible: boolean
+  explanation: string
+  schedule: PlannedRetry[]
+}
+
+/** The delay lies between `earliestSeconds` and `latestSeconds`; `elapsedSeconds` sums delays alone. */
+export interface PlannedRetry {
+  /** 1-based within the budget. */
+  retry: number
+  /** Exact where the jitter is known already, else without jitter. */
+  delaySeconds: number
+  earliestSeconds: number
+  latestSeconds: number
+  elapsedSeconds: number
+  resourceSlots: Record<string, string>
+}
+
+/** Which retries would follow if each attempt failed in the same way. */
+export function previewRetries(input: PreviewInput): RetryPreview {
+  const { policy, exitCode } = input
+  if (input.cause === null && exitCode === 0) return refused('exit code 0 is a success')
+  const cause = input.cause ?? (exitCode === null ? null : 'KERNEL_NONZERO_EXIT')
+  const reasons = input.session?.statusReason ? [input.session.statusReason] : []
+  const matched = firstMatch(policy.rules, { cause, exitCode, reasons })
+  const eligibility = judgeEligibility(policy, cause, matched)
+  if (!eligibility.eligible) return refused(eligibility.reason)
+  const counted = matched?.rule.action !== 'RETRY_UNCOUNTED'
+  if (policy.maxRetries === 0) return refused('maxRetries is 0')
+  const schedule = plan(input, matched, counted)
+  return { eligible: schedule.length > 0, explanation: explain(input, matched, counted, schedule.length), schedule }
+}
+
+function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean): PlannedRetry[] {
+  const { policy, session } = input
+  const schedule: PlannedRetry[] = []
+  const max = counted ? policy.maxRetries : policy.maxUncountedRetries
+  let elapsedMs = 0
+  let size: Growable = session ?? { resourceSlots: {}, batchTimeout: null }
+  for (let used = usedOf(session, counted); used < max; used++) {
+    const retryCount = counted ? used : (session?.retryCount ?? 0)
+    const bounds = delayBounds(policy, retryCount, matched?.rule.delay)
+    // Later attempts have no id yet, and so no jitter.
+    const known = session && schedule.length === 0 && policy.jitter === 'DETERMINISTIC' ? session.id : null
+    const delayMs = known === null ? bounds.earliestMs : exactDelayMs(policy, known, retryCount, matched)
+    elapsedMs += delayMs
+    if (policy.maxElapsed !== null && elapsedMs > policy.maxElapsed * 1000) break
+    if (matched) size = applyGrowth(size, matched.rule)
+    schedule.push({
+      retry: used + 1,
+      delaySeconds: delayMs / 1000,
+      earliestSeconds: bounds.earliestMs / 1000,
+      latestSeconds: bounds.latestMs / 1000,
+      elapsedSeconds: elapsedMs / 1000,
+      resourceSlots: { ...size.resourceSlots },
+    })
+  }
+  return schedule
+}
+
+function exactDelayMs(policy: RetryPolicy, sessionId: string, retryCount: number, matched: MatchedRule | null): number {
+  return computeDelay({ policy, sessionId, retryCount, random: 0, baseSeconds: matched?.rule.delay }).delayMs
+}
+
+function usedOf(session: PreviewedSession | null, counted: boolean): number {
+  return (counted ? session?.retryCount : session?.uncountedRetries) ?? 0
+}
+
+function explain(input: PreviewInput, matched: MatchedRule | null, counted: boolean, planned: number): string {
+  const noun = `${counted ? '' : 'uncounted '}${planned === 1 ? 'retry' : 'retries'}`
+  const why = matched ? `by ${describeRule(matched)}` : 'by the eligible causes'
+  if (planned > 0) return `${planned} ${noun} ${why}`
+  const { policy, session } = input
+  const max = counted ? policy.maxRetries : policy.maxUncountedRetries
+  if (usedOf(session, counted) >= max) return `no retry: the budget of ${max} ${noun} is used up`
+  return `no retry: the first would start later than ${policy.maxElapsed} s after the first attempt`
+}
+
+function refused(reason: string): RetryPreview {
+  return { eligible: false, explanation: `no retry: ${reason}`, schedule: [] }
+}

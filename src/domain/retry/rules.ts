@@ -1,0 +1,33 @@
+import type { FailureCause } from './causes.ts'
+import { globMatches } from './glob.ts'
+import type { RetryRule, RuleMatch } from './policy.ts'
+
+/** What rules look at. */
+export interface FailureFacts {
+  /** Null where it is not known yet: a preview without a cause. */
+  cause: FailureCause | null
+  /** Null where the failure has none, as when an image was not found: no condition on exit codes matches then. */
+  exitCode: number | null
+  /** The session's reason and the error's name; a glob may match any of them. */
+  reasons: readonly string[]
+}
+
+export interface MatchedRule {
+  /** Position in `policy.rules`, from 0. */
+  index: number
+  rule: RetryRule
+}
+
+export function firstMatch(rules: readonly RetryRule[], facts: FailureFacts): MatchedRule | null {
+  const index = rules.findIndex((rule) => ruleMatches(rule.match, facts))
+  return index < 0 ? null : { index, rule: rules[index]! }
+}
+
+export function ruleMatches(match: RuleMatch, facts: FailureFacts): boolean {
+  const { cause, exitCode, reasons } = facts
+  const { causes, exitCodes, exitCodesNotIn, reason } = match
+  if (causes && (cause === null || !causes.includes(cause))) return false
+  if (exitCodes && (exitCode === null || !exitCodes.includes(exitCode))) return false
+  if (exitCodesNotIn && (exitCode === null || exitCodesNotIn.includes(exitCode))) return false
+  return reason === undefined || reasons.some((text) => globMatches(reason, text))
+}

@@ -1,0 +1,76 @@
+import { AMOUNT_DIGITS_MAX } from '../limits.ts'
+import {
+  align,
+  compareDecimals,
+  decimalFromNumber,
+  floorDecimal,
+  formatDecimal,
+  multiplyDecimals,
+  parseDecimal,
+  type Decimal,
+} from './decimal.ts'
+
+/** Slot amounts as everything behind the API keeps them: plain, exact, non-negative decimals; bytes for memory. */
+
+const BINARY_SUFFIXES = { k: 1n << 10n, m: 1n << 20n, g: 1n << 30n, t: 1n << 40n } as const
+
+/** `mem`, and memories of devices such as `cuda.mem`. */
+export function isByteSlot(slot: string): boolean {
+  return slot === 'mem' || slot.endsWith('.mem')
+}
+
+/**
+ * What a client wrote as plain decimal text. Byte slots take the binary suffixes k, m, g, t and are cut to
+ * whole bytes: `0.1g` is 107374182. Undefined where it is no amount.
+ */
+export function parseAmount(slot: string, input: string | number): string | undefined {
+  const amount = typeof input === 'number' ? decimalFromNumber(input) : parseText(slot, input.trim())
+  if (amount === undefined) return undefined
+  const text = formatDecimal(isByteSlot(slot) ? floorDecimal(amount, 0) : amount)
+  return text.replace('.', '').length <= AMOUNT_DIGITS_MAX ? text : undefined
+}
+
+export function compareAmounts(a: string, b: string): -1 | 0 | 1 {
+  return compareDecimals(read(a), read(b))
+}
+
+export function addAmounts(a: string, b: string): string {
+  const aligned = align(read(a), read(b))
+  return formatDecimal({ units: aligned.a + aligned.b, scale: aligned.scale })
+}
+
+/** @throws RangeError where `b` is more than `a`: nobody gives back more than was taken. */
+export function subtractAmounts(a: string, b: string): string {
+  const aligned = align(read(a), read(b))
+  if (aligned.b > aligned.a) throw new RangeError(`${a} - ${b} is negative`)
+  return formatDecimal({ units: aligned.a - aligned.b, scale: aligned.scale })
+}
+
+export function multiplyAmount(amount: string, times: number): string {
+  return formatDecimal(multiplyDecimals(read(amount), { units: BigInt(times), scale: 0 }))
+}
+
+/** For people: `2.6 GiB`, `0.5`. */
+export function describeAmount(slot: string, amount: string): string {
+  if (!isByteSlot(slot)) return amount
+  const bytes = Number(amount)
+  for (const [suffix, factor] of Object.entries(BINARY_SUFFIXES).toReversed()) {
+    if (bytes >= Number(factor)) return `${Number((bytes / Number(factor)).toFixed(2))} ${suffix.toUpperCase()}iB`
+  }
+  return `${amount} bytes`
+}
+
+function parseText(slot: string, text: string): Decimal | undefined {
+  if (text.length > 2 * AMOUNT_DIGITS_MAX) return undefined
+  const suffix = isByteSlot(slot) ? text.slice(-1).toLowerCase() : ''
+  if (!(suffix in BINARY_SUFFIXES)) return parseDecimal(text)
+  const number = parseDecimal(text.slice(0, -1).trimEnd())
+  const factor = BINARY_SUFFIXES[suffix as keyof typeof BINARY_SUFFIXES]
+  return number && multiplyDecimals(number, { units: factor, scale: 0 })
+}
+
+function read(text: string): Decimal {
+  const value = parseDecimal(text)
+  if (value === undefined) throw new RangeError(`not an amount: ${text}`)
+  return value
+}
