@@ -77,11 +77,23 @@ async function loadGlue(): Promise<Glue> {
   const require = createRequire(import.meta.url)
   const glue = await import('@prisma/schema-engine-wasm/schema_engine_bg')
   const path = join(require.resolve('@prisma/schema-engine-wasm/schema_engine_bg'), '../schema_engine_bg.wasm')
-  const { instance } = await WebAssembly.instantiate(await readFile(path), { './schema_engine_bg.js': glue as never })
+  const { instance } = await WebAssembly.instantiate(await readFile(path), {
+    './schema_engine_bg.js': withQuietTimers(glue),
+  })
   glue.__wbg_set_wasm(instance.exports as never)
   const start = instance.exports['__wbindgen_start']
   if (typeof start === 'function') start()
   return glue
+}
+
+/** The engine never clears the timers of its time limits; they must not keep a process that is done alive. */
+function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
+  const setQuietTimeout = (callback: () => void, ms: number) => setTimeout(callback, ms).unref()
+  const entries = Object.entries(glue).map(([name, member]) => [
+    name,
+    name.startsWith('__wbg_setTimeout_') ? setQuietTimeout : member,
+  ])
+  return Object.fromEntries(entries) as WebAssembly.ModuleImports
 }
 
 /** Gives the engine a pool of its own, and ends that with it: the engine keeps session locks on its connections. */
