@@ -1,3 +1,4 @@
+import type { LifecycleName, PromotionName } from '../domain/session/handlers.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
 
@@ -12,20 +13,20 @@ export interface Viewer {
   projectId: string | null
 }
 
-/** Topics on which background work sleeps. Waking too often costs a look; waking never costs an interval. */
+/** Background work by the name of the service that does it, and `events` for readers of the outbox. */
 export type WakeTopic =
-  | 'schedule'
-  | 'prepare'
-  | 'start'
-  | 'promote'
-  | 'terminate'
-  | 'decide'
-  | 'dispatch'
+  | LifecycleName
+  | PromotionName
+  | 'enforce-batch-timeouts'
+  | 'decide-retries'
+  | 'dispatch-retries'
   | 'events'
-  | 'agents'
 
+/** Says, after a commit, that there may be work. Too often costs a look; too seldom costs an interval. */
 export interface Wake {
   wake(...topics: WakeTopic[]): void
+  /** These agents have something new to be told. */
+  wakeAgents(agentIds: readonly string[]): void
 }
 
 /** What every service is given: the database, who asks, and how to say that there is work. */

@@ -525,6 +525,35 @@ ALTER TABLE "retry_decisions"
   ADD CONSTRAINT "retry_decisions_hold" CHECK (("hold_reason" IS NOT NULL) = ("phase" = 'HELD')),
   ADD CONSTRAINT "retry_decisions_child" CHECK (("phase" = 'DISPATCHED') = ("child_session_id" IS NOT NULL));
 
+-- agent_slots.used is, by construction, the sum over the kernels that hold slots there: whatever statement gives a
+-- kernel slots or takes them changes it in the same transaction. Rows are locked in key order.
+CREATE FUNCTION book_agent_slots() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  WITH changes AS (
+    SELECT o.agent_id, slot.key AS slot, -slot.value::numeric AS amount
+    FROM old_kernels o JOIN new_kernels n USING (id), jsonb_each_text(o.resource_slots) AS slot
+    WHERE o.slots_held AND NOT n.slots_held
+    UNION ALL
+    SELECT n.agent_id, slot.key, slot.value::numeric
+    FROM old_kernels o JOIN new_kernels n USING (id), jsonb_each_text(n.resource_slots) AS slot
+    WHERE n.slots_held AND NOT o.slots_held
+  ), sums AS (
+    SELECT agent_id, slot, sum(amount) AS amount FROM changes GROUP BY agent_id, slot
+  ), slots AS (
+    SELECT a.agent_id, a.slot, sums.amount FROM agent_slots a JOIN sums USING (agent_id, slot)
+    ORDER BY a.agent_id, a.slot FOR NO KEY UPDATE OF a
+  )
+  UPDATE agent_slots a SET used = a.used + slots.amount,
+    -- An agent that declares less than is in use shrinks to what it declares as that ends.
+    capacity = CASE WHEN slots.amount < 0 THEN greatest(a.declared, a.used + slots.amount) ELSE a.capacity END
+  FROM slots WHERE a.agent_id = slots.agent_id AND a.slot = slots.slot;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER kernels_book_agent_slots AFTER UPDATE ON "kernels"
+  REFERENCING OLD TABLE AS old_kernels NEW TABLE AS new_kernels
+  FOR EACH STATEMENT EXECUTE FUNCTION book_agent_slots();
+
 -- Rows that change often leave room for their next version on the same page.
 ALTER TABLE "sessions" SET (fillfactor = 70);
 ALTER TABLE "kernels" SET (fillfactor = 70);

@@ -1,0 +1,163 @@
+import type { FailureError } from '../session/failure.ts'
+import { isTerminal, type KernelStatus } from '../session/statuses.ts'
+import type { ObservedKernel } from './protocol.ts'
+
+/** A kernel as the database has it: given to the reporting agent, or named in its report. */
+export interface BookedKernel {
+  id: string
+  agentId: string | null
+  assignment: number
+  status: KernelStatus
+  confirmedGone: boolean
+  failed: boolean
+  startedAt: string | null
+}
+
+/** A change to a booked kernel; written only while it has this assignment and is in `from`. */
+export interface KernelChange {
+  id: string
+  assignment: number
+  from: KernelStatus
+  to: KernelStatus
+  started: boolean
+  ended: boolean
+  gone: boolean
+  exitCode: number | null
+  oomKilled: boolean
+  error: FailureError | null
+}
+
+export interface Reconciliation {
+  changes: KernelChange[]
+  orders: { kernelId: string; assignment: number; want: 'PREPARE' | 'START' | 'STOP' }[]
+  forget: { kernelId: string; assignment: number }[]
+  /** Reports that came after the end was booked without the agent: changes nothing but what is known to be gone. */
+  stale: { kernelId: string; status: string }[]
+}
+
+/**
+ * Compares what an agent has with what is booked on it. Pure, and level-triggered: run again with the same
+ * report after its changes were written, it changes nothing more.
+ */
+export function reconcile(agentId: string, booked: readonly BookedKernel[], observed: readonly ObservedKernel[]): Reconciliation {
+  const answer: Reconciliation = { changes: [], orders: [], forget: [], stale: [] }
+  const bookedById = new Map(booked.map((kernel) => [kernel.id, kernel]))
+  const seen = new Set<string>()
+  for (const report of observed) {
+    const kernel = bookedById.get(report.kernelId)
+    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== report.assignment) {
+      // An older assignment of a kernel that is still ours is replaced by the order for the new one.
+      answer.forget.push({ kernelId: report.kernelId, assignment: report.assignment })
+      continue
+    }
+    seen.add(kernel.id)
+    if (isTerminal(kernel.status)) {
+      late(kernel, report, answer)
+      continue
+    }
+    const change = changeFor(kernel, report)
+    if (change) answer.changes.push(change)
+    order(change ? { ...kernel, status: change.to } : kernel, report, answer)
+  }
+  for (const kernel of booked) if (!seen.has(kernel.id) && kernel.agentId === agentId) missing(kernel, answer)
+  return answer
+}
+
+function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+  answer.forget.push({ kernelId: kernel.id, assignment: kernel.assignment })
+  if (kernel.confirmedGone) return
+  answer.stale.push({ kernelId: kernel.id, status: report.status })
+  if (report.status === 'EXITED' || report.status === 'FAILED') answer.changes.push(confirmGone(kernel))
+}
+
+function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange | undefined {
+  const change: KernelChange = {
+    id: kernel.id,
+    assignment: kernel.assignment,
+    from: kernel.status,
+    to: kernel.status,
+    started: false,
+    ended: false,
+    gone: false,
+    exitCode: null,
+    oomKilled: false,
+    error: null,
+  }
+  switch (report.status) {
+    case 'PREPARING':
+      return undefined
+    case 'PULLING':
+      return kernel.status === 'PREPARING' ? { ...change, to: 'PULLING' } : undefined
+    case 'PREPARED':
+      return kernel.status === 'PREPARING' || kernel.status === 'PULLING' ? { ...change, to: 'PREPARED' } : undefined
+    case 'RUNNING':
+      return kernel.status === 'CREATING' ? { ...change, to: 'RUNNING', started: true } : undefined
+    case 'FAILED':
+      return failed(kernel, report, change)
+    case 'EXITED':
+      return exited(kernel, report, change)
+  }
+}
+
+/** Nothing of it runs. Before it ran that is for the handler in charge; a kernel that was to stop has stopped. */
+function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+  if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true }
+  if (kernel.failed || kernel.startedAt !== null) return undefined
+  const error = report.error ?? { name: 'executor-failed', message: 'the agent could not start it and did not say why' }
+  return { ...change, error }
+}
+
+function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+  const ran = report.startedAt !== null
+  const ends = { ...change, ended: true, gone: true, started: ran, exitCode: report.exitCode, oomKilled: report.oomKilled }
+  if (kernel.status === 'TERMINATING') return { ...ends, to: 'TERMINATED', error: report.error }
+  if (!ran) return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
+  if (report.exitCode === 0 && !report.oomKilled) return { ...ends, to: 'TERMINATED' }
+  return { ...ends, to: 'ERROR', error: report.error ?? exitError(report) }
+}
+
+const NEVER_RAN: FailureError = { name: 'kernel-vanished', message: 'the agent stopped it before it ran' }
+
+function exitError(report: ObservedKernel): FailureError {
+  if (report.oomKilled) return { name: 'oom-killed', message: 'killed for using more memory than its slot allows' }
+  if (report.exitCode === null) return { name: 'kernel-vanished', message: 'gone without a trace' }
+  return { name: 'kernel-exited', message: `exited with ${report.exitCode}`, exitCode: report.exitCode }
+}
+
+function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+  const { id: kernelId, assignment } = kernel
+  const over = report.status === 'EXITED' || report.status === 'FAILED'
+  if (isTerminal(kernel.status)) answer.forget.push({ kernelId, assignment })
+  else if (kernel.status === 'TERMINATING') answer.orders.push({ kernelId, assignment, want: 'STOP' })
+  else if (kernel.status === 'CREATING' && !over && report.status !== 'RUNNING') {
+    answer.orders.push({ kernelId, assignment, want: 'START' })
+  }
+}
+
+function missing(kernel: BookedKernel, answer: Reconciliation): void {
+  const { id: kernelId, assignment, status } = kernel
+  const gone = { ...confirmGone(kernel), ended: true }
+  const vanished: FailureError = { name: 'kernel-vanished', message: 'gone from its agent without a trace' }
+  if (isTerminal(status)) {
+    if (!kernel.confirmedGone) answer.changes.push(confirmGone(kernel))
+  } else if (status === 'TERMINATING') answer.changes.push({ ...gone, to: 'TERMINATED' })
+  else if (status === 'RUNNING') answer.changes.push({ ...gone, to: 'ERROR', error: vanished })
+  else if (kernel.failed) return
+  else if (status === 'CREATING') answer.orders.push({ kernelId, assignment, want: 'START' })
+  else if (status !== 'PENDING' && status !== 'SCHEDULED') answer.orders.push({ kernelId, assignment, want: 'PREPARE' })
+}
+
+function confirmGone(kernel: BookedKernel): KernelChange {
+  return {
+    id: kernel.id,
+    assignment: kernel.assignment,
+    from: kernel.status,
+    to: kernel.status,
+    started: false,
+    ended: false,
+    gone: true,
+    exitCode: null,
+    oomKilled: false,
+    error: null,
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Exact amounts of slots, as whole billionths: placement adds and compares them by the hundred thousand, and
+ * floating point would oversell after a few thousand kernels of `cpu: 0.1`.
+ */
+export type Quantity = bigint
+
+const FRACTION_DIGITS = 9
+
+/** @throws RangeError where the text is no plain decimal of at most 9 fraction digits. */
+export function parseQuantity(text: string): Quantity {
+  const match = /^(-?\d{1,30})(?:\.(\d{1,9}))?$/.exec(trimZeros(text))
+  if (!match) throw new RangeError(`no amount of a slot: ${text}`)
+  const whole = match[1]!
+  const fraction = (match[2] ?? '').padEnd(FRACTION_DIGITS, '0')
+  return BigInt(whole + fraction)
+}
+
+export function formatQuantity(quantity: Quantity): string {
+  const digits = (quantity < 0n ? -quantity : quantity).toString().padStart(FRACTION_DIGITS + 1, '0')
+  const whole = digits.slice(0, -FRACTION_DIGITS)
+  const fraction = digits.slice(-FRACTION_DIGITS).replace(/0+$/, '')
+  return `${quantity < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+/** PostgreSQL's numeric may carry zeros beyond the ninth digit. */
+function trimZeros(text: string): string {
+  return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
+}
+
+export type Quantities = ReadonlyMap<string, Quantity>
+
+export function parseQuantities(amounts: Readonly<Record<string, string>>): Map<string, Quantity> {
+  return new Map(Object.entries(amounts).map(([slot, amount]) => [slot, parseQuantity(amount)]))
+}

@@ -1,0 +1,150 @@
+import { TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS } from '../limits.ts'
+import type { FailureError } from './failure.ts'
+import type { LifecycleDeclaration, SchedulingResult } from './handlers.ts'
+import { sessionMayMove } from './transitions.ts'
+import { isTerminal, type KernelStatus, type SessionResult, type SessionStatus } from './statuses.ts'
+
+/** What a handler says of one session that it was given; a session that it says nothing of only grows older. */
+export type Outcome =
+  | { kind: 'success' }
+  /** `giveUpNow`: another try here cannot succeed, whatever the group's maximum. */
+  | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
+  /** `pauseMs`: not worth another look before. */
+  | { kind: 'skipped'; reason: string; pauseMs?: number }
+
+/** What the coordinator knows of the session when it judges. */
+export interface Judged {
+  status: SessionStatus
+  tries: number
+  reschedules: number
+  triesMax: number
+  reschedulesMax: number
+  /** Longer in its status than the group allows. */
+  expired: boolean
+  /** Why it waits, as last said; null where nothing was said. */
+  pendingReason: string | null
+  kernels: readonly { status: KernelStatus; error: FailureError | null; fencedInMs: number }[]
+}
+
+export interface Judgement {
+  outcome: SchedulingResult
+  to: SessionStatus
+  kernelTo: KernelStatus | null
+  failedKernelTo: KernelStatus | null
+  tries: number
+  pauseMs: number | null
+  rescheduled: boolean
+  result: SessionResult | null
+  error: FailureError | null
+  pendingReason: string | null
+}
+
+/**
+ * The coordinator's judgement: success moves on; a failure costs a try and, at the group's maximum, the
+ * session gives up; one of which the handler said nothing expires past its timeout. Giving up and expiring
+ * lead back to PENDING a bounded number of times, then the session ends as failed.
+ * Undefined where nothing is to be done.
+ */
+export function judge(handler: LifecycleDeclaration, session: Judged, outcome: Outcome | undefined): Judgement | undefined {
+  if (outcome?.kind === 'success') return success(handler, session)
+  if (outcome?.kind === 'failure') {
+    const tries = session.tries + 1
+    if (outcome.giveUpNow || tries >= session.triesMax) {
+      return leave(handler, session, 'GIVE_UP', outcome.error)
+    }
+    return needRetry(handler, session, tries, outcome.error)
+  }
+  if (session.expired) return leave(handler, session, 'EXPIRED', timeoutOf(session.status))
+  if (outcome?.kind === 'skipped') return skipped(session, outcome)
+  return undefined
+}
+
+/** The pause before try `tries + 1`: short, doubling, bounded. */
+export function tryPauseMs(tries: number): number {
+  return Math.min(TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS * 2 ** (tries - 1))
+}
+
+function stay(session: Judged): Omit<Judgement, 'outcome'> {
+  return {
+    to: session.status,
+    kernelTo: null,
+    failedKernelTo: null,
+    tries: session.tries,
+    pauseMs: null,
+    rescheduled: false,
+    result: null,
+    error: null,
+    pendingReason: null,
+  }
+}
+
+/** Says nothing again that the session says already, unless it shall rest. */
+function skipped(session: Judged, outcome: { reason: string; pauseMs?: number }): Judgement | undefined {
+  const pauseMs = outcome.pauseMs ?? null
+  if (pauseMs === null && session.pendingReason === outcome.reason) return undefined
+  return { ...stay(session), outcome: 'SKIPPED', pauseMs, pendingReason: outcome.reason }
+}
+
+/** A session that is there already (a kernel of it is tried again) stays, and its tries go on counting. */
+function success(handler: LifecycleDeclaration, session: Judged): Judgement {
+  const target = handler.success.session ?? session.status
+  const moves = sessionMayMove(session.status, target)
+  const to = moves ? target : session.status
+  return { ...stay(session), outcome: 'SUCCESS', to, kernelTo: handler.success.kernel, tries: moves ? 0 : session.tries }
+}
+
+function needRetry(handler: LifecycleDeclaration, session: Judged, tries: number, error: FailureError): Judgement {
+  const { session: to, kernel: kernelTo } = handler.needRetry
+  return {
+    ...stay(session),
+    outcome: 'NEED_RETRY',
+    to: to ?? session.status,
+    kernelTo,
+    // The handler's own kernel status: it works on the kernel once more.
+    failedKernelTo: handler.kernelIn[0] ?? null,
+    tries,
+    pauseMs: tryPauseMs(tries),
+    error,
+  }
+}
+
+function leave(
+  handler: LifecycleDeclaration,
+  session: Judged,
+  outcome: 'GIVE_UP' | 'EXPIRED',
+  error: FailureError,
+): Judgement {
+  const move = outcome === 'GIVE_UP' ? handler.giveUp : handler.expired
+  const to = move.session ?? session.status
+  if (to !== 'PENDING') {
+    const ended = to === 'CANCELLED' ? { result: 'FAILURE' as const, error } : { result: null, error: null }
+    return { ...stay(session), outcome, to, kernelTo: move.kernel, tries: 0, ...ended }
+  }
+  // A kernel that ran and ended cannot go back: its end is final.
+  const ranAlready = session.kernels.some((kernel) => isTerminal(kernel.status))
+  if (ranAlready || session.reschedules >= session.reschedulesMax) {
+    return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, result: 'FAILURE', error }
+  }
+  return {
+    ...stay(session),
+    outcome,
+    to: 'PENDING',
+    kernelTo: 'PENDING',
+    tries: 0,
+    pauseMs: fencePauseMs(session),
+    rescheduled: true,
+    error,
+  }
+}
+
+/** A kernel of which nobody knows whether it has begun must be stopped by its agent's own fence before it is given out again. */
+function fencePauseMs(session: Judged): number | null {
+  const unknown = session.kernels.filter(
+    ({ status, error }) => status === 'CREATING' && (error === null || error.name === 'agent-lost'),
+  )
+  return unknown.length === 0 ? null : Math.max(...unknown.map((kernel) => kernel.fencedInMs))
+}
+
+function timeoutOf(status: SessionStatus): FailureError {
+  return { name: 'scheduler-timeout', message: `longer in ${status} than its resource group allows` }
+}

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '../observability/log.ts'
+
+export interface RunReport {
+  /** How many things were done; 0 is silent. */
+  done: number
+  /** Look again at once. */
+  more?: boolean
+  /** Look again no later than this, though nothing wakes it. */
+  againInMs?: number | null
+}
+
+export interface BackgroundService {
+  readonly name: string
+  start(): void
+  /** Ends the present run, then the loop. */
+  stop(): Promise<void>
+  /** Looks again soon. */
+  wake(): void
+  /** One look, for tests; also while it is not started. */
+  runOnce(): Promise<RunReport>
+}
+
+const FAULT_PAUSE_MIN_MS = 200
+const FAULT_PAUSE_MAX_MS = 5_000
+
+/**
+ * The skeleton of everything that runs in the background: looks when woken and every `intervalMs` anyway, never
+ * two looks at once. A fault is logged, and the loop goes on after a pause that grows while faults last.
+ */
+export function defineService(options: {
+  name: string
+  intervalMs: number
+  log: Logger
+  runOnce: (signal: AbortSignal) => Promise<RunReport>
+}): BackgroundService {
+  const { name, log } = options
+  const stopped = new AbortController()
+  let woken = false
+  let wakeUp: AbortController | undefined
+  let loop: Promise<void> | undefined
+  let faults = 0
+
+  async function look(): Promise<number> {
+    woken = false
+    try {
+      const report = await options.runOnce(stopped.signal)
+      faults = 0
+      if (report.done > 0) log.debug({ service: name, done: report.done }, `${name}: ${report.done}`)
+      if (report.more) return 0
+      return Math.max(0, Math.min(options.intervalMs, report.againInMs ?? options.intervalMs))
+    } catch (error) {
+      if (stopped.signal.aborted) return 0
+      faults += 1
+      const pause = Math.min(FAULT_PAUSE_MAX_MS, FAULT_PAUSE_MIN_MS * 2 ** Math.min(faults - 1, 10))
+      log.warn({ service: name, err: error, againInMs: pause }, `${name} failed: ${messageOf(error)}`)
+      await rest(pause)
+      return 0
+    }
+  }
+
+  async function rest(ms: number): Promise<void> {
+    wakeUp = new AbortController()
+    await sleep(ms, undefined, { signal: AbortSignal.any([wakeUp.signal, stopped.signal]) }).catch(() => {})
+    wakeUp = undefined
+  }
+
+  async function run(): Promise<void> {
+    // Services that start together do not look together for ever.
+    await rest(Math.random() * Math.min(100, options.intervalMs))
+    while (!stopped.signal.aborted) {
+      const pause = await look()
+      if (!woken && pause > 0 && !stopped.signal.aborted) await rest(pause)
+    }
+  }
+
+  return {
+    name,
+    start() {
+      loop ??= run()
+    },
+    async stop() {
+      stopped.abort()
+      await loop
+    },
+    wake() {
+      woken = true
+      wakeUp?.abort()
+    },
+    runOnce: () => options.runOnce(stopped.signal),
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,41 @@
+import type { FailureError } from '../../domain/session/failure.ts'
+import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
+import { isTerminal } from '../../domain/session/statuses.ts'
+import { claimSessions, type ClaimedKernel, type ClaimedSession } from '../../store/sql/claim-sessions.sql.ts'
+import type { WakeTopic } from '../../services/service-context.ts'
+import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
+
+/**
+ * A handler that advances kernels by writing what their agents shall do: the agents read it with their next
+ * sync. It fails a session of which a kernel failed, or ended, before it ran.
+ */
+export function advanceKernels(
+  declaration: LifecycleDeclaration,
+  wakes: readonly WakeTopic[],
+): LifecycleHandler<ClaimedSession> {
+  return {
+    declaration,
+    wakes,
+    agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
+    claim: (tx, limit) => claimSessions(tx, { ...declaration, judgesFailures: true }, limit),
+    async execute(_tx, sessions) {
+      const result: HandlerResult = { successes: [], failures: [], skipped: [] }
+      for (const session of sessions) {
+        const failed = session.kernels.find(failedBeforeItRan)
+        if (failed) result.failures.push({ id: session.id, error: errorOf(failed), giveUpNow: failed.agentLost })
+        else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status))) result.successes.push(session.id)
+      }
+      return result
+    },
+  }
+}
+
+function failedBeforeItRan(kernel: ClaimedKernel): boolean {
+  return kernel.startedAt === null && (kernel.error !== null || isTerminal(kernel.status))
+}
+
+function errorOf(kernel: ClaimedKernel): FailureError {
+  const agentId = kernel.agentId ?? undefined
+  const error = kernel.error ?? { name: 'executor-failed', message: 'a kernel ended before it ran' }
+  return { ...error, agentId }
+}

@@ -1,0 +1,81 @@
+import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
+import { place, type AgentSelector, type PlaceableSession } from '../../domain/scheduling/place.ts'
+import { parseQuantities } from '../../domain/scheduling/quantity.ts'
+import type { Queryable } from '../../store/database.ts'
+import { assignKernels, lockGroup, noteOvertaken, readAgentRoom } from '../../store/sql/assign-kernels.sql.ts'
+import { claimPending, type PendingSession } from '../../store/sql/claim-pending.sql.ts'
+import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
+
+const DEPENDENCY_PAUSE_MS = 1_000
+
+type Candidate = PendingSession & { kernels: [] }
+
+/** PENDING → SCHEDULED: gives the sessions of one resource group to its agents. */
+export function scheduleSessions(group: { name: string; selector: AgentSelector }): LifecycleHandler<Candidate> {
+  return {
+    declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
+    wakes: ['prepare-sessions'],
+    agentsOf: () => [],
+    async claim(tx, limit) {
+      if (!(await lockGroup(tx, group.name))) return []
+      const sessions = await claimPending(tx, group.name, limit)
+      return sessions.map((session) => ({ ...session, kernels: [] }))
+    },
+    async execute(tx, sessions) {
+      const result: HandlerResult = { successes: [], failures: [], skipped: [] }
+      const ready = sessions.filter((session) => mayStart(session, result))
+      if (ready.length > 0) await placeReady(tx, group, ready, result)
+      return result
+    },
+  }
+}
+
+/** Sorts out what waits for its time or for other chains. */
+function mayStart(session: PendingSession, result: HandlerResult): boolean {
+  const { id } = session
+  if (session.dependencyFailed !== null) {
+    const message = `depends on session ${session.dependencyFailed}, whose chain has failed`
+    result.failures.push({ id, error: { name: 'dependency-failed', message }, giveUpNow: true })
+    return false
+  }
+  if (session.startsInMs !== null) {
+    result.skipped.push({ id, reason: 'its start time has not come', pauseMs: session.startsInMs })
+    return false
+  }
+  if (session.dependenciesOpen > 0) {
+    const reason = `waits for ${session.dependenciesOpen} chain(s) that it depends on`
+    result.skipped.push({ id, reason, pauseMs: DEPENDENCY_PAUSE_MS })
+    return false
+  }
+  return true
+}
+
+async function placeReady(
+  tx: Queryable,
+  group: { name: string; selector: AgentSelector },
+  sessions: readonly PendingSession[],
+  result: HandlerResult,
+): Promise<void> {
+  const agents = await readAgentRoom(tx, group.name)
+  const rooms = agents.map(({ id, free, kernels }) => ({ id, kernels, free: parseQuantities(free) }))
+  const placement = place(sessions.map(toPlaceable), rooms, group.selector)
+  await assignKernels(
+    tx,
+    placement.placed.flatMap(({ kernels }) => kernels),
+  )
+  await noteOvertaken(tx, placement.overtaken)
+  result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
+  result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
+}
+
+function toPlaceable(session: PendingSession): PlaceableSession {
+  return {
+    id: session.id,
+    clusterMode: session.clusterMode,
+    kernelIds: session.kernelIds,
+    slots: parseQuantities(session.resourceSlots),
+    skips: session.skips,
+    avoidAgents: new Set(session.avoidAgents),
+    allowAgents: new Set(session.allowAgents),
+  }
+}

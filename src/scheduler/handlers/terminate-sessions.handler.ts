@@ -1,0 +1,24 @@
+import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
+import { claimSessions, type ClaimedSession } from '../../store/sql/claim-sessions.sql.ts'
+import { orderStops } from '../../store/sql/order-stops.sql.ts'
+import type { LifecycleHandler } from '../lifecycle.ts'
+
+const declaration = LIFECYCLE_HANDLERS['terminate-sessions']
+/** Those that have their order already only wait for their agents, or for the timeout. */
+const withoutOrder = declaration.kernelIn.filter((status) => status !== 'TERMINATING')
+
+/** TERMINATING → TERMINATED: orders kernels to stop; it has succeeded at once where no agent has to be waited for. */
+export const terminateSessions: LifecycleHandler<ClaimedSession> = {
+  declaration,
+  wakes: ['decide-retries', 'schedule-sessions'],
+  agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
+  claim: (tx, limit) => claimSessions(tx, { ...declaration, kernelIn: withoutOrder, judgesFailures: false }, limit),
+  async execute(tx, sessions) {
+    await orderStops(
+      tx,
+      sessions.map(({ id }) => id),
+    )
+    const gone = sessions.filter(({ kernels }) => kernels.every((kernel) => kernel.confirmedGone))
+    return { successes: gone.map(({ id }) => id), failures: [], skipped: [] }
+  },
+}

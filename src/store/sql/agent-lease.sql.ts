@@ -1,0 +1,84 @@
+import type { Queryable } from '../database.ts'
+
+/**
+ * Notes that this server is there to hear agents. The first to do so after nobody was gives every agent a full
+ * lease: silence towards nobody is no silence. True where it did.
+ */
+const PRESENCE_SQL = `
+WITH previous AS (
+  SELECT max(last_seen_at) AS at FROM servers
+), present AS (
+  INSERT INTO servers (id, host, pid, roles) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (id) DO UPDATE SET last_seen_at = now()
+), forgotten AS (
+  DELETE FROM servers WHERE last_seen_at < now() - interval '1 day' AND id <> $1
+), graced AS (
+  UPDATE agents SET lease_from = now(), status = CASE WHEN status = 'SUSPECT' THEN 'ALIVE' ELSE status END
+  WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING')
+    AND coalesce((SELECT at FROM previous) < now() - make_interval(secs => $5 / 1000.0), true)
+)
+SELECT coalesce((SELECT at FROM previous) < now() - make_interval(secs => $5 / 1000.0), true) AS "afterOutage"`
+
+export interface ServerIdentity {
+  id: string
+  host: string
+  pid: number
+  roles: string[]
+}
+
+export async function notePresence(db: Queryable, server: ServerIdentity, outageAfterMs: number): Promise<boolean> {
+  const values = [server.id, server.host, server.pid, server.roles, outageAfterMs]
+  return (await db.query<{ afterOutage: boolean }>(PRESENCE_SQL, values)).rows[0]!.afterOutage
+}
+
+export async function forgetPresence(db: Queryable, serverId: string): Promise<void> {
+  await db.query('DELETE FROM servers WHERE id = $1', [serverId])
+}
+
+/**
+ * ALIVE → SUSPECT → LOST by silence, on the database's clock. What ran on a lost agent has failed; what had not
+ * begun carries the error and is for the handler in charge. Nobody has confirmed that any of it is gone.
+ * Locks: agents, then kernels in id order.
+ */
+const LEASE_SQL = `
+WITH silent AS (
+  SELECT id, status AS "from", CASE WHEN silence > make_interval(secs => $2 / 1000.0) THEN 'LOST'::agent_status
+    ELSE 'SUSPECT' END AS "to", round(extract(epoch FROM silence)) AS seconds
+  FROM agents, LATERAL (SELECT now() - greatest(last_heard_at, lease_from) AS silence) AS s
+  WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING') AND silence > make_interval(secs => $1 / 1000.0)
+  FOR UPDATE OF agents SKIP LOCKED
+), changed AS (
+  UPDATE agents a SET status = silent."to" FROM silent
+  WHERE a.id = silent.id AND a.status <> silent."to" AND NOT (a.status = 'DRAINING' AND silent."to" = 'SUSPECT')
+  RETURNING a.id, a.name, silent."from", silent."to", silent.seconds
+), locked AS (
+  SELECT k.id, c.name, c.seconds FROM kernels k JOIN changed c ON c.id = k.agent_id AND c."to" = 'LOST'
+  WHERE k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')
+  ORDER BY k.id FOR NO KEY UPDATE OF k
+), failed AS (
+  UPDATE kernels k SET
+    status = CASE WHEN k.status = 'TERMINATING' THEN 'TERMINATED'::kernel_status
+      WHEN k.started_at IS NOT NULL THEN 'ERROR' ELSE k.status END,
+    status_changed_at = now(),
+    terminated_at = CASE WHEN k.status = 'TERMINATING' OR k.started_at IS NOT NULL THEN now() END,
+    slots_held = k.slots_held AND k.status <> 'TERMINATING' AND k.started_at IS NULL,
+    error = coalesce(k.error, jsonb_build_object('name', 'agent-lost', 'agentId', k.agent_id,
+      'message', 'agent ' || l.name || ' was silent for ' || l.seconds || ' s'))
+  FROM locked l WHERE k.id = l.id
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
+  SELECT 'AGENT', id, 'watch-agents', "from"::text, "to"::text, 'EXPIRED', 'silent for ' || seconds || ' s' FROM changed
+)
+SELECT id, name, "to" AS status, seconds::int AS "silentSeconds" FROM changed`
+
+export interface SilentAgent {
+  id: string
+  name: string
+  status: 'SUSPECT' | 'LOST'
+  silentSeconds: number
+}
+
+/** The agents whose status changed. */
+export async function judgeSilence(db: Queryable, suspectAfterMs: number, lostAfterMs: number): Promise<SilentAgent[]> {
+  return (await db.query<SilentAgent>(LEASE_SQL, [suspectAfterMs, lostAfterMs])).rows
+}

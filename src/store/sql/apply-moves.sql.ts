@@ -1,0 +1,107 @@
+import type { SchedulingResult } from '../../domain/session/handlers.ts'
+import type { StatusData } from '../../domain/session/failure.ts'
+import type { KernelStatus, SessionResult, SessionStatus } from '../../domain/session/statuses.ts'
+import type { Queryable } from '../database.ts'
+
+/** What the coordinator has decided about one session that it holds. */
+export interface SessionMove {
+  id: string
+  from: SessionStatus
+  /** The same as `from` where the session keeps its status. */
+  to: SessionStatus
+  /** Null keeps the kernels as they are. Kernels that have ended keep their status. */
+  kernelTo: KernelStatus | null
+  /** Where a kernel that failed before it ran is tried again, under a greater assignment; null where none is. */
+  failedKernelTo: KernelStatus | null
+  outcome: SchedulingResult
+  /** Tries so far in this status; 0 after a move. */
+  tries: number
+  /** Until the next try; null for at once. */
+  pauseMs: number | null
+  /** Kernels go back to PENDING and leave their agents. */
+  rescheduled: boolean
+  /** Set where the session is on its way out. */
+  result: SessionResult | null
+  reason: string | null
+  statusData: StatusData | null
+  /** Why it waits; null keeps what it says. */
+  pendingReason: string | null
+  errorCode: string | null
+  message: string | null
+}
+
+/**
+ * Moves sessions and their kernels, and writes events and history: one statement for a whole batch. Only moves that change the status make an event; history
+ * counts up where the newest row of the session says the same.
+ *
+ * Locks: kernels in id order; the sessions are held by the caller.
+ */
+const SQL = `
+WITH moves AS (
+  SELECT * FROM json_to_recordset($1::json) AS m(
+    "id" uuid, "from" session_status, "to" session_status, "kernelTo" kernel_status, "failedKernelTo" kernel_status, "outcome" scheduling_result,
+    "tries" int, "pauseMs" float8, "rescheduled" bool, "result" session_result, "reason" text, "statusData" jsonb,
+    "pendingReason" text, "errorCode" text, "message" text)
+), moved AS (
+  UPDATE sessions s SET
+    -- What was terminated ends in ERROR where it failed.
+    status = CASE WHEN m."to" = 'TERMINATED' AND s.result = 'FAILURE' THEN 'ERROR' ELSE m."to" END,
+    status_changed_at = CASE WHEN m."to" = m."from" THEN s.status_changed_at ELSE now() END,
+    tries = m."tries",
+    next_try_at = now() + make_interval(secs => m."pauseMs" / 1000),
+    reschedules = s.reschedules + m."rescheduled"::int,
+    pending_reason = CASE WHEN m."to" = 'PENDING' THEN coalesce(m."pendingReason", s.pending_reason) END,
+    result = coalesce(m."result", s.result),
+    status_reason = coalesce(m."reason", s.status_reason),
+    status_data = coalesce(m."statusData", s.status_data),
+    terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
+  FROM moves m WHERE s.id = m.id AND s.status = m."from"
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", s.status AS "to", m."kernelTo", m."failedKernelTo", m."outcome",
+    m."errorCode", m."message", m."rescheduled"
+), locked AS (
+  SELECT k.id, v."rescheduled",
+    CASE WHEN k.error IS NOT NULL THEN coalesce(v."failedKernelTo", v."kernelTo") ELSE v."kernelTo" END AS "to",
+    k.error IS NOT NULL AND v."failedKernelTo" IS NOT NULL AS again
+  FROM kernels k JOIN moved v ON v.id = k.session_id
+  WHERE (v."kernelTo" IS NOT NULL OR v."failedKernelTo" IS NOT NULL)
+    AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+  ORDER BY k.id FOR NO KEY UPDATE OF k
+), kernels_moved AS (
+  UPDATE kernels k SET
+    status = l."to",
+    status_changed_at = now(),
+    error = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.error END,
+    agent_id = CASE WHEN l."rescheduled" THEN NULL ELSE k.agent_id END,
+    assignment = k.assignment + (l."rescheduled" OR l.again)::int,
+    confirmed_gone = k.confirmed_gone OR l."rescheduled",
+    slots_held = k.slots_held AND l."to" NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED'),
+    terminated_at = CASE WHEN l."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
+  FROM locked l
+  WHERE k.id = l.id AND (k.status <> l."to" OR l.again)
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
+      WHEN 'CANCELLED' THEN 'session.cancelled' ELSE 'session.status_changed' END,
+    id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
+  FROM moved WHERE "to" <> "from"
+), repeated AS (
+  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now()
+  FROM moved v
+  WHERE v."to" = v."from"
+    AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)
+    AND h.phase = $2 AND h.from_status = v."from"::text AND h.to_status = v."to"::text AND h.result = v."outcome"
+    AND h.error_code IS NOT DISTINCT FROM v."errorCode" AND h.message IS NOT DISTINCT FROM v."message"
+  RETURNING v.id
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, error_code, message)
+  SELECT 'SESSION', id, $2, "from"::text, "to"::text, "outcome", "errorCode", "message"
+  FROM moved WHERE id NOT IN (SELECT id FROM repeated)
+)
+SELECT id FROM moved`
+
+/** Answers with the ids that moved; one that is missing was moved by somebody else meanwhile. */
+export async function applyMoves(tx: Queryable, phase: string, moves: readonly SessionMove[]): Promise<Set<string>> {
+  if (moves.length === 0) return new Set()
+  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(moves), phase])
+  return new Set(rows.map((row) => row.id))
+}

@@ -1,0 +1,69 @@
+import { FENCE_MARGIN_MS } from '../../domain/limits.ts'
+import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
+import type { FailureError } from '../../domain/session/failure.ts'
+import type { KernelStatus, SessionStatus } from '../../domain/session/statuses.ts'
+import type { Queryable } from '../database.ts'
+
+export interface ClaimedKernel {
+  id: string
+  status: KernelStatus
+  agentId: string | null
+  agentLost: boolean
+  confirmedGone: boolean
+  startedAt: string | null
+  error: FailureError | null
+  /** Until its agent, by its own rule, has stopped it for certain; 0 where it has. */
+  fencedInMs: number
+}
+
+/** A session that a lifecycle handler holds for the length of its transaction. */
+export interface ClaimedSession {
+  id: string
+  status: SessionStatus
+  tries: number
+  reschedules: number
+  triesMax: number
+  reschedulesMax: number
+  /** Longer in its status than the group allows. */
+  expired: boolean
+  pendingReason: string | null
+  kernels: ClaimedKernel[]
+}
+
+/**
+ * Sessions for one handler, longest in their status first: with kernels to work on, with a kernel that failed
+ * before it ran, or past the timeout of their status. Sessions that another server holds are passed over.
+ * Index: sessions_active.
+ */
+const SQL = `
+SELECT s.id, s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
+  g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
+  s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) IS TRUE AS expired,
+  (SELECT coalesce(json_agg(json_build_object(
+      'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status = 'LOST',
+      'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
+      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + g.fence_after_ms + $5))), '[]')
+    FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels
+FROM sessions s
+JOIN resource_groups g ON g.name = s.resource_group
+CROSS JOIN LATERAL (SELECT CASE
+  WHEN s.status IN ('SCHEDULED', 'PREPARING', 'PULLING') THEN g.prepare_timeout_ms
+  WHEN s.status IN ('PREPARED', 'CREATING') THEN g.create_timeout_ms
+  WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms END AS ms) AS timeout
+WHERE s.status = ANY($1::session_status[])
+  AND (s.next_try_at IS NULL OR s.next_try_at <= now())
+  AND (s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0)
+    OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND (k.status = ANY($2::kernel_status[])
+      OR ($3 AND k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))))))
+ORDER BY s.status_changed_at
+LIMIT $4
+FOR UPDATE OF s SKIP LOCKED`
+
+export async function claimSessions(
+  tx: Queryable,
+  handler: Pick<LifecycleDeclaration, 'sessionIn'> & { kernelIn: readonly KernelStatus[]; judgesFailures: boolean },
+  limit: number,
+): Promise<ClaimedSession[]> {
+  const values = [handler.sessionIn, handler.kernelIn, handler.judgesFailures, limit, FENCE_MARGIN_MS]
+  return (await tx.query<ClaimedSession>(SQL, values)).rows
+}

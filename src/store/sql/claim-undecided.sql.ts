@@ -1,0 +1,50 @@
+import type { SessionOrigin, SessionResult, SessionType } from '../../domain/session/statuses.ts'
+import type { Queryable } from '../database.ts'
+
+export interface UndecidedSession {
+  id: string
+  projectId: string
+  chainId: string
+  status: 'TERMINATED' | 'ERROR' | 'CANCELLED'
+  result: SessionResult
+  sessionType: SessionType
+  origin: SessionOrigin
+  retryCount: number
+  uncountedRetries: number
+  maxRetries: number
+  attempt: number
+  exitCode: number | null
+  statusReason: string | null
+  statusData: unknown
+  terminatedBy: string | null
+  startedAt: Date | null
+  terminatedAt: Date
+  epochStartedAt: Date
+  resourceSlots: Record<string, string>
+  batchTimeout: number | null
+  resourceGroup: string
+  retryPolicy: unknown
+  failedAgents: string[]
+  /** The database's time, the same for the whole batch. */
+  now: Date
+}
+
+/** Finished batch sessions without a decision, held for the transaction. Index: sessions_undecided. */
+const SQL = `
+SELECT s.id, s.project_id AS "projectId", s.chain_id AS "chainId", s.status, s.result, s.session_type AS "sessionType",
+  s.origin, s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
+  s.attempt, s.exit_code AS "exitCode", s.status_reason AS "statusReason", s.status_data AS "statusData",
+  s.terminated_by AS "terminatedBy", s.started_at AS "startedAt", s.terminated_at AS "terminatedAt",
+  s.epoch_started_at AS "epochStartedAt", s.resource_slots AS "resourceSlots", s.batch_timeout AS "batchTimeout",
+  s.resource_group AS "resourceGroup", s.retry_policy AS "retryPolicy", now() AS now,
+  ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
+    AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"
+FROM sessions s
+WHERE NOT s.retry_decided AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
+ORDER BY s.terminated_at
+LIMIT $1
+FOR UPDATE OF s SKIP LOCKED`
+
+export async function claimUndecided(tx: Queryable, limit: number): Promise<UndecidedSession[]> {
+  return (await tx.query<UndecidedSession>(SQL, [limit])).rows
+}

