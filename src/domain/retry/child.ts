@@ -1,5 +1,5 @@
 import type { FailureCause } from './causes.ts'
-import type { RetryVerdict } from './decide.ts'
+import type { RetryVerdict } from './verdict.ts'
 
 export interface RetriedParent {
   id: string

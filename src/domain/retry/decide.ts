@@ -1,7 +1,5 @@
-import type { SessionEventType } from '../events.ts'
 import type { SessionOrigin, SessionResult, SessionType } from '../session/statuses.ts'
 import { judgeBudget } from './budget.ts'
-import type { FailureCause } from './causes.ts'
 import { classifyFailure, type Classification, type FinishedSession } from './classify.ts'
 import { computeDelay, type Delay } from './delay.ts'
 import { judgeEligibility } from './eligibility.ts'
@@ -10,6 +8,7 @@ import { applyGrowth, type Growable } from './growth.ts'
 import type { RetryPolicy } from './policy.ts'
 import { firstMatch, type MatchedRule } from './rules.ts'
 import { readStoredPolicy } from './stored-policy.ts'
+import { verdict, type RetryVerdict } from './verdict.ts'
 
 /** A finished session, as the decision needs it. */
 export interface DecidedSession extends FinishedSession {
@@ -43,34 +42,6 @@ export interface DecisionInput {
   /** In [0, 1). */
   random: number
 }
-
-export interface RetryVerdict {
-  phase: 'SUCCEEDED' | 'NONE' | 'NOT_ELIGIBLE' | 'EXHAUSTED' | 'SCHEDULED'
-  /** Null after a success, and where the failure's reason is malformed. */
-  cause: FailureCause | null
-  /** Position in the policy's rules, from 0. */
-  matchedRule: number | null
-  /** Whether a retry of this attempt uses up budget; true where the question does not arise. */
-  counted: boolean
-  /** These four are set with SCHEDULED alone. */
-  baseMs: number | null
-  jitterMs: number | null
-  delayMs: number | null
-  dueAt: Date | null
-  /** For people. */
-  explanation: string
-  /** What the child has instead of its parent's; null where nothing grows. */
-  growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null
-  /** Added to what the parent already avoids. */
-  avoid: { agents: string[]; groups: string[] }
-  /** The event to write in the decision's transaction. */
-  emit: RetryVerdictEvent | null
-}
-
-export type RetryVerdictEvent = Extract<
-  SessionEventType,
-  'session.retry_scheduled' | 'session.retry_exhausted' | 'session.retry_succeeded'
->
 
 /** The one decision about a finished session. Pure and total: the same input gives the same verdict. */
 export function decideRetry({ session, policy: stored, now, random }: DecisionInput): RetryVerdict {
@@ -145,7 +116,7 @@ function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planne
 function succeeded(session: DecidedSession, mayEmit: boolean): RetryVerdict {
   const byRetry = session.origin === 'AUTO_RETRY'
   return verdict('SUCCEEDED', {
-    explanation: byRetry ? `succeeded after ${session.retryCount} of ${session.maxRetries} retries` : 'succeeded',
+    explanation: `succeeded on attempt ${session.attempt}`,
     emit: byRetry && mayEmit ? 'session.retry_succeeded' : null,
   })
 }
@@ -159,21 +130,4 @@ function describe(session: DecidedSession, classified: Classification): string {
 
 function withRule(failure: string, matched: MatchedRule | null): string {
   return matched ? `${failure} matched ${describeRule(matched)}` : failure
-}
-
-function verdict(phase: RetryVerdict['phase'], rest: Partial<RetryVerdict> & { explanation: string }): RetryVerdict {
-  return {
-    phase,
-    cause: null,
-    matchedRule: null,
-    counted: true,
-    baseMs: null,
-    jitterMs: null,
-    delayMs: null,
-    dueAt: null,
-    growth: null,
-    avoid: { agents: [], groups: [] },
-    emit: null,
-    ...rest,
-  }
 }
