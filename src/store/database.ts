@@ -68,5 +68,5 @@ function prepared(text: string, values: readonly unknown[] = []): pg.QueryConfig
 /** int8 as number where it is exact (counts, sizes), else as bigint would surprise JSON: ids that need more stay text by a cast. */
 function parserFor(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === INT8_OID) return Number
-  return pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown
+  return pg.types.getTypeParser(oid, format) as (value: string) => unknown
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,13 +13,12 @@ const clusterDirectory = join(directory, 'postgres')
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.stdin.resume()
-process.stdin.once('close', async () => {
-  try {
-    if (await stat(clusterDirectory).catch(() => null)) await stop()
-  } finally {
-    await rm(directory, { recursive: true, force: true, maxRetries: 10 })
-  }
-})
+await once(process.stdin, 'close')
+try {
+  if (await stat(clusterDirectory).catch(() => null)) await stop()
+} finally {
+  await rm(directory, { recursive: true, force: true, maxRetries: 10 })
+}
 
 async function stop(): Promise<void> {
   const cluster = await openCluster(clusterDirectory)

@@ -60,7 +60,7 @@ function watch(directory: string): () => Promise<void> {
   })
   const gone = once(watchdog, 'exit')
   return async () => {
-    watchdog.stdin!.end()
+    watchdog.stdin.end()
     await gone
   }
 }

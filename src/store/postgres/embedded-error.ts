@@ -10,14 +10,23 @@ export class EmbeddedPostgresError extends Error {
 
 const KNOWN: [pattern: RegExp, advice: string][] = [
   [/ENOSPC|No space left on device/i, 'The disk is full: make room.'],
-  [/EROFS|Read-only file system/i, 'The file system is read-only: set REPRISE_DATA_DIR to a place that can be written.'],
+  [
+    /EROFS|Read-only file system/i,
+    'The file system is read-only: set REPRISE_DATA_DIR to a place that can be written.',
+  ],
   [
     /EACCES|EPERM|Permission denied/i,
     'Permission is missing: start as the user who owns the directory, or set REPRISE_DATA_DIR to a place of your own.',
   ],
   [/Address already in use|could not bind/i, 'No free TCP port was found on 127.0.0.1: free one.'],
-  [/could not (create|map|allocate).*shared memory|Cannot allocate memory/i, 'Memory is short: give the server at least 512 MB.'],
-  [/error while loading shared libraries|Library not loaded|ENOEXEC/i, 'The server program does not run on this system.'],
+  [
+    /could not (create|map|allocate).*shared memory|Cannot allocate memory/i,
+    'Memory is short: give the server at least 512 MB.',
+  ],
+  [
+    /error while loading shared libraries|Library not loaded|ENOEXEC/i,
+    'The server program does not run on this system.',
+  ],
   [/ENOENT/i, 'A file is missing: run `npm ci` again.'],
 ]
 

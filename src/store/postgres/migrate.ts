@@ -48,7 +48,9 @@ export async function migrate(connectionString: string, log: Logger): Promise<st
 async function takeLock(client: pg.Client): Promise<void> {
   const deadline = performance.now() + LOCK_TIMEOUT_MS
   for (;;) {
-    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK_KEY])
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
+      MIGRATION_LOCK_KEY,
+    ])
     if (rows[0]!.taken) return
     if (performance.now() > deadline) throw new Error('Another server has been migrating this database for 15 minutes.')
     await sleep(LOCK_POLL_MS)

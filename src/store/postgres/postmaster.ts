@@ -64,9 +64,11 @@ export async function stopServer(cluster: Cluster): Promise<void> {
   const found = await readPidFile(cluster)
   if (found === null || !(await isPostgres(found.pid))) return
   const options = ['stop', '-D', cluster.dataDirectory, '-m', 'fast', '-w', '-t', String(STOP_TIMEOUT_SECONDS), '-s']
-  await cluster.runAs.run(cluster.binaries.pg_ctl, options, { cwd: cluster.directory }).catch(async (error: unknown) => {
-    if (await isPostgres(found.pid)) throw explained('The embedded PostgreSQL did not stop', error)
-  })
+  await cluster.runAs
+    .run(cluster.binaries.pg_ctl, options, { cwd: cluster.directory })
+    .catch(async (error: unknown) => {
+      if (await isPostgres(found.pid)) throw explained('The embedded PostgreSQL did not stop', error)
+    })
 }
 
 /** PostgreSQL would take any living process under the file's number for its server. */

@@ -23,6 +23,8 @@ export async function isPostgres(pid: number): Promise<boolean> {
     return commandLine.includes('postgres')
   }
   if (process.platform === 'win32') return true
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => ({
+    stdout: '',
+  }))
   return stdout.includes('postgres')
 }

@@ -43,8 +43,7 @@ async function runWay(way: Way, program: string, args: readonly string[], cwd: s
     return stdout
   } catch (error) {
     const { stderr, stdout, message } = error as Error & { stderr?: string; stdout?: string }
-    // The message alone would be the whole command line.
-    throw new Error([stderr, stdout].filter(Boolean).join('\n') || message)
+    throw new Error([stderr, stdout].filter(Boolean).join('\n') || message, { cause: error })
   }
 }
 
@@ -52,7 +51,8 @@ export async function chooseRunAs(options: { directory: string; postgres: string
   const way = process.getuid?.() === 0 ? await lendUser(options) : { command: [] }
   return {
     user: way.uid === undefined ? null : { uid: way.uid, gid: way.gid! },
-    run: (program, args, { cwd }) => runWay(way.command.length > 0 ? { command: way.command } : way, program, args, cwd),
+    run: (program, args, { cwd }) =>
+      runWay(way.command.length > 0 ? { command: way.command } : way, program, args, cwd),
   }
 }
 
@@ -62,7 +62,13 @@ async function lendUser({ directory, postgres }: { directory: string; postgres: 
   for (const way of ways) {
     const probe = ['-c', '"$0" --version && test -x "$1"', postgres, directory]
     const bare = way.command.length > 0 ? { command: way.command } : way
-    if (await runWay(bare, '/bin/sh', probe, '/').then(() => true, () => false)) return way
+    if (
+      await runWay(bare, '/bin/sh', probe, '/').then(
+        () => true,
+        () => false,
+      )
+    )
+      return way
   }
   throw new EmbeddedPostgresError(
     `PostgreSQL refuses to run as root, and user ${user.uid}, lent to it, cannot reach ${directory} or ${postgres}. ` +

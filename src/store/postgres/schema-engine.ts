@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum } from '@prisma/driver-adapter-utils'
+import type * as SchemaEngineGlue from '@prisma/schema-engine-wasm/schema_engine_bg'
 import pg from 'pg'
 
 /**
@@ -32,7 +33,7 @@ class CatalogPool extends pg.Pool {
   charColumns: number[] = []
 
   override query = (async (...args: Parameters<pg.Pool['query']>) => {
-    const answer = (await super.query(...args)) as unknown as pg.QueryResult | pg.QueryResult[]
+    const answer = await (super.query(...args) as unknown as Promise<pg.QueryResult | pg.QueryResult[]>)
     const fields = [answer].flat().at(-1)?.fields ?? []
     this.charColumns = fields.flatMap((field, column) => (field.dataTypeID === OID_CHAR ? [column] : []))
     for (const column of this.charColumns) fields[column]!.dataTypeID = OID_TEXT
@@ -68,7 +69,7 @@ class CatalogAdapterFactory extends PrismaPg {
   }
 }
 
-type Glue = typeof import('@prisma/schema-engine-wasm/schema_engine_bg')
+type Glue = typeof SchemaEngineGlue
 
 /** The glue keeps its WebAssembly instance in a module variable, so a process has one instance, made once. */
 let glueLoaded: Promise<Glue> | undefined
@@ -80,9 +81,9 @@ async function loadGlue(): Promise<Glue> {
   const { instance } = await WebAssembly.instantiate(await readFile(path), {
     './schema_engine_bg.js': withQuietTimers(glue),
   })
-  glue.__wbg_set_wasm(instance.exports as never)
-  const start = instance.exports['__wbindgen_start']
-  if (typeof start === 'function') start()
+  glue.__wbg_set_wasm(instance.exports)
+  const { __wbindgen_start: start } = instance.exports as { __wbindgen_start?: () => void }
+  start?.()
   return glue
 }
 
@@ -97,7 +98,10 @@ function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
 }
 
 /** Gives the engine a pool of its own, and ends that with it: the engine keeps session locks on its connections. */
-async function withEngine<T>(connectionString: string, use: (engine: Engine, datamodel: string) => Promise<T>): Promise<T> {
+async function withEngine<T>(
+  connectionString: string,
+  use: (engine: Engine, datamodel: string) => Promise<T>,
+): Promise<T> {
   glueLoaded ??= loadGlue()
   const [glue, datamodel] = await Promise.all([glueLoaded, readFile(join(PRISMA_DIR, 'schema.prisma'), 'utf8')])
   const pool = new CatalogPool({ connectionString })

@@ -1,0 +1,185 @@
+import { hostname } from 'node:os'
+import { z } from 'zod'
+import { parseAmount } from './domain/session/amounts.ts'
+import { LOG_LEVELS } from './observability/log.ts'
+
+/** The one reader of the environment. Text that is empty counts as not set. */
+
+interface Documentation {
+  name: `REPRISE_${string}`
+  /** As people read it. */
+  default: string
+  meaning: string
+  /** Null where it is no quantity. */
+  unit: string | null
+}
+
+interface Variable<T> extends Documentation {
+  schema: z.ZodType<T>
+}
+
+const ROLES = ['api', 'scheduler', 'agent'] as const
+const LOG_FORMATS = ['pretty', 'json'] as const
+const EXECUTORS = ['process', 'noop'] as const
+const MEMORY_LIMITS = ['auto', 'cgroup', 'watch', 'off'] as const
+
+const VARIABLES = {
+  databaseUrl: variable({
+    name: 'REPRISE_DATABASE_URL',
+    default: 'embedded',
+    meaning:
+      'PostgreSQL server to use, `postgresql://user:password@host:port/database`. Without it, one is started under the data directory.',
+    unit: null,
+    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
+  }),
+  databaseConnections: variable({
+    name: 'REPRISE_DATABASE_CONNECTIONS',
+    default: '16',
+    meaning: 'Most connections that the server opens to the database.',
+    unit: 'connections',
+    schema: wholeNumber(2, 1_000).default(16),
+  }),
+  dataDir: variable({
+    name: 'REPRISE_DATA_DIR',
+    default: '.reprise',
+    meaning: "Directory of the embedded database, the admin token and the embedded agent's kernels.",
+    unit: null,
+    schema: z.string().default('.reprise'),
+  }),
+  host: variable({
+    name: 'REPRISE_HOST',
+    default: '127.0.0.1',
+    meaning: 'Address to listen on.',
+    unit: null,
+    schema: z.string().default('127.0.0.1'),
+  }),
+  port: variable({
+    name: 'REPRISE_PORT',
+    default: '4000',
+    meaning: 'TCP port to listen on. 0 picks a free one and prints it.',
+    unit: null,
+    schema: wholeNumber(0, 65_535).default(4000),
+  }),
+  roles: variable({
+    name: 'REPRISE_ROLES',
+    default: ROLES.join(),
+    meaning:
+      'What this process does, a comma between: `api` serves clients, `scheduler` drives sessions, `agent` runs kernels.',
+    unit: null,
+    schema: list(z.enum(ROLES)).default([...ROLES]),
+  }),
+  logLevel: variable({
+    name: 'REPRISE_LOG_LEVEL',
+    default: 'info',
+    meaning: `Least important lines to log: ${oneOf(LOG_LEVELS)}.`,
+    unit: null,
+    schema: z.enum(LOG_LEVELS).default('info'),
+  }),
+  logFormat: variable({
+    name: 'REPRISE_LOG_FORMAT',
+    default: 'pretty on a terminal, else json',
+    meaning: `${oneOf(LOG_FORMATS)}. Logs go to standard error.`,
+    unit: null,
+    schema: z.enum(LOG_FORMATS).default(() => (process.stderr.isTTY ? 'pretty' : 'json')),
+  }),
+  resourceGroup: variable({
+    name: 'REPRISE_RESOURCE_GROUP',
+    default: 'default',
+    meaning: 'Resource group that the agent joins.',
+    unit: null,
+    schema: z.string().default('default'),
+  }),
+  agentName: variable({
+    name: 'REPRISE_AGENT_NAME',
+    default: "the machine's name",
+    meaning: 'Name of the agent, unique among agents.',
+    unit: null,
+    schema: z.string().default(() => hostname()),
+  }),
+  slots: variable({
+    name: 'REPRISE_SLOTS',
+    default: 'what the machine has',
+    meaning: 'Resource slots that the agent offers, like `cpu=4,mem=8g`.',
+    unit: 'per slot; bytes for `mem`, with k, m, g, t (binary)',
+    schema: z.string().transform(parseSlots).optional(),
+  }),
+  executor: variable({
+    name: 'REPRISE_EXECUTOR',
+    default: 'process',
+    meaning: 'How the agent runs kernels: `process` as processes, `noop` not at all (for benches).',
+    unit: null,
+    schema: z.enum(EXECUTORS).default('process'),
+  }),
+  agentMemoryLimit: variable({
+    name: 'REPRISE_AGENT_MEMORY_LIMIT',
+    default: 'auto',
+    meaning:
+      'How `mem` is enforced on kernels: `cgroup`, `watch` (resident memory is looked at), `off`, or `auto`: cgroup where it can be written, else watch.',
+    unit: null,
+    schema: z.enum(MEMORY_LIMITS).default('auto'),
+  }),
+} satisfies Record<string, Variable<unknown>>
+
+export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[Key]['schema']> }
+
+/** What the README's table and `--help` print. */
+export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
+
+/** Everything that is wrong with the environment, told at once. */
+export class ConfigurationError extends Error {
+  constructor(faults: readonly string[]) {
+    super(`The configuration is wrong:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    this.name = 'ConfigurationError'
+  }
+}
+
+/** @throws ConfigurationError. Warnings name variables that nothing reads. */
+export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; warnings: string[] } {
+  const faults: string[] = []
+  const entries = Object.entries(VARIABLES).map(([key, { name, schema }]) => {
+    const result = schema.safeParse(environment[name]?.trim() || undefined)
+    if (!result.success) faults.push(...result.error.issues.map(({ message }) => `${name}: ${message}`))
+    return [key, result.data]
+  })
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  return { config: Object.fromEntries(entries) as Config, warnings: unknownVariables(environment) }
+}
+
+function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  const known = new Set<string>(CONFIGURATION.map(({ name }) => name))
+  const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.has(name))
+  return unknown.map((name) => `${name} is set, but nothing reads it`)
+}
+
+function variable<T>(options: Variable<T>): Variable<T> {
+  return options
+}
+
+function oneOf(words: readonly string[]): string {
+  return words.map((word) => `\`${word}\``).join(', ')
+}
+
+function wholeNumber(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`
+  return z
+    .string()
+    .regex(/^\d+$/, { error, abort: true })
+    .transform(Number)
+    .pipe(z.number().min(min, { error }).max(max, { error }))
+}
+
+function list<T extends string>(item: z.ZodType<T, string>) {
+  const split = (text: string) => [...new Set(text.split(',').map((part) => part.trim()))]
+  return z.string().transform(split).pipe(z.array(item))
+}
+
+function parseSlots(text: string, context: z.RefinementCtx<string>): Record<string, string> {
+  const slots: Record<string, string> = {}
+  for (const part of text.split(',')) {
+    const [, slot, written] = /^\s*([\w.-]+)\s*=\s*(\S+)\s*$/.exec(part) ?? []
+    const amount = slot === undefined ? undefined : parseAmount(slot, written!)
+    if (amount === undefined) context.addIssue(`\`${part}\` is not like cpu=4 or mem=8g`)
+    else slots[slot!] = amount
+  }
+  return slots
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { CONFIGURATION, ConfigurationError, loadConfig } from '../../src/config.ts'
+
+test('an empty environment gives the defaults', () => {
+  const { config, warnings } = loadConfig({})
+  expect(config).toMatchObject({
+    databaseUrl: undefined,
+    databaseConnections: 16,
+    dataDir: '.reprise',
+    host: '127.0.0.1',
+    port: 4000,
+    roles: ['api', 'scheduler', 'agent'],
+    slots: undefined,
+    executor: 'process',
+  })
+  expect(warnings).toEqual([])
+})
+
+test('0 is a value, and empty text is none', () => {
+  expect(loadConfig({ REPRISE_PORT: '0' }).config.port).toBe(0)
+  expect(loadConfig({ REPRISE_PORT: ' ', REPRISE_DATABASE_URL: '' }).config).toMatchObject({
+    port: 4000,
+    databaseUrl: undefined,
+  })
+})
+
+test('slots are exact amounts, bytes for memory', () => {
+  const { config } = loadConfig({ REPRISE_SLOTS: 'cpu=1.5, mem=8g,cuda.device=2' })
+  expect(config.slots).toEqual({ cpu: '1.5', mem: '8589934592', 'cuda.device': '2' })
+})
+
+test('all faults are told at once, each with its variable', () => {
+  const environment = {
+    REPRISE_PORT: '65536',
+    REPRISE_DATABASE_CONNECTIONS: '1e3',
+    REPRISE_ROLES: 'api,cook',
+    REPRISE_DATABASE_URL: 'mysql://x',
+    REPRISE_SLOTS: 'cpu=-1',
+    REPRISE_LOG_LEVEL: 'loud',
+  }
+  const attempt = () => loadConfig(environment)
+  expect(attempt).toThrow(ConfigurationError)
+  for (const name of Object.keys(environment)) expect(attempt).toThrow(`\n  ${name}: `)
+})
+
+test('variables that nothing reads are named', () => {
+  expect(loadConfig({ REPRISE_PROT: '1', OTHER: '2' }).warnings).toEqual(['REPRISE_PROT is set, but nothing reads it'])
+})
+
+test('each variable is described once', () => {
+  const names = CONFIGURATION.map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+  for (const { meaning } of CONFIGURATION) expect(meaning).toMatch(/\.$/)
+})
