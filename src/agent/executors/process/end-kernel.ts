@@ -1,0 +1,61 @@
+import { readOomMark, logSize, removeKernelDirectory, readStopMark } from './kernel-directory.ts'
+import { judgeExit } from './exit-verdict.ts'
+import { messageOf } from './error-message.ts'
+import type { ProcessHost } from './process-host.ts'
+import { hasEnded, type ProcessKernel } from './process-kernel.ts'
+import { signalProcess } from './signal-kernel.ts'
+
+export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
+  if (hasEnded(kernel)) return
+  kernel.error = { name, message }
+  settle(host, kernel, 'FAILED', new Date().toISOString())
+}
+
+/** Stopped before its command was run. */
+export function endBeforeRunning(host: ProcessHost, kernel: ProcessKernel): void {
+  settle(host, kernel, 'EXITED', new Date().toISOString())
+}
+
+/** @param exitCode what the shim left, null where it left nothing */
+export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
+  if (hasEnded(kernel)) return
+  const verdict = judgeExit({
+    exitCode,
+    stopOrdered: kernel.killAt !== null || kernel.removing || (exitCode === null && readStopMark(kernel.path) !== null),
+    oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
+    oomMark: exitCode === null ? readOomMark(kernel.path) : null,
+    memoryLimitBytes: kernel.memoryLimitBytes,
+  })
+  Object.assign(kernel, verdict)
+  kernel.logSizes.STDOUT = logSize(kernel.path, 'STDOUT')
+  kernel.logSizes.STDERR = logSize(kernel.path, 'STDERR')
+  if (kernel.shim !== null) host.sessionsToSweep.add(kernel.shim.pid)
+  settle(host, kernel, 'EXITED', endedAt)
+}
+
+function settle(host: ProcessHost, kernel: ProcessKernel, phase: 'FAILED' | 'EXITED', endedAt: string): void {
+  kernel.phase = phase
+  kernel.endedAt = endedAt
+  if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
+  kernel.cgroup = null
+  host.wakeTicker()
+  host.changed()
+  if (kernel.removing) removeKernel(host, kernel)
+}
+
+/** What is still in the group escaped the process group; nothing of a kernel outlives it. */
+function leaveCgroup(host: ProcessHost, group: string): void {
+  for (const pid of host.cgroups?.members(group) ?? []) signalProcess(pid, 'SIGKILL')
+  if (host.cgroups?.remove(group) === false) host.cgroupsToRemove.add(group)
+}
+
+/** Of a kernel that does not run. */
+export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
+  if (kernel.phase === 'REMOVED') return
+  kernel.phase = 'REMOVED'
+  host.changed()
+  void kernel.busy
+    .then(() => removeKernelDirectory(kernel.path))
+    .catch((error: unknown) => host.log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
+    .then(() => host.removed(kernel))
+}

@@ -1,0 +1,56 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** What `image` names for the process executor: an environment, and what runs a command that is no program itself. */
+export interface ImagePreset {
+  environ: Record<string, string>
+  /** Put before a command whose first word is neither on the PATH nor an executable file: `-c`, `train.py`. */
+  interpreter?: readonly string[]
+}
+
+export type ImagePresets = Readonly<Record<string, ImagePreset>>
+
+export const SHIPPED_PRESETS: ImagePresets = {
+  sh: { environ: {}, interpreter: ['sh'] },
+  bash: { environ: {}, interpreter: ['bash'] },
+  node: { environ: { NO_UPDATE_NOTIFIER: '1' }, interpreter: ['node'] },
+  python3: { environ: { PYTHONUNBUFFERED: '1' }, interpreter: ['python3'] },
+}
+
+export interface PulledImage {
+  environ: Record<string, string>
+  interpreter: readonly string[]
+}
+
+/** @returns a message where there is no such image, or its interpreter is not on this machine. */
+export function pullImage(presets: ImagePresets, image: string | null, path: string): PulledImage | string {
+  if (image === null) return { environ: {}, interpreter: [] }
+  const preset = Object.hasOwn(presets, image) ? presets[image] : undefined
+  if (preset === undefined) return `there is no image "${image}"; this agent has ${Object.keys(presets).join(', ')}`
+  const program = preset.interpreter?.[0]
+  if (program !== undefined && findProgram(program, preset.environ['PATH'] ?? path) === null) {
+    return `image "${image}" needs ${program}, which is not on this agent's PATH`
+  }
+  return { environ: preset.environ, interpreter: preset.interpreter ?? [] }
+}
+
+export function withInterpreter(image: PulledImage, command: readonly string[], path: string): readonly string[] {
+  const program = command[0] ?? ''
+  const isProgram = program.includes('/') ? isExecutableFile(program) : findProgram(program, path) !== null
+  return image.interpreter.length === 0 || isProgram ? command : [...image.interpreter, ...command]
+}
+
+export function findProgram(name: string, path: string): string | null {
+  if (name.includes('/')) return isExecutableFile(name) ? name : null
+  const candidates = path.split(delimiter).map((directory) => join(directory, name))
+  return candidates.find(isExecutableFile) ?? null
+}
+
+function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

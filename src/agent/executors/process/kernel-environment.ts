@@ -1,0 +1,21 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { PulledImage } from './image-preset.ts'
+
+export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Nothing of the agent's own environment but PATH and LANG; the session's wins over all but the chain directory. */
+export function kernelEnvironment(
+  spec: KernelSpec,
+  image: PulledImage,
+  places: { work: string; tmp: string; chain: string; path: string },
+): Map<string, string> {
+  return new Map([
+    ['PATH', places.path],
+    ['LANG', process.env['LANG'] ?? 'C.UTF-8'],
+    ['HOME', places.work],
+    ['TMPDIR', places.tmp],
+    ...Object.entries(image.environ),
+    ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
+    ['REPRISE_CHAIN_DIR', places.chain],
+  ])
+}

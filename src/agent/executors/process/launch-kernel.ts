@@ -1,0 +1,65 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { endBeforeRunning, failKernel } from './end-kernel.ts'
+import { messageOf } from './error-message.ts'
+import { withInterpreter } from './image-preset.ts'
+import { claimStatus } from './kernel-directory.ts'
+import { kernelEnvironment } from './kernel-environment.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+import { shimScript } from './shim.ts'
+
+/** How long a shim may take to begin before its claim is taken from it. */
+export const LAUNCH_TIMEOUT_MS = 30_000
+
+let launches = 0
+
+export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  kernel.phase = 'LAUNCHING'
+  kernel.token = `${host.tokenPrefix}${(launches++).toString(36)}`
+  try {
+    await writeRunScript(host, kernel)
+  } catch (error) {
+    return failKernel(host, kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
+  }
+  if (host.closed) return
+  if (kernel.killAt !== null || kernel.removing) return endBeforeRunning(host, kernel)
+  kernel.handedOver = true
+  kernel.launchedAt = performance.now()
+  host.nursery.launch(kernel.id, kernel.token)
+  host.wakeTicker()
+}
+
+async function writeRunScript(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  const { spec, path } = kernel
+  const chain = join(host.chainsDir, spec.chainId)
+  const image = kernel.image ?? { environ: {}, interpreter: [] }
+  const places = { work: join(path, 'work'), tmp: join(path, 'tmp'), chain, path: host.path }
+  const environ = kernelEnvironment(spec, image, places)
+  if (spec.command.length === 0) throw new Error('there is no command')
+  if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
+    throw new Error('a command or a variable contains a NUL byte')
+  }
+  const argv = withInterpreter(image, spec.command, environ.get('PATH') ?? host.path)
+  enterCgroup(host, kernel)
+  const cgroupProcs = kernel.cgroup === null ? null : join(kernel.cgroup, 'cgroup.procs')
+  const script = shimScript({ tag: `${kernel.id} ${kernel.token}`, argv, environ, cgroupProcs })
+  await mkdir(chain, { recursive: true })
+  await writeFile(join(path, `run.${kernel.token}`), script, { mode: 0o600 })
+}
+
+/** Where the group cannot be made the watcher takes over. */
+function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
+  if (host.cgroups === null || kernel.memoryLimitBytes === null) return
+  try {
+    kernel.cgroup = host.cgroups.create(kernel.id, kernel.memoryLimitBytes)
+  } catch (error) {
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'no cgroup for a kernel; its memory is watched')
+  }
+}
+
+/** For a shim that has not been heard of. Taking its claim makes sure that the command will not run later. */
+export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
+  if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
+  if (claimStatus(kernel.path)) failKernel(host, kernel, 'executor-failed', reason)
+}

@@ -1,0 +1,36 @@
+import { endKernel } from './end-kernel.ts'
+import { readStatus, statusTimes } from './kernel-directory.ts'
+import { giveUpLaunch, LAUNCH_TIMEOUT_MS } from './launch-kernel.ts'
+import { isAlive } from './proc-stat.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+import { HEARD_LIFE_CHECK_MS } from './shim-messages.ts'
+import { killKernel, signalProcess } from './signal-kernel.ts'
+import { parseStatus } from './shim.ts'
+
+const RECOVERED_LIFE_CHECK_MS = 100
+
+/** What only time or a look at the process can tell of one kernel. */
+export function checkLife(host: ProcessHost, kernel: ProcessKernel, now: number): void {
+  if (kernel.phase === 'LAUNCHING' && kernel.handedOver && now - kernel.launchedAt > LAUNCH_TIMEOUT_MS) {
+    giveUpLaunch(host, kernel, `the shim did not begin within ${LAUNCH_TIMEOUT_MS} ms`)
+  }
+  if (kernel.phase !== 'RUNNING' || kernel.shim === null) return
+  if (!kernel.killed && kernel.killAt !== null && kernel.killAt <= Date.now()) killKernel(host, kernel)
+  if (now < kernel.nextLifeCheckAt) return
+  kernel.nextLifeCheckAt = now + lifePause(kernel)
+  if (isAlive(kernel.shim)) return
+  endOfSilentShim(host, kernel, kernel.shim.pid)
+}
+
+function lifePause(kernel: ProcessKernel): number {
+  if (kernel.killed) return 0
+  return kernel.heard ? HEARD_LIFE_CHECK_MS : RECOVERED_LIFE_CHECK_MS
+}
+
+/** A dead leader's number is not given out again while its group has members, so that this reaches nobody else. */
+function endOfSilentShim(host: ProcessHost, kernel: ProcessKernel, pid: number): void {
+  const { exitCode } = parseStatus(readStatus(kernel.path))
+  signalProcess(-pid, 'SIGKILL')
+  endKernel(host, kernel, exitCode, exitCode === null ? new Date().toISOString() : statusTimes(kernel.path).endedAt)
+}

@@ -1,0 +1,24 @@
+import { messageOf } from './error-message.ts'
+import { pullImage } from './image-preset.ts'
+import { createKernelDirectory } from './kernel-directory.ts'
+import { failKernel } from './end-kernel.ts'
+import { launchKernel } from './launch-kernel.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+
+export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  const { assignment, spec } = kernel
+  try {
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec })
+  } catch (error) {
+    return failKernel(host, kernel, 'executor-failed', `no directory for the kernel: ${messageOf(error)}`)
+  }
+  // A stop or a removal may have come in between.
+  if (kernel.phase !== 'PREPARING' || host.closed) return
+  const image = pullImage(host.presets, spec.image, host.path)
+  if (typeof image === 'string') return failKernel(host, kernel, 'image-pull-failed', image)
+  kernel.image = image
+  kernel.phase = 'PREPARED'
+  host.changed()
+  if (kernel.startWanted) await launchKernel(host, kernel)
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** What `/proc/<pid>/stat` says of a process, as far as it is needed here. */
+export interface ProcStat {
+  pid: number
+  state: string
+  session: number
+  /** Clock ticks since boot. With the pid and the boot it names one process for ever. */
+  startTicks: number
+  residentPages: number
+}
+
+/** From the auxiliary vector, pairs of words of which type 6 is the page size: 4 KiB, on some arm64 kernels 16 or 64. */
+export function readPageBytes(): number {
+  const words = new BigUint64Array(new Uint8Array(readFileSync('/proc/self/auxv')).buffer)
+  const at = words.findIndex((word, index) => index % 2 === 0 && word === 6n)
+  return at < 0 ? 4096 : Number(words[at + 1])
+}
+
+/** @returns null where the line is not whole. The command's name may hold blanks and parentheses. */
+export function parseProcStat(line: string): ProcStat | null {
+  const nameEnd = line.lastIndexOf(')')
+  const fields = line.slice(nameEnd + 2).split(' ')
+  const stat = {
+    pid: Number.parseInt(line, 10),
+    state: fields[0] ?? '',
+    session: Number(fields[3]),
+    startTicks: Number(fields[19]),
+    residentPages: Number(fields[21]),
+  }
+  return nameEnd < 0 || !Number.isSafeInteger(stat.pid + stat.session + stat.startTicks) ? null : stat
+}
+
+export function readProcStat(pid: number): ProcStat | null {
+  try {
+    return parseProcStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return null
+  }
+}
+
+/** A zombie counts as gone: orphans are reaped late, or never, where process 1 does not reap. */
+export function isAlive(process: { pid: number; startTicks: number }): boolean {
+  const stat = readProcStat(process.pid)
+  return stat !== null && stat.startTicks === process.startTicks && !'ZX'.includes(stat.state)
+}
+
+/** All processes of the machine; about 15 microseconds each. */
+export function scanProcesses(): ProcStat[] {
+  return readdirSync('/proc')
+    .filter((name) => name.charCodeAt(0) <= 57)
+    .map((name) => readProcStat(Number(name)))
+    .filter((stat) => stat !== null)
+}
+
+export function readBootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+}
+
+/** Seconds since boot: a clock that outlives a process and that nobody sets. */
+export function uptimeSeconds(): number {
+  return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
+}

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { Executor, ExecutorHooks } from '../executor.ts'
+import { isSafeId } from './kernel-directory.ts'
+import { launchKernel } from './launch-kernel.ts'
+import { prepareKernel } from './prepare-kernel.ts'
+import { createProcessHost, type ProcessExecutorOptions } from './create-process-host.ts'
+import { newProcessKernel, observeProcessKernel, type ProcessKernel } from './process-kernel.ts'
+import { readKernelLog } from './read-log.ts'
+import { recoverKernels } from './recover-kernels.ts'
+import { forgetKernel, stopKernel } from './stop-kernel.ts'
+
+/**
+ * Kernels as real processes of this machine (Linux: it reads /proc). Each runs under a shim in its own session,
+ * so that it outlives the agent; see shim.ts, nursery.ts, and kernel-directory.ts for what a crash leaves behind.
+ */
+export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
+  const host = createProcessHost(options, hooks)
+
+  function begin(spec: KernelSpec, assignment: number, startWanted: boolean): void {
+    const kernel = newProcessKernel(spec, assignment, join(host.kernelsDir, spec.kernelId))
+    kernel.startWanted = startWanted
+    host.kernels.set(kernel.id, kernel)
+    kernel.busy = prepareKernel(host, kernel)
+  }
+
+  function want(spec: KernelSpec, assignment: number, start: boolean): void {
+    if (!isSafeId(spec.kernelId) || !isSafeId(spec.chainId)) throw new TypeError(`not an id: ${spec.kernelId}`)
+    const kernel = host.kernels.get(spec.kernelId)
+    if (kernel === undefined) return begin(spec, assignment, start)
+    if (assignment > kernel.assignment || (kernel.removing && assignment === kernel.assignment)) {
+      succeed(kernel, spec, assignment, start)
+      return forgetKernel(host, kernel)
+    }
+    if (assignment < kernel.assignment || !start || kernel.startWanted) return
+    kernel.startWanted = true
+    if (kernel.phase === 'PREPARED') kernel.busy = launchKernel(host, kernel)
+  }
+
+  host.removed = ({ id, successor }) => {
+    host.kernels.delete(id)
+    if (successor !== null && !host.closed) begin(successor.spec, successor.assignment, successor.startWanted)
+    host.changed()
+  }
+
+  return {
+    name: 'process',
+    recover() {
+      host.nursery.open()
+      return recoverKernels(host)
+    },
+    observe: () => [...host.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observeProcessKernel),
+    prepare: (spec, assignment) => want(spec, assignment, false),
+    start: (spec, assignment) => want(spec, assignment, true),
+    stop(kernelId, assignment, graceMs) {
+      const kernel = host.kernels.get(kernelId)
+      if (kernel === undefined) return
+      if (kernel.successor !== null && assignment >= kernel.successor.assignment) kernel.successor = null
+      if (assignment > kernel.assignment) forgetKernel(host, kernel)
+      else if (assignment === kernel.assignment) stopKernel(host, kernel, graceMs)
+    },
+    forget(kernelId, assignment) {
+      const kernel = host.kernels.get(kernelId)
+      if (kernel === undefined) return
+      if (kernel.successor !== null && assignment >= kernel.successor.assignment) kernel.successor = null
+      if (assignment >= kernel.assignment) forgetKernel(host, kernel)
+    },
+    async readLog(kernelId, stream, offset, maxBytes) {
+      const kernel = host.kernels.get(kernelId)
+      if (kernel === undefined || kernel.phase === 'REMOVED') return { text: '', bytes: 0, end: true }
+      return readKernelLog(kernel, stream, offset, maxBytes)
+    },
+    async close() {
+      host.closed = true
+      host.close()
+      await Promise.all([...host.kernels.values()].map(({ busy }) => busy))
+      host.nursery.close()
+      host.cgroups?.close()
+    },
+  }
+}
+
+function succeed(kernel: ProcessKernel, spec: KernelSpec, assignment: number, start: boolean): void {
+  const startWanted = start || (kernel.successor?.assignment === assignment && kernel.successor.startWanted)
+  if (assignment >= (kernel.successor?.assignment ?? 0)) kernel.successor = { spec, assignment, startWanted }
+}

@@ -1,0 +1,71 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { endBeforeRunning, endKernel } from './end-kernel.ts'
+import * as directory from './kernel-directory.ts'
+import { prepareKernel } from './prepare-kernel.ts'
+import { isAlive } from './proc-stat.ts'
+import type { ProcessHost } from './process-host.ts'
+import { newProcessKernel, type ProcessKernel } from './process-kernel.ts'
+import { parseStatus, type ShimStatus } from './shim.ts'
+import { signalProcess } from './signal-kernel.ts'
+import { beginStop } from './stop-kernel.ts'
+
+/** A shim writes its first line within microseconds of its claim, unless it was killed in between. */
+const FIRST_LINE_WAIT_MS = 500
+
+/**
+ * Takes over what earlier instances left in `kernelsDir`. A kernel without a `status` never ran; taking its claim
+ * keeps a launch that is still under way from running it, and it is prepared, or started, anew.
+ */
+export async function recoverKernels(host: ProcessHost): Promise<void> {
+  for (const name of await readdir(host.kernelsDir)) {
+    const path = join(host.kernelsDir, name)
+    const record = directory.readRecord(path)
+    if (record === null || record.spec.kernelId !== name) {
+      await directory.removeKernelDirectory(path)
+      continue
+    }
+    const kernel = newProcessKernel(record.spec, record.assignment, path)
+    kernel.heard = false
+    host.kernels.set(name, kernel)
+    if (directory.claimStatus(path)) await beginAnew(host, kernel)
+    else await takeOver(host, kernel, record.bootId)
+  }
+}
+
+async function beginAnew(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  kernel.startWanted = await directory.wasStartOrdered(kernel.path)
+  kernel.heard = true
+  if (directory.readStopMark(kernel.path) !== null) return endBeforeRunning(host, kernel)
+  kernel.busy = prepareKernel(host, kernel)
+}
+
+async function takeOver(host: ProcessHost, kernel: ProcessKernel, bootId: string): Promise<void> {
+  const status = await readBegunStatus(kernel.path)
+  const times = directory.statusTimes(kernel.path)
+  kernel.cgroup = status.outsideCgroup ? null : (host.cgroups?.existing(kernel.id) ?? null)
+  kernel.phase = 'RUNNING'
+  kernel.shim = status.shim
+  kernel.startedAt = times.startedAt
+  const sameBoot = bootId === host.bootId
+  if (status.exitCode !== null) return endKernel(host, kernel, status.exitCode, times.endedAt)
+  if (sameBoot && status.shim !== null && isAlive(status.shim)) return resumeStop(host, kernel)
+  if (sameBoot && status.shim !== null) signalProcess(-status.shim.pid, 'SIGKILL')
+  if (!sameBoot) kernel.shim = null
+  endKernel(host, kernel, null, times.endedAt)
+}
+
+function resumeStop(host: ProcessHost, kernel: ProcessKernel): void {
+  const mark = directory.readStopMark(kernel.path)
+  kernel.killAt = mark?.killAt ?? null
+  if (mark !== null) beginStop(host, kernel)
+}
+
+async function readBegunStatus(path: string): Promise<ShimStatus> {
+  for (let waited = 0; ; waited += 20) {
+    const status = parseStatus(directory.readStatus(path))
+    if (status.shim !== null || waited >= FIRST_LINE_WAIT_MS) return status
+    await pause(20)
+  }
+}

@@ -1,0 +1,34 @@
+import { endKernel, failKernel } from './end-kernel.ts'
+import type { ShimMessage } from './nursery.ts'
+import { parseProcStat } from './proc-stat.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+import { beginStop } from './stop-kernel.ts'
+
+export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
+  const kernel = host.kernels.get(message.kernelId)
+  if (kernel === undefined || kernel.token !== message.token) return
+  if (message.word === 'outside') kernel.cgroup = null
+  if (message.word === 'began') begin(host, kernel, message.rest)
+  if (message.word === 'exit' && kernel.phase === 'RUNNING') {
+    endKernel(host, kernel, Number(message.rest), new Date().toISOString())
+  }
+  if (message.word === 'failed' && kernel.phase === 'LAUNCHING') {
+    failKernel(host, kernel, 'executor-failed', 'the shim could not be started')
+  }
+}
+
+function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
+  if (kernel.phase !== 'LAUNCHING') return
+  const now = performance.now()
+  kernel.shim = parseProcStat(stat)
+  kernel.phase = 'RUNNING'
+  kernel.startedAt = new Date().toISOString()
+  kernel.nextLifeCheckAt = now + HEARD_LIFE_CHECK_MS
+  host.wakeTicker()
+  host.changed()
+  if (kernel.killAt !== null) beginStop(host, kernel)
+}
+
+/** A shim whose end is told by itself is looked at only in case that somebody killed it: 15 microseconds a look. */
+export const HEARD_LIFE_CHECK_MS = 1_000

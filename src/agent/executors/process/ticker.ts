@@ -1,0 +1,56 @@
+import { checkLife } from './life-check.ts'
+import { hasLogGrown } from './log-growth.ts'
+import type { ProcessHost } from './process-host.ts'
+import { sweepSessions } from './session-sweep.ts'
+
+const TICK_MS = 100
+/** While something was killed and its end is awaited. */
+const URGENT_TICK_MS = 10
+const SWEEP_INTERVAL_MS = 1_000
+
+/** The one timer of the executor. It rests while nothing runs and nothing is left to clean up. */
+export function createTicker(host: ProcessHost): { wake(): void; close(): void } {
+  let timer: NodeJS.Timeout | null = null
+  let dueAt = 0
+  let sweptAt = 0
+
+  function tick(): void {
+    timer = null
+    const now = performance.now()
+    let grown = false
+    for (const kernel of host.kernels.values()) {
+      checkLife(host, kernel, now)
+      grown = hasLogGrown(kernel, now) || grown
+    }
+    if (grown) host.changed()
+    if (host.sessionsToSweep.size > 0 && (isUrgent(host) || now - sweptAt >= SWEEP_INTERVAL_MS)) {
+      sweptAt = now
+      sweepSessions(host)
+      host.nursery.reap()
+    }
+    for (const group of host.cgroupsToRemove) {
+      if (host.cgroups?.remove(group) !== false) host.cgroupsToRemove.delete(group)
+    }
+    if (hasWork(host)) wake()
+  }
+
+  function wake(): void {
+    if (host.closed) return
+    const pause = isUrgent(host) ? URGENT_TICK_MS : TICK_MS
+    if (timer !== null && dueAt <= performance.now() + pause) return
+    clearTimeout(timer ?? undefined)
+    dueAt = performance.now() + pause
+    timer = setTimeout(tick, pause).unref()
+  }
+
+  return { wake, close: () => clearTimeout(timer ?? undefined) }
+}
+
+function isUrgent(host: ProcessHost): boolean {
+  return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && kernel.killed)
+}
+
+function hasWork(host: ProcessHost): boolean {
+  if (host.sessionsToSweep.size > 0 || host.cgroupsToRemove.size > 0) return true
+  return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
+}
