@@ -52,6 +52,33 @@ export interface EventCursor {
   id: bigint
 }
 
+/** One row of the outbox. */
+export interface OutboxEvent {
+  cursor: EventCursor
+  type: SessionEventType
+  sessionId: string
+  chainId: string
+  projectId: string
+  data: StatusEventData | RetryEventData
+  occurredAt: Date
+}
+
+/** All that are given must match. */
+export interface EventFilter {
+  projectId?: string | null
+  chainId?: string | null
+  sessionId?: string | null
+  types?: ReadonlySet<SessionEventType> | null
+}
+
+export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
+  const { projectId, chainId, sessionId, types } = filter
+  if (sessionId && sessionId !== event.sessionId) return false
+  if (chainId && chainId !== event.chainId) return false
+  if (projectId && projectId !== event.projectId) return false
+  return !types || types.has(event.type)
+}
+
 export function compareCursors(a: EventCursor, b: EventCursor): number {
   if (a.xid !== b.xid) return a.xid < b.xid ? -1 : 1
   if (a.id !== b.id) return a.id < b.id ? -1 : 1
@@ -67,8 +94,13 @@ export function encodeCursor(cursor: EventCursor): string {
 export function decodeCursor(text: string): EventCursor | undefined {
   if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
   const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))
-  return match ? { xid: BigInt(match[1]!), id: BigInt(match[2]!) } : undefined
+  if (!match) return undefined
+  const cursor = { xid: BigInt(match[1]!), id: BigInt(match[2]!) }
+  return cursor.xid <= XID_MAX && cursor.id <= ID_MAX ? cursor : undefined
 }
+
+const XID_MAX = 2n ** 64n - 1n
+const ID_MAX = 2n ** 63n - 1n
 
 function safeAtob(text: string): string {
   try {

@@ -1,0 +1,106 @@
+import { eventMatches, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
+import { SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
+import { Subscriber } from './subscriber.ts'
+
+/** Fan-out within one process. Publishing never waits for anybody. */
+export interface EventBus {
+  /** Before the first `publish`: nothing at or below is going to be published. */
+  startAt(position: EventCursor): void
+  /** In cursor order, each event once. */
+  publish(events: readonly OutboxEvent[]): void
+  /** From the next published event on. */
+  subscribe(filter: EventFilter): Subscription
+  /** Ends all subscriptions, and those yet to come. */
+  close(): void
+  readonly subscribers: number
+}
+
+export interface Subscription {
+  readonly subscriber: Subscriber
+  unsubscribe(): void
+}
+
+interface Entry {
+  filter: EventFilter
+  subscriber: Subscriber
+}
+
+type Buckets = Map<string, Set<Entry>>
+
+/**
+ * Each subscriber sits in the one bucket of its narrowest filter, so an event is offered to those who follow
+ * its session, its chain, its project, and to those who follow everything; to nobody else.
+ */
+export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
+  const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX
+  const bySession: Buckets = new Map()
+  const byChain: Buckets = new Map()
+  const byProject: Buckets = new Map()
+  const all = new Set<Entry>()
+  let position: EventCursor = { xid: 0n, id: 0n }
+  let subscribers = 0
+  let closed = false
+
+  function place({ sessionId, chainId, projectId }: EventFilter): { key: string; buckets: Buckets } | undefined {
+    if (sessionId) return { key: sessionId, buckets: bySession }
+    if (chainId) return { key: chainId, buckets: byChain }
+    if (projectId) return { key: projectId, buckets: byProject }
+    return undefined
+  }
+
+  function add(entry: Entry): void {
+    const found = place(entry.filter)
+    if (!found) all.add(entry)
+    else found.buckets.set(found.key, (found.buckets.get(found.key) ?? new Set<Entry>()).add(entry))
+    subscribers++
+  }
+
+  function remove(entry: Entry): void {
+    const found = place(entry.filter)
+    const bucket = found ? found.buckets.get(found.key) : all
+    if (!bucket?.delete(entry)) return
+    if (found && bucket.size === 0) found.buckets.delete(found.key)
+    subscribers--
+  }
+
+  function offer(event: OutboxEvent, entries: ReadonlySet<Entry> | undefined): void {
+    if (!entries) return
+    for (const { filter, subscriber } of entries) if (eventMatches(event, filter)) subscriber.push(event)
+  }
+
+  return {
+    startAt(start) {
+      position = start
+    },
+    publish(events) {
+      for (const event of events) {
+        offer(event, bySession.get(event.sessionId))
+        offer(event, byChain.get(event.chainId))
+        offer(event, byProject.get(event.projectId))
+        offer(event, all)
+        position = event.cursor
+      }
+    },
+    subscribe(filter) {
+      const entry: Entry = { filter, subscriber: new Subscriber(position, limit) }
+      if (closed) entry.subscriber.close()
+      else add(entry)
+      return {
+        subscriber: entry.subscriber,
+        unsubscribe() {
+          remove(entry)
+          entry.subscriber.close()
+        },
+      }
+    },
+    close() {
+      closed = true
+      for (const bucket of [...bySession.values(), ...byChain.values(), ...byProject.values(), all]) {
+        for (const { subscriber } of bucket) subscriber.close()
+      }
+    },
+    get subscribers() {
+      return subscribers
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { compareCursors, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
+import { RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
+import type { Database } from '../store/database.ts'
+import { readEvents } from '../store/sql/read-events.sql.ts'
+import { abortable } from './abortable.ts'
+import type { EventBus } from './bus.ts'
+
+/**
+ * Events from a cursor on, or from now on, each once and in cursor order. Ends when the bus closes.
+ *
+ * Why nothing falls between the outbox and the live queue: the queue is opened first. The relay had not yet
+ * published what lay above its horizon then, and the outbox is read at later horizons, which only grow; so
+ * what a read did not find yet comes through the queue, and what comes twice is known by its cursor.
+ */
+export function followEvents(options: {
+  db: Database
+  bus: EventBus
+  filter: EventFilter
+  after?: EventCursor | undefined
+  batchEventsMax?: number
+}): AsyncIterableIterator<OutboxEvent> {
+  const { db, bus, filter, after, batchEventsMax = RELAY_BATCH_EVENTS_MAX } = options
+  const { subscriber, unsubscribe } = bus.subscribe(filter)
+  return abortable((signal) => {
+    signal.addEventListener('abort', unsubscribe, { once: true })
+    return follow()
+  })
+
+  async function* follow(): AsyncGenerator<OutboxEvent, void, void> {
+    try {
+      let position = after
+      if (position) position = yield* fromOutbox(position)
+      for (;;) {
+        const delivery = await subscriber.take()
+        if (delivery.kind === 'closed') return
+        if (delivery.kind === 'gap') {
+          position = yield* fromOutbox(later(delivery.after, position))
+          continue
+        }
+        for (const event of delivery.events) {
+          if (position && compareCursors(event.cursor, position) <= 0) continue
+          position = event.cursor
+          yield event
+        }
+      }
+    } finally {
+      unsubscribe()
+    }
+  }
+
+  async function* fromOutbox(from: EventCursor): AsyncGenerator<OutboxEvent, EventCursor, void> {
+    let position = from
+    for (;;) {
+      const events = await readEvents(db, position, batchEventsMax, filter)
+      for (const event of events) {
+        position = event.cursor
+        yield event
+      }
+      subscriber.advance(position)
+      if (events.length < batchEventsMax) return position
+    }
+  }
+}
+
+function later(a: EventCursor, b: EventCursor | undefined): EventCursor {
+  return b && compareCursors(b, a) > 0 ? b : a
+}

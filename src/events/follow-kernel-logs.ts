@@ -1,0 +1,72 @@
+import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
+import type { Database } from '../store/database.ts'
+import { readKernelLogs, readKernelState, type LogChunkRow } from '../store/sql/read-kernel-logs.sql.ts'
+import { abortable } from './abortable.ts'
+import type { Topics } from './topics.ts'
+
+const CHUNKS_PER_READ = 100
+
+/**
+ * A kernel's log from a position on, as it grows; ends when the kernel is over and everything was sent.
+ * Whether it is over is asked before the log is read: what was written before its end is then in the read.
+ */
+export function followKernelLogs(options: {
+  db: Database
+  topics: Topics
+  kernelId: string
+  /** Decimal id of the last chunk seen; 0 for the beginning. */
+  after: string
+  closing: AbortSignal
+}): AsyncIterableIterator<LogChunkRow> {
+  const { db, topics, kernelId, closing } = options
+  return abortable(async function* (signal) {
+    const news = createAlarm([signal, closing])
+    const unsubscribe = topics.on(`logs:${kernelId}`, news.ring)
+    try {
+      let after = options.after
+      while (!signal.aborted && !closing.aborted) {
+        const state = await readKernelState(db, kernelId)
+        const chunks = await readKernelLogs(db, [kernelId], after, CHUNKS_PER_READ)
+        for (const chunk of chunks) {
+          after = chunk.id
+          yield chunk
+        }
+        if (chunks.length === CHUNKS_PER_READ) continue
+        if (!state || state.over) return
+        await news.wait(RELAY_POLL_INTERVAL_MS)
+      }
+    } finally {
+      unsubscribe()
+      news.stop()
+    }
+  })
+}
+
+/** Remembers a ring that comes while nobody waits. */
+function createAlarm(signals: readonly AbortSignal[]) {
+  let rung = false
+  let waiting: (() => void) | undefined
+  const ring = () => {
+    rung = true
+    waiting?.()
+  }
+  for (const signal of signals) signal.addEventListener('abort', ring)
+  return {
+    ring,
+    async wait(ms: number): Promise<void> {
+      if (!rung) {
+        let timer: NodeJS.Timeout | undefined
+        await new Promise<void>((resolve) => {
+          waiting = resolve
+          timer = setTimeout(resolve, ms)
+        })
+        clearTimeout(timer)
+        waiting = undefined
+      }
+      rung = false
+    },
+    stop() {
+      for (const signal of signals) signal.removeEventListener('abort', ring)
+    },
+  }
+}

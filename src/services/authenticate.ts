@@ -1,0 +1,48 @@
+import type { Logger } from '../observability/log.ts'
+import type { Database } from '../store/database.ts'
+import { findToken, noteTokenUse, type TokenRow } from '../store/sql/tokens.sql.ts'
+import type { Viewer } from './service-context.ts'
+import { hashToken, isToken } from './tokens.ts'
+
+/** Whose token this is; null where it is none, revoked or expired. */
+export type Authenticate = (token: string) => Promise<Viewer | null>
+
+/** How long a revoked token may still work: what a look into the database per request is saved for. */
+const TRUST_MS = 3_000
+/** Far more than there are tokens in use; a bound, not a working set. */
+const CACHED_TOKENS_MAX = 10_000
+
+/**
+ * Looks each token up once in TRUST_MS. Only tokens that are in force are remembered, so that guessing cannot
+ * push them out. That it was used is noted once a minute, and nobody waits for that.
+ */
+export function createAuthenticator(options: { db: Database; log: Logger; now?: () => number }): Authenticate {
+  const { db, log, now = () => performance.now() } = options
+  const known = new Map<string, { viewer: Promise<Viewer | null>; until: number }>()
+
+  async function lookUp(hash: Buffer): Promise<Viewer | null> {
+    const row = await findToken(db, hash)
+    if (!row || !isWellFormed(row)) return null
+    if (row.useUnnoted) noteTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
+    return { tokenId: row.id, name: row.name, role: row.role, projectId: row.projectId }
+  }
+
+  return async (token) => {
+    if (!isToken(token)) return null
+    const hash = hashToken(token)
+    const key = hash.toString('base64')
+    const cached = known.get(key)
+    if (cached && cached.until > now()) return cached.viewer
+    if (known.size >= CACHED_TOKENS_MAX) known.clear()
+    const viewer = lookUp(hash)
+    known.set(key, { viewer, until: now() + TRUST_MS })
+    const forget = () => known.get(key)?.viewer === viewer && known.delete(key)
+    viewer.then((found) => found ?? forget(), forget)
+    return viewer
+  }
+}
+
+/** Only an administrator or an agent may be without a project: null would else show it every tenant. */
+function isWellFormed({ role, projectId }: TokenRow): boolean {
+  return projectId !== null || role === 'ADMIN' || role === 'AGENT'
+}

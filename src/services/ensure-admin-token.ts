@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import type { Database } from '../store/database.ts'
+import { insertToken } from '../store/sql/tokens.sql.ts'
+import { hashToken, isToken, newToken, tokenPrefix } from './tokens.ts'
+
+export interface AdminToken {
+  token: string
+  /** Where it is kept, readable by its owner alone. */
+  path: string
+  /** Whether this call made it. */
+  created: boolean
+}
+
+/**
+ * The admin token of this data directory, made at the first start. The file is written first: should a crash
+ * fall in between, or should the directory meet another database, the next start stores the hash again.
+ */
+export async function ensureAdminToken(db: Database, dataDir: string): Promise<AdminToken> {
+  const path = join(dataDir, 'admin-token')
+  const existing = await read(path)
+  const created = existing === null && (await create(path))
+  const token = existing ?? (await read(path))!
+  const hash = hashToken(token)
+  await insertToken(db, { id: uuidv7(), name: 'admin', hash, prefix: tokenPrefix(token), role: 'ADMIN', projectId: null })
+  return { token, path, created }
+}
+
+async function read(path: string): Promise<string | null> {
+  try {
+    const token = (await readFile(path, 'utf8')).trim()
+    if (isToken(token)) return token
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  throw new Error(`${path} holds no token. Remove it, and the next start makes a new one.`)
+}
+
+/** Whole or not at all; of two that start at once one wins, and false says that it was the other. */
+async function create(path: string): Promise<boolean> {
+  const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
+  await mkdir(join(path, '..'), { recursive: true })
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(`${newToken()}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+}

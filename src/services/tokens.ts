@@ -1,0 +1,24 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+/** Bearer tokens: 256 random bits behind a prefix that secret scanners can find. Only their hash is stored. */
+const PREFIX = 'rpr_'
+const TOKEN = /^rpr_[A-Za-z0-9_-]{43}$/
+
+export function newToken(): string {
+  return PREFIX + randomBytes(32).toString('base64url')
+}
+
+/** What cannot be a token needs no look into the database. */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text)
+}
+
+/** A fast hash is enough: there is nothing to guess in 256 random bits. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** Enough to tell tokens apart in a list, too little to use. */
+export function tokenPrefix(token: string): string {
+  return token.slice(0, PREFIX.length + 6)
+}

@@ -1,0 +1,48 @@
+import type { Queryable } from '../database.ts'
+
+export interface NewToken {
+  id: string
+  name: string
+  hash: Buffer
+  prefix: string
+  role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
+  projectId: string | null
+}
+
+const INSERT_SQL = `
+INSERT INTO api_tokens (id, name, hash, prefix, role, project_id) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (hash) DO NOTHING`
+
+/** A token that is there already stays as it is. */
+export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
+  const { id, name, hash, prefix, role, projectId } = token
+  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId])
+}
+
+export interface TokenRow {
+  id: string
+  name: string
+  role: NewToken['role']
+  projectId: string | null
+  /** Nobody has noted its use for a minute. */
+  useUnnoted: boolean
+}
+
+/** Tokens that are in force. Index: api_tokens(hash). */
+const FIND_SQL = `
+SELECT id, name, role, project_id AS "projectId",
+  (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') AS "useUnnoted"
+FROM api_tokens
+WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`
+
+export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow | undefined> {
+  return (await db.query<TokenRow>(FIND_SQL, [hash])).rows[0]
+}
+
+const NOTE_USE_SQL = `
+UPDATE api_tokens SET last_used_at = now()
+WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`
+
+export async function noteTokenUse(db: Queryable, id: string): Promise<void> {
+  await db.query(NOTE_USE_SQL, [id])
+}
