@@ -32,6 +32,9 @@ export const SERVER_PRESENCE_INTERVAL_MS = 2_000
 /** No presence for this long is an outage: each agent then gets a full lease. */
 export const SERVER_OUTAGE_AFTER_MS = 8_000
 
+/** Kernels in one report of an agent; a larger node is run as several agents. */
+export const OBSERVED_KERNELS_MAX = 20_000
+
 // Scheduling
 /** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
 export const TRY_PAUSE_MIN_MS = 100
@@ -50,6 +53,8 @@ export const ENVIRON_ENTRIES_MAX = 500
 export const LABELS_MAX = 64
 export const SLOTS_MAX = 32
 export const SLOT_NAME_LENGTH_MAX = 64
+/** What scheduling counts in: billionths. */
+export const SLOT_FRACTION_DIGITS_MAX = 9
 /** Digits of one slot amount: a yottabyte in bytes has 25. */
 export const AMOUNT_DIGITS_MAX = 30
 export const CLUSTER_SIZE_MAX = 1_024

@@ -7,6 +7,7 @@ export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
 /** Who asks. From the token alone. */
 export interface Viewer {
   tokenId: string
+  userId: string | null
   name: string
   role: Role
   /** The one project that it sees; null sees all (ADMIN only). */

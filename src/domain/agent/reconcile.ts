@@ -111,7 +111,8 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   const ran = report.startedAt !== null
   const ends = { ...change, ended: true, gone: true, started: ran, exitCode: report.exitCode, oomKilled: report.oomKilled }
   if (kernel.status === 'TERMINATING') return { ...ends, to: 'TERMINATED', error: report.error }
-  if (!ran) return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
+  // Only what was told to start can have run; an agent that says otherwise is not believed.
+  if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING')) return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
   if (report.exitCode === 0 && !report.oomKilled) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: report.error ?? exitError(report) }
 }

@@ -80,12 +80,20 @@ WITH input AS (
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT 'session.created', id, chain_id, project_id, '{"from": null, "to": "PENDING"}' FROM inserted
+), audit AS (
+  INSERT INTO audit_log (actor, action, project_id, details)
+  SELECT $2, 'session.create', project_id, jsonb_build_object('sessionIds', jsonb_agg(id))
+  FROM inserted WHERE $2::text IS NOT NULL GROUP BY project_id
 )
 SELECT id FROM inserted`
 
-/** Answers with the ids that were inserted. */
-export async function insertSessions(tx: Queryable, sessions: readonly NewSession[]): Promise<Set<string>> {
+/** Answers with the ids that were inserted. `actor`: the person whom the audit log names, null where it is no person. */
+export async function insertSessions(
+  tx: Queryable,
+  sessions: readonly NewSession[],
+  actor: string | null,
+): Promise<Set<string>> {
   if (sessions.length === 0) return new Set()
-  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(sessions)])
+  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(sessions), actor])
   return new Set(rows.map((row) => row.id))
 }

@@ -1,4 +1,3 @@
-import type { KernelSpec, LogOffset, LogPiece, RegisterRequest } from '../../domain/agent/protocol.ts'
 import type { BookedKernel, KernelChange, Reconciliation } from '../../domain/agent/reconcile.ts'
 import type { Queryable } from '../database.ts'
 
@@ -78,73 +77,4 @@ export async function applyKernelChanges(
 ): Promise<Set<string>> {
   const { rows } = await db.query<{ id: string }>(CHANGES_SQL, [JSON.stringify(changes), JSON.stringify(stale)])
   return new Set(rows.map((row) => row.id))
-}
-
-export interface OrderSource extends Omit<KernelSpec, 'environ' | 'kernelId'> {
-  kernelId: string
-  environ: { name: string; value: string }[]
-  retryCount: number
-  maxRetries: number
-  parentSessionId: string | null
-  retryCause: string | null
-  stopGraceMs: number
-}
-
-const SPECS_SQL = `
-SELECT k.id AS "kernelId", s.id AS "sessionId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, s.command,
-  s.environ, k.resource_slots AS "resourceSlots", s.retry_count AS "retryCount", s.max_retries AS "maxRetries",
-  s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
-  CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs"
-FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
-WHERE k.id = ANY($1::uuid[])`
-
-export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {
-  if (kernelIds.length === 0) return new Map()
-  const { rows } = await db.query<OrderSource>(SPECS_SQL, [kernelIds])
-  return new Map(rows.map((row) => [row.kernelId, row]))
-}
-
-/** A piece that is there already (sent again after a lost answer) changes nothing. */
-const LOGS_SQL = `
-INSERT INTO kernel_logs (kernel_id, stream, "offset", bytes, text, at)
-SELECT "kernelId", "stream", "offset", "bytes", "text", "at"
-FROM json_to_recordset($1::json) AS l("kernelId" uuid, "stream" log_stream, "offset" bigint, "bytes" int, "text" text,
-  "at" timestamptz)
-WHERE EXISTS (SELECT FROM kernels k WHERE k.id = l."kernelId" AND k.agent_id = $2)
-ON CONFLICT DO NOTHING`
-
-export async function storeLogs(db: Queryable, agentId: string, pieces: readonly LogPiece[]): Promise<void> {
-  if (pieces.length > 0) await db.query(LOGS_SQL, [JSON.stringify(pieces), agentId])
-}
-
-/**
- * An agent comes, or comes back: its row, its slots, and where its log shipping goes on. A slot keeps room for
- * what is in use of it even where the agent now declares less.
- */
-const REGISTER_SQL = `
-WITH registered AS (
-  INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id)
-  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7)
-  ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
-    instance_id = $7, last_heard_at = now(), registered_at = now(),
-    status = CASE WHEN agents.status = 'DRAINING' THEN agents.status ELSE 'ALIVE' END
-  RETURNING id
-), declared AS (
-  INSERT INTO agent_slots (agent_id, slot, declared, capacity)
-  SELECT registered.id, slot.key, slot.value::numeric, slot.value::numeric
-  FROM registered, jsonb_each_text($8::jsonb) AS slot
-  ON CONFLICT (agent_id, slot) DO UPDATE SET declared = excluded.declared,
-    capacity = greatest(excluded.declared, agent_slots.used)
-), withdrawn AS (
-  UPDATE agent_slots SET declared = 0, capacity = used WHERE agent_id = $1 AND NOT $8::jsonb ? slot
-)
-SELECT l.kernel_id AS "kernelId", l.stream, max(l."offset" + l.bytes) AS offset
-FROM kernels k JOIN kernel_logs l ON l.kernel_id = k.id
-WHERE k.agent_id = $1 AND (k.slots_held OR NOT k.confirmed_gone)
-GROUP BY 1, 2`
-
-export async function registerAgentRow(db: Queryable, agent: RegisterRequest): Promise<LogOffset[]> {
-  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots } = agent
-  const values = [agentId, name, resourceGroup, address, version, JSON.stringify(labels), instanceId, JSON.stringify(slots)]
-  return (await db.query<LogOffset>(REGISTER_SQL, values)).rows
 }

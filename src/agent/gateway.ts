@@ -1,0 +1,80 @@
+import type { Gateway, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
+import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
+import { registerAgent } from '../services/register-agent.ts'
+import type { ServiceContext } from '../services/service-context.ts'
+import { syncAgent } from '../services/sync-agent.ts'
+
+export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
+  /** Calls when the agent has something new to hear; answers with how to stop. */
+  onAgent(agentId: string, listener: () => void): () => void
+  /** The kernel's log has grown. */
+  logged(kernelId: string): void
+}
+
+/**
+ * The server side of the agents' protocol. A sync without news for the agent waits: until there is some, until
+ * `waitMs` have passed, or until the agent hangs up because it has news itself.
+ */
+export function createGateway(context: GatewayContext): Gateway {
+  async function exchange(request: SyncRequest): Promise<SyncAnswer> {
+    const { answer, loggedKernelIds } = await syncAgent(context, request)
+    for (const kernelId of loggedKernelIds) context.logged(kernelId)
+    return answer
+  }
+
+  return {
+    register: (request) => registerAgent(context, request),
+    async sync(request, signal) {
+      const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
+      const bell = createBell(signal)
+      // Listens before it looks: what changes in between rings.
+      const stop = context.onAgent(request.agentId, bell.ring)
+      try {
+        let current = request
+        for (;;) {
+          const answer = await exchange(current)
+          const left = deadline - performance.now()
+          if (hasNews(answer) || left <= 0 || signal.aborted) return answer
+          // The logs are stored; what was observed is compared again with what is booked then.
+          current = { ...request, logs: [] }
+          if (!(await bell.rungWithin(left))) return answer
+        }
+      } finally {
+        stop()
+        bell.dispose()
+      }
+    },
+  }
+}
+
+function hasNews({ orders, forget }: SyncAnswer): boolean {
+  return orders.length > 0 || forget.length > 0
+}
+
+/** Remembers a ring that comes while nobody waits. An abort ends the waiting, unrung. */
+function createBell(signal: AbortSignal) {
+  let rung = false
+  let answer: (() => void) | undefined
+  const hangUp = () => answer?.()
+  signal.addEventListener('abort', hangUp)
+  return {
+    ring() {
+      rung = true
+      answer?.()
+    },
+    async rungWithin(ms: number): Promise<boolean> {
+      if (!rung && !signal.aborted) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        const timer = setTimeout(resolve, ms)
+        answer = resolve
+        await promise
+        clearTimeout(timer)
+        answer = undefined
+      }
+      const result = rung && !signal.aborted
+      rung = false
+      return result
+    },
+    dispose: () => signal.removeEventListener('abort', hangUp),
+  }
+}

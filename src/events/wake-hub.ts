@@ -1,0 +1,46 @@
+import type { Wake, WakeTopic } from '../services/service-context.ts'
+
+/**
+ * Who sleeps until there may be work, within one process. A wake is a hint: what it hints at is in the
+ * database, and every sleeper looks there by itself now and then.
+ */
+export interface WakeHub extends Wake {
+  /** Answers with how to stop. */
+  on(topic: WakeTopic, listener: () => void): () => void
+  onAgent(agentId: string, listener: () => void): () => void
+  /** Another server has changed something; nobody knows what. */
+  wakeAll(): void
+}
+
+type Listeners = Map<string, Set<() => void>>
+
+export function createWakeHub(): WakeHub {
+  const byTopic: Listeners = new Map()
+  const byAgent: Listeners = new Map()
+  return {
+    wake(...topics) {
+      for (const topic of topics) call(byTopic.get(topic))
+    },
+    wakeAgents(agentIds) {
+      for (const agentId of agentIds) call(byAgent.get(agentId))
+    },
+    wakeAll() {
+      for (const listeners of [...byTopic.values(), ...byAgent.values()]) call(listeners)
+    },
+    on: (topic, listener) => add(byTopic, topic, listener),
+    onAgent: (agentId, listener) => add(byAgent, agentId, listener),
+  }
+}
+
+function call(listeners: ReadonlySet<() => void> | undefined): void {
+  // A copy: a listener may remove itself.
+  for (const listener of [...(listeners ?? [])]) listener()
+}
+
+function add(listeners: Listeners, key: string, listener: () => void): () => void {
+  const set = listeners.get(key) ?? new Set()
+  listeners.set(key, set.add(listener))
+  return () => {
+    if (set.delete(listener) && set.size === 0 && listeners.get(key) === set) listeners.delete(key)
+  }
+}

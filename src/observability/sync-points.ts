@@ -1,0 +1,13 @@
+/**
+ * Named places in the code at which a test can hold a run, to bring about one interleaving of a race for
+ * certain. Without a gate they cost a property read.
+ */
+export interface SyncPoints {
+  reached(name: SyncPointName): Promise<void>
+}
+
+export type SyncPointName = 'dispatch:after-claim' | 'dispatch:before-commit'
+
+const PASSED = Promise.resolve()
+
+export const NO_SYNC_POINTS: SyncPoints = { reached: () => PASSED }

@@ -1,0 +1,85 @@
+import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import { decideRetry } from '../../domain/retry/decide.ts'
+import type { RetryVerdict } from '../../domain/retry/verdict.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Wake } from '../../services/service-context.ts'
+import type { Database } from '../../store/database.ts'
+import { claimUndecided, type UndecidedSession } from '../../store/sql/claim-undecided.sql.ts'
+import { recordDecisions, type DecisionRow } from '../../store/sql/record-decisions.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/**
+ * Finished batch session → decision. Level-triggered: a session without a decision is work until it has one,
+ * whichever server died in between.
+ */
+export async function decideRetries(context: { db: Database; wake: Wake; log: Logger }): Promise<RunReport> {
+  const decided = await context.db.transaction(async (tx) => {
+    const sessions = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
+    await recordDecisions(
+      tx,
+      sessions.map((session) => decisionRow(session, decide(session, context.log))),
+    )
+    return sessions.length
+  })
+  // A chain may have come to its end, and others may depend on it.
+  if (decided > 0) context.wake.wake('dispatch-retries', 'schedule-sessions', 'events')
+  return { done: decided, more: decided === CLAIM_BATCH_SESSIONS_MAX }
+}
+
+/** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */
+function decide(session: UndecidedSession, log: Logger): RetryVerdict {
+  try {
+    const verdict = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
+    if (verdict.cause === null && verdict.phase === 'NOT_ELIGIBLE') {
+      log.error({ sessionId: session.id, statusData: session.statusData }, verdict.explanation)
+    }
+    return verdict
+  } catch (error) {
+    log.error({ sessionId: session.id, err: error }, 'the retry decision failed')
+    const explanation = `not retried: the decision failed: ${error instanceof Error ? error.message : String(error)}`
+    return { ...UNDECIDABLE, explanation }
+  }
+}
+
+const UNDECIDABLE: Omit<RetryVerdict, 'explanation'> = {
+  phase: 'NOT_ELIGIBLE',
+  cause: null,
+  matchedRule: null,
+  counted: true,
+  baseMs: null,
+  jitterMs: null,
+  delayMs: null,
+  dueAt: null,
+  growth: null,
+  avoid: { agents: [], groups: [] },
+  emit: null,
+}
+
+function decisionRow(session: UndecidedSession, verdict: RetryVerdict): DecisionRow {
+  const dueAt = verdict.dueAt?.toISOString() ?? null
+  return {
+    sessionId: session.id,
+    projectId: session.projectId,
+    chainId: session.chainId,
+    phase: verdict.phase,
+    cause: verdict.cause,
+    matchedRule: verdict.matchedRule,
+    counted: verdict.counted,
+    baseDelayMs: verdict.baseMs,
+    jitterMs: verdict.jitterMs,
+    delayMs: verdict.delayMs,
+    dueAt,
+    explanation: verdict.explanation,
+    details: { growth: verdict.growth, avoid: verdict.avoid },
+    event: verdict.emit,
+    eventData: verdict.emit && {
+      attempt: session.retryCount + 1,
+      maxAttempts: session.maxRetries + 1,
+      cause: verdict.cause,
+      delaySeconds: verdict.delayMs === null ? null : verdict.delayMs / 1000,
+      scheduledAt: dueAt,
+      childSessionId: null,
+      reason: verdict.explanation,
+    },
+  }
+}

@@ -1,0 +1,22 @@
+import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import { PROMOTIONS, type PromotionName } from '../../domain/session/handlers.ts'
+import type { Wake, WakeTopic } from '../../services/service-context.ts'
+import type { Database } from '../../store/database.ts'
+import { promoteSessions } from '../../store/sql/promote-sessions.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/** Whose work a promotion makes. */
+const WAKES: Readonly<Record<PromotionName, readonly WakeTopic[]>> = {
+  'promote-to-pulling': ['promote-to-prepared'],
+  'promote-to-prepared': ['start-sessions'],
+  'promote-to-running': ['detect-termination', 'enforce-batch-timeouts'],
+  'detect-termination': ['promote-to-terminated', 'terminate-sessions'],
+  'promote-to-terminated': ['decide-retries'],
+}
+
+/** One batch of one promotion: moves sessions whose kernels' statuses match, and their kernels not. */
+export async function promote(context: { db: Database; wake: Wake }, name: PromotionName): Promise<RunReport> {
+  const moved = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
+  if (moved > 0) context.wake.wake('events', ...WAKES[name])
+  return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX }
+}

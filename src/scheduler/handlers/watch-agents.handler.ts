@@ -1,0 +1,27 @@
+import { LOST_AFTER_MS, SERVER_OUTAGE_AFTER_MS, SUSPECT_AFTER_MS } from '../../domain/limits.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Wake } from '../../services/service-context.ts'
+import type { Database } from '../../store/database.ts'
+import { judgeSilence, notePresence, type ServerIdentity } from '../../store/sql/agent-lease.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/**
+ * Leases. Notes first that this server is there to be heard, so that an outage of all servers costs no agent its
+ * lease, then judges the agents' silence.
+ */
+export async function watchAgents(
+  context: { db: Database; wake: Wake; log: Logger },
+  server: ServerIdentity,
+): Promise<RunReport> {
+  const { db, wake, log } = context
+  const afterOutage = await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
+  if (afterOutage) log.info('no server was there for a while: every agent has a full lease again')
+  const changed = await judgeSilence(db, SUSPECT_AFTER_MS, LOST_AFTER_MS)
+  for (const { id, name, status, silentSeconds } of changed) {
+    log.warn({ agentId: id }, `agent ${name} is ${status}: silent for ${silentSeconds} s`)
+  }
+  if (changed.some(({ status }) => status === 'LOST')) {
+    wake.wake('prepare-sessions', 'start-sessions', 'detect-termination', 'terminate-sessions', 'promote-to-terminated')
+  }
+  return { done: changed.length }
+}

@@ -1,0 +1,78 @@
+import {
+  BATCH_TIMEOUT_CHECK_INTERVAL_MS,
+  CLAIM_BATCH_SESSIONS_MAX,
+  COORDINATOR_INTERVAL_MS,
+  DISPATCH_INTERVAL_MS,
+  LEASE_CHECK_INTERVAL_MS,
+} from '../domain/limits.ts'
+import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
+import type { Logger } from '../observability/log.ts'
+import type { SyncPoints } from '../observability/sync-points.ts'
+import type { Wake, WakeTopic } from '../services/service-context.ts'
+import type { Database } from '../store/database.ts'
+import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
+import { groupsWithPending } from '../store/sql/claim-pending.sql.ts'
+import { enforceBatchTimeouts } from '../store/sql/enforce-batch-timeouts.sql.ts'
+import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
+import { decideRetries } from './handlers/decide-retries.handler.ts'
+import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
+import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
+import { promote } from './handlers/promote-sessions.handler.ts'
+import { scheduleSessions } from './handlers/schedule-sessions.handler.ts'
+import { startSessions } from './handlers/start-sessions.handler.ts'
+import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
+import { watchAgents } from './handlers/watch-agents.handler.ts'
+import { runLifecycle } from './lifecycle.ts'
+
+export interface SchedulerContext {
+  db: Database
+  wake: Wake
+  log: Logger
+  sync: SyncPoints
+  server: ServerIdentity
+}
+
+type ServiceName = Exclude<WakeTopic, 'events'> | 'watch-agents'
+
+/** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
+export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
+  const { db, wake, log } = context
+  const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
+    defineService({ name, intervalMs, log, runOnce })
+  const promotion = (name: PromotionName) => service(name, COORDINATOR_INTERVAL_MS, () => promote(context, PROMOTIONS[name].name))
+  return {
+    'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context)),
+    'prepare-sessions': service('prepare-sessions', COORDINATOR_INTERVAL_MS, () => runLifecycle(context, prepareSessions)),
+    'start-sessions': service('start-sessions', COORDINATOR_INTERVAL_MS, () => runLifecycle(context, startSessions)),
+    'terminate-sessions': service('terminate-sessions', COORDINATOR_INTERVAL_MS, () =>
+      runLifecycle(context, terminateSessions),
+    ),
+    'promote-to-pulling': promotion('promote-to-pulling'),
+    'promote-to-prepared': promotion('promote-to-prepared'),
+    'promote-to-running': promotion('promote-to-running'),
+    'detect-termination': promotion('detect-termination'),
+    'promote-to-terminated': promotion('promote-to-terminated'),
+    'enforce-batch-timeouts': service('enforce-batch-timeouts', BATCH_TIMEOUT_CHECK_INTERVAL_MS, async () => {
+      const { moved, nextInMs } = await enforceBatchTimeouts(db, CLAIM_BATCH_SESSIONS_MAX)
+      if (moved > 0) wake.wake('terminate-sessions', 'events')
+      return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX, againInMs: nextInMs }
+    }),
+    'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
+    'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
+    'watch-agents': service('watch-agents', LEASE_CHECK_INTERVAL_MS, () => watchAgents(context, context.server)),
+  }
+}
+
+/** One batch per resource group that has something pending. */
+async function scheduleGroups(context: SchedulerContext): Promise<RunReport> {
+  const reports = []
+  for (const group of await groupsWithPending(context.db)) {
+    reports.push(await runLifecycle(context, scheduleSessions(group)))
+  }
+  const pauses = reports.flatMap(({ againInMs }) => againInMs ?? [])
+  return {
+    done: reports.reduce((sum, { done }) => sum + done, 0),
+    more: reports.some(({ more }) => more),
+    againInMs: pauses.length === 0 ? null : Math.min(...pauses),
+  }
+}

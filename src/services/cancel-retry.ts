@@ -1,0 +1,16 @@
+import { cancelPendingRetry } from '../store/sql/change-retry.sql.ts'
+import { requireChanged, whoseRetry, type PendingRetryInput } from './pending-retry.ts'
+import { requireRole } from './require-role.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * Ends a retry that is scheduled or held: the chain stays as it is.
+ * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
+ */
+export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
+  requireRole(context.viewer, 'MEMBER')
+  requireChanged(input, await cancelPendingRetry(context.db, whoseRetry(context, input)))
+  // A chain that others depend on may have failed for good.
+  context.wake.wake('events', 'schedule-sessions')
+  return { sessionId: input.sessionId }
+}

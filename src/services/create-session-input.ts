@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import type { ValidationIssue } from '../domain/errors.ts'
+import {
+  ARGUMENT_BYTES_MAX,
+  BATCH_TIMEOUT_SECONDS_MAX,
+  CLUSTER_SIZE_MAX,
+  COMMAND_ARGUMENTS_MAX,
+  CREATION_ID_LENGTH_MAX,
+  DEPENDENCIES_MAX,
+  ENVIRON_ENTRIES_MAX,
+  LABELS_MAX,
+  NAME_LENGTH_MAX,
+  SLOT_FRACTION_DIGITS_MAX,
+  SLOT_NAME_LENGTH_MAX,
+  SLOTS_MAX,
+} from '../domain/limits.ts'
+import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
+import type { RetryPolicy } from '../domain/retry/policy.ts'
+import { parseAmount } from '../domain/session/amounts.ts'
+
+/** What a client may say of a session; everything but name and command has a default. */
+export type CreateSessionInput = z.input<typeof schema>
+export type ParsedCreateSession = z.output<typeof schema>
+
+/** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
+const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
+
+const text = (max: number) => z.string().min(1).max(max).refine(hasNoNul, 'must not contain NUL')
+const argument = z.string().refine(hasNoNul, 'must not contain NUL').refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
+
+const environ = z
+  .array(
+    z.strictObject({
+      name: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
+        .refine((name) => !name.startsWith('REPRISE_'), 'names that begin with REPRISE_ are the server\'s own'),
+      value: argument,
+    }),
+  )
+  .max(ENVIRON_ENTRIES_MAX)
+  .superRefine(unique('name'))
+
+const resourceSlots = z
+  .array(z.strictObject({ slot: z.string().regex(/^[A-Za-z][\w.-]*$/).max(SLOT_NAME_LENGTH_MAX), amount: z.union([z.string(), z.number()]) }))
+  .max(SLOTS_MAX)
+  .superRefine(unique('slot'))
+  .transform((slots, context) => {
+    const entries = slots.map(({ slot, amount: written }, index) => {
+      const amount = parseAmount(slot, written)
+      if (amount === undefined || (amount.split('.')[1] ?? '').length > SLOT_FRACTION_DIGITS_MAX) {
+        const message = `must be a decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits; bytes may end in k, m, g or t`
+        context.addIssue({ code: 'custom', path: [index, 'amount'], message })
+      }
+      return [slot, amount ?? '0'] as const
+    })
+    return Object.fromEntries(entries.filter(([, amount]) => amount !== '0'))
+  })
+
+const labels = z
+  .array(z.strictObject({ key: text(NAME_LENGTH_MAX), value: z.string().max(NAME_LENGTH_MAX).refine(hasNoNul, 'must not contain NUL') }))
+  .max(LABELS_MAX)
+  .superRefine(unique('key'))
+  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
+
+const startsAt = z
+  .union([z.date(), z.iso.datetime({ offset: true })])
+  .transform((time) => (typeof time === 'string' ? new Date(time) : time))
+  .refine((time) => !Number.isNaN(time.getTime()) && time.getUTCFullYear() < 10_000, 'must be a point in time')
+
+const retryPolicy = z.unknown().transform((input, context): Partial<RetryPolicy> => {
+  const parsed = parseRetryPolicy(input ?? {})
+  if ('policy' in parsed) return parsed.policy
+  for (const { path, message } of parsed.issues) {
+    context.addIssue({ code: 'custom', path: path === '' ? [] : path.split('.'), message })
+  }
+  return {}
+})
+
+const schema = z.strictObject({
+  name: text(NAME_LENGTH_MAX),
+  sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),
+  project: z.string().default('default'),
+  resourceGroup: z.string().default('default'),
+  image: text(NAME_LENGTH_MAX).nullish(),
+  command: z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX),
+  environ: environ.default([]),
+  resourceSlots: resourceSlots.default(DEFAULT_SLOTS),
+  clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
+  clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
+  batchTimeout: z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX).nullish(),
+  startsAt: startsAt.nullish(),
+  priority: z.int().min(0).max(100).default(10),
+  labels: labels.default({}),
+  dependsOn: z.array(z.uuid()).max(DEPENDENCIES_MAX).default([]),
+  creationId: text(CREATION_ID_LENGTH_MAX).nullish(),
+  retryPolicy,
+})
+
+/** All faults at once. Null counts as not given. */
+export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
+  const parsed = schema.safeParse(withoutNulls(input))
+  if (parsed.success) return { value: parsed.data }
+  return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
+}
+
+function withoutNulls(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null) return input
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
+}
+
+function hasNoNul(value: string): boolean {
+  return !value.includes('\0')
+}
+
+function fitsArgument(value: string): boolean {
+  return Buffer.byteLength(value) <= ARGUMENT_BYTES_MAX
+}
+
+function unique<Key extends string>(key: Key) {
+  return (entries: readonly Record<Key, string>[], context: z.RefinementCtx) => {
+    const seen = new Set<string>()
+    for (const [index, entry] of entries.entries()) {
+      if (seen.has(entry[key])) context.addIssue({ code: 'custom', path: [index, key], message: 'must be given once' })
+      seen.add(entry[key])
+    }
+  }
+}

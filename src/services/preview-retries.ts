@@ -1,0 +1,45 @@
+import { RepriseError } from '../domain/errors.ts'
+import type { FailureCause } from '../domain/retry/causes.ts'
+import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
+import { previewRetries as preview, type RetryPreview } from '../domain/retry/preview.ts'
+import { SHIPPED_POLICY } from '../domain/retry/policy.ts'
+import { readStoredPolicy } from '../domain/retry/stored-policy.ts'
+import { readPreviewSource } from '../store/sql/preview-scope.sql.ts'
+import type { ServiceContext } from './service-context.ts'
+
+export interface PreviewRetriesInput {
+  /** Fields that are not given are the session's, or the shipped defaults. */
+  policy: object
+  cause?: FailureCause | null
+  exitCode?: number | null
+  /** Plans the further retries of this session; without it, those of a first attempt. */
+  sessionId?: string | null
+}
+
+/**
+ * Which retries a policy would give, without creating anything.
+ * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND
+ */
+export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {
+  const parsed = parseRetryPolicy(input.policy)
+  if ('issues' in parsed) {
+    const issues = parsed.issues.map(({ path, message }) => ({ path: path === '' ? 'policy' : `policy.${path}`, message }))
+    const faults = issues.map(({ path, message }) => `${path}: ${message}`)
+    throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+  }
+  const session = input.sessionId ? await findSession(context, input.sessionId) : null
+  const stored = session === null ? SHIPPED_POLICY : readStoredPolicy(session.retryPolicy)
+  const base = typeof stored === 'string' ? SHIPPED_POLICY : stored
+  return preview({
+    policy: { ...base, ...parsed.policy },
+    cause: input.cause ?? null,
+    exitCode: input.exitCode ?? null,
+    session,
+  })
+}
+
+async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
+  const session = await readPreviewSource(db, sessionId, viewer.projectId)
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  return session
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { RegisterAnswer, RegisterRequest } from '../domain/agent/protocol.ts'
+import { RepriseError } from '../domain/errors.ts'
+import { HEARTBEAT_INTERVAL_MS, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
+import { readGroupFence } from '../store/sql/group-fence.sql.ts'
+import { registerAgentRow } from '../store/sql/register-agent.sql.ts'
+import type { ServiceContext } from './service-context.ts'
+
+const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
+
+const schema = z.object({
+  agentId: z.uuid(),
+  instanceId: z.uuid(),
+  name: z.string().min(1).max(NAME_LENGTH_MAX),
+  resourceGroup: z.string().min(1).max(NAME_LENGTH_MAX),
+  address: z.string().max(NAME_LENGTH_MAX),
+  version: z.string().max(NAME_LENGTH_MAX),
+  slots: z.record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount).refine((slots) => Object.keys(slots).length <= SLOTS_MAX),
+  labels: z.record(z.string(), z.string()),
+})
+
+/** @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND */
+export async function registerAgent(
+  { db, wake }: Pick<ServiceContext, 'db' | 'wake'>,
+  request: RegisterRequest,
+): Promise<RegisterAnswer> {
+  const parsed = schema.safeParse(request)
+  if (!parsed.success) {
+    const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+    throw new RepriseError('VALIDATION_FAILED', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), issues)
+  }
+  const fenceAfterMs = await readGroupFence(db, parsed.data.resourceGroup)
+  if (fenceAfterMs === undefined) {
+    throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)
+  }
+  const logOffsets = await registerAgentRow(db, parsed.data)
+  wake.wake('schedule-sessions')
+  return { logOffsets, heartbeatMs: HEARTBEAT_INTERVAL_MS, fenceAfterMs }
+}

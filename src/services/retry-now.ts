@@ -1,0 +1,15 @@
+import { makeRetryDue } from '../store/sql/change-retry.sql.ts'
+import { requireChanged, whoseRetry, type PendingRetryInput } from './pending-retry.ts'
+import { requireRole } from './require-role.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * Makes a retry that is scheduled or held due at once. What holds it, may hold it again.
+ * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
+ */
+export async function retryNow(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
+  requireRole(context.viewer, 'MEMBER')
+  requireChanged(input, await makeRetryDue(context.db, whoseRetry(context, input)))
+  context.wake.wake('events', 'dispatch-retries')
+  return { sessionId: input.sessionId }
+}

@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import type { KernelOrder, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
+import { reconcile, type KernelChange, type Reconciliation } from '../domain/agent/reconcile.ts'
+import { RepriseError } from '../domain/errors.ts'
+import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
+import { retryEnvironment } from '../domain/retry/environment.ts'
+import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
+import { storeLogs } from '../store/sql/store-logs.sql.ts'
+import { applyKernelChanges, noteHeard, readBooked } from '../store/sql/sync-agent.sql.ts'
+import type { ServiceContext, WakeTopic } from './service-context.ts'
+
+/** Exit codes are 8 bits, and 128 + signal; Windows has 32. */
+const exitCode = z.int().min(-2_147_483_648).max(4_294_967_295).nullable()
+const failure = z.object({ name: z.string().max(64), message: z.string().max(4_096), exitCode: z.int().optional() })
+
+const schema = z.object({
+  agentId: z.uuid(),
+  instanceId: z.uuid(),
+  observed: z
+    .array(
+      z.object({
+        kernelId: z.uuid(),
+        assignment: z.int().min(0).max(2_147_483_647),
+        status: z.enum(['PREPARING', 'PULLING', 'PREPARED', 'RUNNING', 'FAILED', 'EXITED']),
+        exitCode,
+        oomKilled: z.boolean(),
+        error: failure.nullable(),
+        startedAt: z.string().max(64).nullable(),
+        endedAt: z.string().max(64).nullable(),
+      }),
+    )
+    .max(OBSERVED_KERNELS_MAX),
+  logs: z.array(
+    z.object({
+      kernelId: z.uuid(),
+      stream: z.enum(['STDOUT', 'STDERR']),
+      offset: z.int().min(0),
+      bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
+      // Each byte that is no UTF-8 is read as a character of three.
+      text: z.string().max(LOG_CHUNK_BYTES_MAX).refine((text) => !text.includes('\0'), 'must not contain NUL'),
+      at: z.iso.datetime(),
+    }),
+  ),
+  waitMs: z.number(),
+})
+
+export interface AgentSync {
+  answer: SyncAnswer
+  /** Kernels whose logs grew. */
+  loggedKernelIds: string[]
+}
+
+/**
+ * One exchange with an agent: books what it observed, and answers with what it should do. Everything is
+ * compared with what is booked, so a message that is lost, late or said twice does no harm; changes take
+ * effect only on the assignment and from the status that they were made for.
+ * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
+ */
+export async function syncAgent(context: Pick<ServiceContext, 'db' | 'wake'>, request: SyncRequest): Promise<AgentSync> {
+  const { db, wake } = context
+  const { agentId, instanceId, observed, logs } = parse(request)
+  const heard = await noteHeard(db, agentId, instanceId)
+  if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
+  if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
+  // Logs first: a kernel that is booked as ended has all of its output.
+  await storeLogs(db, agentId, logs)
+  const booked = await readBooked(db, agentId, observed.map(({ kernelId }) => kernelId))
+  const result = reconcile(agentId, booked, observed)
+  if (result.changes.length > 0 || result.stale.length > 0) await applyKernelChanges(db, result.changes, result.stale)
+  if (heard.wasAway) wake.wake('schedule-sessions')
+  wake.wake(...new Set(result.changes.flatMap(topicsOf)))
+  return {
+    answer: { orders: await makeOrders(context, result), forget: result.forget },
+    loggedKernelIds: [...new Set(logs.map(({ kernelId }) => kernelId))],
+  }
+}
+
+function parse(request: SyncRequest): SyncRequest {
+  const parsed = schema.safeParse(request)
+  if (!parsed.success) {
+    const issues = parsed.error.issues.slice(0, 10).map(({ path, message }) => ({ path: path.join('.'), message }))
+    throw new RepriseError('VALIDATION_FAILED', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), issues)
+  }
+  if (parsed.data.logs.reduce((sum, { bytes }) => sum + bytes, 0) > LOG_BYTES_PER_SYNC_MAX) {
+    const message = `at most ${LOG_BYTES_PER_SYNC_MAX} bytes in one sync`
+    throw new RepriseError('VALIDATION_FAILED', `logs: ${message}`, [{ path: 'logs', message }])
+  }
+  return parsed.data
+}
+
+/** Who works on a kernel that changed like this. */
+function topicsOf(change: KernelChange): WakeTopic[] {
+  if (change.ended) {
+    return ['promote-to-running', 'detect-termination', 'promote-to-terminated', 'terminate-sessions', 'schedule-sessions']
+  }
+  if (change.error !== null) return ['prepare-sessions', 'start-sessions']
+  if (change.to === 'PULLING') return ['promote-to-pulling']
+  if (change.to === 'PREPARED') return ['promote-to-prepared']
+  if (change.to === 'RUNNING') return ['promote-to-running']
+  return ['dispatch-retries']
+}
+
+async function makeOrders({ db }: Pick<ServiceContext, 'db'>, { orders }: Reconciliation): Promise<KernelOrder[]> {
+  const sources = await readOrderSources(
+    db,
+    orders.map(({ kernelId }) => kernelId),
+  )
+  return orders.flatMap(({ kernelId, assignment, want }): KernelOrder[] => {
+    const source = sources.get(kernelId)
+    if (!source) return []
+    if (want === 'STOP') return [{ want, kernelId, assignment, graceMs: source.stopGraceMs }]
+    return [{ want, assignment, spec: specOf(source) }]
+  })
+}
+
+function specOf(source: OrderSource) {
+  const { retryCount, maxRetries, parentSessionId, retryCause, stopGraceMs: _, environ, ...spec } = source
+  const { sessionId: id, chainId, attempt } = spec
+  const own = retryEnvironment({ id, chainId, attempt, retryCount, maxRetries, parentSessionId, retryCause })
+  return { ...spec, environ: [...environ, ...own] }
+}

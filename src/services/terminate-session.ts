@@ -1,0 +1,34 @@
+import { RepriseError } from '../domain/errors.ts'
+import { REASON_LENGTH_MAX } from '../domain/limits.ts'
+import { isTerminal } from '../domain/session/statuses.ts'
+import { terminateSessionRow } from '../store/sql/terminate-session.sql.ts'
+import { requireRole } from './require-role.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * Ends a session by a person's wish; it is not retried. `force` kills its kernels without a grace.
+ * @throws RepriseError SESSION_NOT_FOUND, SESSION_ALREADY_FINISHED, VALIDATION_FAILED, FORBIDDEN
+ */
+export async function terminateSession(
+  context: ServiceContext,
+  input: { sessionId: string; force?: boolean | null; reason?: string | null },
+): Promise<{ sessionId: string }> {
+  const { db, viewer, wake } = context
+  requireRole(viewer, 'MEMBER')
+  const { sessionId: id, force, reason } = input
+  if (reason && (reason.length > REASON_LENGTH_MAX || reason.includes('\0'))) {
+    const message = `must be at most ${REASON_LENGTH_MAX} characters, without NUL`
+    throw new RepriseError('VALIDATION_FAILED', `reason: ${message}`, [{ path: 'reason', message }])
+  }
+  const from = await terminateSessionRow(db, {
+    id,
+    visibleProjectId: viewer.projectId,
+    actor: viewer.name,
+    force: force ?? false,
+    reason: reason || `ended by ${viewer.name}`,
+  })
+  if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  if (isTerminal(from)) throw new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${from}`)
+  wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'events')
+  return { sessionId: id }
+}

@@ -1,0 +1,68 @@
+import type { RetryPhase } from '../../domain/retry/causes.ts'
+import type { Queryable } from '../database.ts'
+
+/** A pending retry, changed by a person: decision, event and audit entry. It must be SCHEDULED or HELD. */
+function statementFor(change: { sets: string; event: string; action: string; says: string }): string {
+  return `
+WITH found AS (
+  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy, d.phase
+  FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
+  WHERE s.id = $1 AND ($2::uuid IS NULL OR s.project_id = $2)
+), changed AS (
+  UPDATE retry_decisions d SET ${change.sets}
+  FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
+  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.delay_ms, d.due_at, f.retry_count, f.max_retries,
+    f.retry_policy
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT '${change.event}', session_id, chain_id, project_id, jsonb_build_object('attempt', retry_count + 1,
+    'maxAttempts', max_retries + 1, 'cause', cause, 'delaySeconds', delay_ms / 1000.0,
+    'scheduledAt', to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'childSessionId', NULL,
+    'reason', '${change.says}' || $3::text)
+  FROM changed WHERE (retry_policy ->> 'emitRetryEvents')::bool IS NOT FALSE
+), audit AS (
+  INSERT INTO audit_log (actor, action, project_id, session_id)
+  SELECT $3, '${change.action}', project_id, session_id FROM changed
+)
+SELECT f.phase, EXISTS (SELECT FROM changed) AS changed FROM found f`
+}
+
+const CANCEL_SQL = statementFor({
+  sets: `phase = 'CANCELLED', hold_reason = NULL, explanation = d.explanation || '; cancelled by ' || $3`,
+  event: 'session.retry_cancelled',
+  action: 'retry.cancel',
+  says: 'cancelled by ',
+})
+
+const NOW_SQL = statementFor({
+  sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = now(), ready_at = now(),
+    explanation = d.explanation || '; made due at once by ' || $3`,
+  event: 'session.retry_scheduled',
+  action: 'retry.now',
+  says: 'made due at once by ',
+})
+
+/** `phase` is the one before; null where the session has no decision. Undefined where the viewer has no such session. */
+export interface RetryChange {
+  phase: RetryPhase | null
+  changed: boolean
+}
+
+interface Whose {
+  sessionId: string
+  visibleProjectId: string | null
+  actor: string
+}
+
+export async function cancelPendingRetry(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
+  return change(db, CANCEL_SQL, whose)
+}
+
+export async function makeRetryDue(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
+  return change(db, NOW_SQL, whose)
+}
+
+async function change(db: Queryable, statement: string, whose: Whose): Promise<RetryChange | undefined> {
+  const values = [whose.sessionId, whose.visibleProjectId, whose.actor]
+  return (await db.query<RetryChange>(statement, values)).rows[0]
+}

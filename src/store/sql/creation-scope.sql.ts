@@ -1,0 +1,63 @@
+import type { Queryable } from '../database.ts'
+
+/** What creating sessions in a project needs to know. */
+export interface ProjectScope {
+  id: string
+  name: string
+  retryDefaults: unknown
+  domainRetryDefaults: unknown
+  clusterRetryDefaults: unknown
+}
+
+const PROJECTS_SQL = `
+SELECT p.id, p.name, p.retry_defaults AS "retryDefaults", d.retry_defaults AS "domainRetryDefaults",
+  (SELECT value FROM settings WHERE key = 'retry-defaults') AS "clusterRetryDefaults"
+FROM projects p JOIN domains d ON d.id = p.domain_id
+WHERE p.name = ANY($1::text[]) AND ($2::uuid IS NULL OR p.id = $2)`
+
+/** By name; a project that the viewer may not see is missing. */
+export async function readProjectScopes(
+  db: Queryable,
+  names: readonly string[],
+  visibleProjectId: string | null,
+): Promise<Map<string, ProjectScope>> {
+  const { rows } = await db.query<ProjectScope>(PROJECTS_SQL, [names, visibleProjectId])
+  return new Map(rows.map((row) => [row.name, row]))
+}
+
+const GROUPS_SQL = `SELECT name FROM resource_groups WHERE name = ANY($1::text[])`
+
+export async function readGroupNames(db: Queryable, names: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ name: string }>(GROUPS_SQL, [names])
+  return new Set(rows.map((row) => row.name))
+}
+
+const CHAINS_SQL = `
+SELECT id, chain_id AS "chainId" FROM sessions WHERE id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR project_id = $2)`
+
+/** Chain by session, for the sessions that the viewer may see. */
+export async function readChains(
+  db: Queryable,
+  sessionIds: readonly string[],
+  visibleProjectId: string | null,
+): Promise<Map<string, string>> {
+  if (sessionIds.length === 0) return new Map()
+  const { rows } = await db.query<{ id: string; chainId: string }>(CHAINS_SQL, [sessionIds, visibleProjectId])
+  return new Map(rows.map((row) => [row.id, row.chainId]))
+}
+
+const EXISTING_SQL = `
+SELECT s.id, s.project_id AS "projectId", s.creation_id AS "creationId"
+FROM unnest($1::uuid[], $2::text[]) AS i(project_id, creation_id)
+JOIN sessions s ON s.project_id = i.project_id AND s.creation_id = i.creation_id`
+
+/** Ids of sessions by `<project id>/<creation id>`. */
+export async function readByCreationId(
+  db: Queryable,
+  keys: readonly { projectId: string; creationId: string }[],
+): Promise<Map<string, string>> {
+  if (keys.length === 0) return new Map()
+  const values = [keys.map((key) => key.projectId), keys.map((key) => key.creationId)]
+  const { rows } = await db.query<{ id: string; projectId: string; creationId: string }>(EXISTING_SQL, values)
+  return new Map(rows.map((row) => [`${row.projectId}/${row.creationId}`, row.id]))
+}

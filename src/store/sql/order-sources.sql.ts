@@ -1,0 +1,26 @@
+import type { FailureCause } from '../../domain/retry/causes.ts'
+import type { KernelSpec } from '../../domain/agent/protocol.ts'
+import type { Queryable } from '../database.ts'
+
+/** What orders to agents are made of. */
+export interface OrderSource extends KernelSpec {
+  retryCount: number
+  maxRetries: number
+  parentSessionId: string | null
+  retryCause: FailureCause | null
+  stopGraceMs: number
+}
+
+const SPECS_SQL = `
+SELECT k.id AS "kernelId", s.id AS "sessionId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, s.command,
+  s.environ, k.resource_slots AS "resourceSlots", s.retry_count AS "retryCount", s.max_retries AS "maxRetries",
+  s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
+  CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs"
+FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
+WHERE k.id = ANY($1::uuid[])`
+
+export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {
+  if (kernelIds.length === 0) return new Map()
+  const { rows } = await db.query<OrderSource>(SPECS_SQL, [kernelIds])
+  return new Map(rows.map((row) => [row.kernelId, row]))
+}

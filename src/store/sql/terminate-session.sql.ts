@@ -1,0 +1,54 @@
+import type { SessionStatus } from '../../domain/session/statuses.ts'
+import type { Queryable } from '../database.ts'
+
+/**
+ * A person ends a session: what never started is CANCELLED at once with its kernels, what has an agent goes
+ * TERMINATING. Once more on a TERMINATING session changes at most `force`.
+ * Locks: the session, then its kernels in id order.
+ */
+const SQL = `
+WITH claimed AS (
+  SELECT id, status FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE
+), moved AS (
+  UPDATE sessions s SET
+    status = CASE WHEN c.status = 'PENDING' THEN 'CANCELLED'::session_status ELSE 'TERMINATING' END,
+    status_changed_at = CASE WHEN c.status = 'TERMINATING' THEN s.status_changed_at ELSE now() END,
+    terminated_at = CASE WHEN c.status = 'PENDING' THEN now() END,
+    tries = 0, next_try_at = NULL, pending_reason = NULL,
+    terminated_by = coalesce(s.terminated_by, $3),
+    terminate_force = s.terminate_force OR $4,
+    status_reason = coalesce(s.status_reason, $5),
+    status_data = coalesce(s.status_data,
+      jsonb_build_object('error', jsonb_build_object('name', 'user-cancelled', 'message', $5::text)))
+  FROM claimed c
+  WHERE s.id = c.id AND c.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+  RETURNING s.id, s.chain_id, s.project_id, c.status AS "from", s.status AS "to", s.status_reason
+), locked AS (
+  SELECT k.id FROM kernels k JOIN moved m ON m.id = k.session_id AND m."to" = 'CANCELLED'
+  WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
+), kernels AS (
+  UPDATE kernels k SET status = 'CANCELLED', status_changed_at = now(), terminated_at = now()
+  FROM locked WHERE k.id = locked.id
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT CASE "to" WHEN 'CANCELLED' THEN 'session.cancelled' ELSE 'session.status_changed' END, id, chain_id,
+    project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
+  FROM moved WHERE "from" <> "to"
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
+  SELECT 'SESSION', id, 'terminate-session', "from"::text, "to"::text, 'SUCCESS', status_reason
+  FROM moved WHERE "from" <> "to"
+), audit AS (
+  INSERT INTO audit_log (actor, action, project_id, session_id, details)
+  SELECT $3, 'session.terminate', project_id, id, jsonb_build_object('force', $4::bool, 'reason', $5::text) FROM moved
+)
+SELECT status AS "from" FROM claimed`
+
+/** The status that it had; undefined where there is no such session for this viewer. */
+export async function terminateSessionRow(
+  db: Queryable,
+  session: { id: string; visibleProjectId: string | null; actor: string; force: boolean; reason: string },
+): Promise<SessionStatus | undefined> {
+  const values = [session.id, session.visibleProjectId, session.actor, session.force, session.reason]
+  return (await db.query<{ from: SessionStatus }>(SQL, values)).rows[0]?.from
+}
