@@ -11,8 +11,7 @@ export interface BudgetedSession {
 
 export type Budget =
   /** `ordinal`: `retry 2 of 5`. */
-  | { left: true; counted: boolean; ordinal: string }
-  | { left: false; counted: boolean; reason: string }
+  { left: true; counted: boolean; ordinal: string } | { left: false; counted: boolean; reason: string }
 
 /** A counted retry needs budget; an uncounted one only stays below its own bound, even where the budget is used up. */
 export function judgeBudget(

@@ -8,7 +8,7 @@ export function globMatches(pattern: string, text: string): boolean {
   let at = 0
   let star = -1
   let starAt = 0
-  for (let i = 0; i < given.length; ) {
+  for (let i = 0; i < given.length;) {
     if (wanted[at] === '*') {
       star = at++
       starAt = i

@@ -55,12 +55,18 @@ it.each([
   [{ error: { name: 'kernel-exited', message: 'm', exitCode: '1' } }],
   [{ error: { name: 'kernel-exited', message: 'm', exitCode: 1.5 } }],
 ])('%j is malformed', (statusData) => {
-  expect(classifyFailure(ERROR, statusData)).toMatchObject({ kind: 'malformed', message: expect.stringMatching(/^ERROR/) })
+  expect(classifyFailure(ERROR, statusData)).toMatchObject({
+    kind: 'malformed',
+    message: expect.stringMatching(/^ERROR/),
+  })
 })
 
 it('nulls in an envelope are absent fields', () => {
   const error = { name: 'oom-killed', message: 'm', agentId: null, exitCode: null }
-  expect(classifyFailure(ERROR, { error })).toMatchObject({ cause: 'OOM_KILLED', error: { name: 'oom-killed', message: 'm' } })
+  expect(classifyFailure(ERROR, { error })).toMatchObject({
+    cause: 'OOM_KILLED',
+    error: { name: 'oom-killed', message: 'm' },
+  })
 })
 
 it('has an answer to everything', () => {

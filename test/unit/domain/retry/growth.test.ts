@@ -11,7 +11,11 @@ function series<T>(first: T, next: (previous: T) => T, length: number): T[] {
 
 describe('resources', () => {
   it('grow by the factor, whole, up to the maximum', () => {
-    const grown = series({ memory: '2000' }, (slots) => scaleResources(slots, [{ slot: 'memory', factor: 1.3, max: '7500' }]) as { memory: string }, 8)
+    const grown = series(
+      { memory: '2000' },
+      (slots) => scaleResources(slots, [{ slot: 'memory', factor: 1.3, max: '7500' }]) as { memory: string },
+      8,
+    )
     expect(grown.map((slots) => slots.memory)).toEqual(['2000', '2600', '3380', '4394', '5712', '7425', '7500', '7500'])
   })
 
@@ -31,7 +35,12 @@ describe('resources', () => {
 
   it('leaves other slots alone and adds none', () => {
     const slots = { cpu: '2', mem: '1024' }
-    expect(scaleResources(slots, [{ slot: 'gpu', factor: 2 }, { slot: 'constructor', factor: 2 }])).toEqual(slots)
+    expect(
+      scaleResources(slots, [
+        { slot: 'gpu', factor: 2 },
+        { slot: 'constructor', factor: 2 },
+      ]),
+    ).toEqual(slots)
     expect(scaleResources(slots, [{ slot: 'cpu', factor: 2 }])).toEqual({ cpu: '4', mem: '1024' })
   })
 })
@@ -50,7 +59,10 @@ describe('timeouts', () => {
 })
 
 it('never lowers and never passes the maximum', () => {
-  const amount = fc.oneof(fc.nat().map(String), fc.integer({ min: 1, max: 9999 }).map((n) => parseAmount('x', n / 1000)!))
+  const amount = fc.oneof(
+    fc.nat().map(String),
+    fc.integer({ min: 1, max: 9999 }).map((n) => parseAmount('x', n / 1000)!),
+  )
   const factor = fc.double({ min: 0.01, max: 10, noNaN: true })
   fc.assert(
     fc.property(amount, factor, amount, fc.integer({ min: 1, max: 1e6 }), (previous, by, max, timeout) => {

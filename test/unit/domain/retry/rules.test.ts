@@ -4,7 +4,11 @@ import { globMatches } from '../../../../src/domain/retry/glob.ts'
 import { firstMatch, ruleMatches, type FailureFacts } from '../../../../src/domain/retry/rules.ts'
 import { anyRule } from './sessions.ts'
 
-const FACTS: FailureFacts = { cause: 'OOM_KILLED', exitCode: 137, reasons: ['kernel main1 ran out of memory', 'oom-killed'] }
+const FACTS: FailureFacts = {
+  cause: 'OOM_KILLED',
+  exitCode: 137,
+  reasons: ['kernel main1 ran out of memory', 'oom-killed'],
+}
 const PULL: FailureFacts = { cause: 'IMAGE_PULL_FAILURE', exitCode: null, reasons: ['no such image'] }
 
 describe('one rule', () => {
