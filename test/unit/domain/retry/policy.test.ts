@@ -56,6 +56,7 @@ describe('parsing', () => {
     [{ maxUncountedRetries: 101 }, ['maxUncountedRetries']],
     [{ rules: Array.from({ length: 21 }, () => ({ match: {}, action: 'RETRY' })) }, ['rules']],
     [{ rules: [{ action: 'RETRY' }, { match: {} }] }, ['rules.0.match', 'rules.1.action']],
+    [{ rules: [{ action: 'FAIL', delay: 1 }] }, ['rules.0.delay', 'rules.0.match']],
     [{ rules: [{ match: { exitCode: 1 }, action: 'RETRY' }] }, ['rules.0.match.exitCode']],
     [
       { rules: [{ match: {}, action: 'FAIL', delay: -1, avoid: 'AGENT' }] },
