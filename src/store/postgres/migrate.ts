@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import { applyMigrations, migrationNames } from './schema-engine.ts'
+import { applyMigrations, migrationNames, RUNNING_MIGRATION_LOCK_KEY } from './schema-engine.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
 /** Asked again and again, for a wait inside PostgreSQL would hold up what an index build waits for. */
@@ -33,7 +33,7 @@ export async function migrate(connectionString: string, log: Logger): Promise<st
   client.on('error', () => {})
   await client.connect()
   try {
-    await takeLock(client)
+    await waitForTurn(client)
     const known = await migrationNames()
     await refuseNewer(client, known)
     const applied = await applyMigrations(connectionString)
@@ -45,12 +45,20 @@ export async function migrate(connectionString: string, log: Logger): Promise<st
   }
 }
 
-async function takeLock(client: pg.Client): Promise<void> {
+/**
+ * The lock of a killed process is free at once, but PostgreSQL may still be running the migration that it had
+ * sent: that has its own lock, which is only waited for.
+ */
+async function waitForTurn(client: pg.Client): Promise<void> {
+  await takeLock(client, MIGRATION_LOCK_KEY)
+  await takeLock(client, RUNNING_MIGRATION_LOCK_KEY)
+  await client.query('SELECT pg_advisory_unlock($1)', [RUNNING_MIGRATION_LOCK_KEY])
+}
+
+async function takeLock(client: pg.Client, key: number): Promise<void> {
   const deadline = performance.now() + LOCK_TIMEOUT_MS
   for (;;) {
-    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
-      MIGRATION_LOCK_KEY,
-    ])
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [key])
     if (rows[0]!.taken) return
     if (performance.now() > deadline) throw new Error('Another server has been migrating this database for 15 minutes.')
     await sleep(LOCK_POLL_MS)

@@ -48,10 +48,12 @@ class CatalogPool extends pg.Pool {
  */
 class CatalogAdapterFactory extends PrismaPg {
   readonly #pool: CatalogPool
+  readonly #migrations: ReadonlySet<string>
 
-  constructor(pool: CatalogPool) {
+  constructor(pool: CatalogPool, migrations: ReadonlySet<string>) {
     super(pool)
     this.#pool = pool
+    this.#migrations = migrations
   }
 
   override async connect() {
@@ -63,10 +65,23 @@ class CatalogAdapterFactory extends PrismaPg {
       return result
     }
     adapter.executeScript = async (script) => {
-      await this.#pool.query(script)
+      await this.#pool.query(this.#migrations.has(script) ? asOneUnit(script) : script)
     }
     return adapter
   }
+}
+
+/** Held while a migration's transaction runs, even one whose process is dead but whose statement still runs. */
+export const RUNNING_MIGRATION_LOCK_KEY = 7_265_707_271
+
+/**
+ * A migration and the note that it took effect, in one transaction: PostgreSQL finishes and commits what a
+ * killed process had sent, and the history must not call that failed. The one open row is the migration's own.
+ */
+function asOneUnit(script: string): string {
+  return `SELECT pg_advisory_xact_lock(${RUNNING_MIGRATION_LOCK_KEY});
+${script}
+;UPDATE _prisma_migrations SET finished_at = clock_timestamp() WHERE finished_at IS NULL AND rolled_back_at IS NULL`
 }
 
 type Glue = typeof SchemaEngineGlue
@@ -101,12 +116,13 @@ function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
 async function withEngine<T>(
   connectionString: string,
   use: (engine: Engine, datamodel: string) => Promise<T>,
+  migrations: ReadonlySet<string> = new Set(),
 ): Promise<T> {
   glueLoaded ??= loadGlue()
   const [glue, datamodel] = await Promise.all([glueLoaded, readFile(join(PRISMA_DIR, 'schema.prisma'), 'utf8')])
   const pool = new CatalogPool({ connectionString })
   try {
-    const adapter = bindMigrationAwareSqlAdapterFactory(new CatalogAdapterFactory(pool))
+    const adapter = bindMigrationAwareSqlAdapterFactory(new CatalogAdapterFactory(pool, migrations))
     const options = { datamodels: [['schema.prisma', datamodel]] as [string, string][] }
     const engine: Engine = await glue.SchemaEngine.new(options, () => {}, adapter)
     try {
@@ -153,19 +169,24 @@ async function readMigrations() {
  * Applies what is missing and answers with the names, in order. The caller holds the migration lock.
  *
  * Each migration is one transaction, so one that a crash cut off left nothing behind but its row in the
- * history, and is simply applied again.
+ * history, and is simply applied again. No migration may commit by itself.
  */
 export async function applyMigrations(connectionString: string): Promise<string[]> {
   const migrationsList = await readMigrations()
-  return withEngine(connectionString, async (engine) => {
-    const { failedMigrationNames } = await engine.diagnoseMigrationHistory({
-      migrationsList,
-      optInToShadowDatabase: false,
-      filters: NO_FILTER,
-    })
-    for (const migrationName of failedMigrationNames) await engine.markMigrationRolledBack({ migrationName })
-    return (await engine.applyMigrations({ migrationsList, filters: NO_FILTER })).appliedMigrationNames
-  })
+  const scripts = migrationsList.migrationDirectories.map(({ migrationFile }) => migrationFile.content.value)
+  return withEngine(
+    connectionString,
+    async (engine) => {
+      const { failedMigrationNames } = await engine.diagnoseMigrationHistory({
+        migrationsList,
+        optInToShadowDatabase: false,
+        filters: NO_FILTER,
+      })
+      for (const migrationName of failedMigrationNames) await engine.markMigrationRolledBack({ migrationName })
+      return (await engine.applyMigrations({ migrationsList, filters: NO_FILTER })).appliedMigrationNames
+    },
+    new Set(scripts),
+  )
 }
 
 /** The SQL that would bring an empty database to `schema.prisma`. */
