@@ -24,7 +24,7 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
     const row = await findToken(db, hash)
     if (!row || !isWellFormed(row)) return null
     if (row.useUnnoted) noteTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
-    return { tokenId: row.id, name: row.name, role: row.role, projectId: row.projectId }
+    return { tokenId: row.id, name: row.name, role: row.role, projectId: row.projectId, userId: row.userId }
   }
 
   return async (token) => {

@@ -13,7 +13,7 @@ import {
 } from '../store/sql/creation-scope.sql.ts'
 import { insertSessions, type NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
-import { requireRole } from './require-role.ts'
+import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface CreatedSession {
@@ -37,7 +37,7 @@ export async function createSessions(
   context: ServiceContext,
   inputs: readonly CreateSessionInput[],
 ): Promise<(CreatedSession | RepriseError)[]> {
-  requireRole(context.viewer, 'MEMBER')
+  assertMayChange(context.viewer)
   if (inputs.length > CREATE_SESSIONS_MAX) {
     const message = `at most ${CREATE_SESSIONS_MAX} sessions in one call`
     throw new RepriseError('VALIDATION_FAILED', message, [{ path: 'sessions', message }])

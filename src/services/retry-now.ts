@@ -1,6 +1,6 @@
 import { makeRetryDue } from '../store/sql/change-retry.sql.ts'
 import { requireChanged, whoseRetry, type PendingRetryInput } from './pending-retry.ts'
-import { requireRole } from './require-role.ts'
+import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { ServiceContext } from './service-context.ts'
  * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function retryNow(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
-  requireRole(context.viewer, 'MEMBER')
+  assertMayChange(context.viewer)
   requireChanged(input, await makeRetryDue(context.db, whoseRetry(context, input)))
   context.wake.wake('events', 'dispatch-retries')
   return { sessionId: input.sessionId }

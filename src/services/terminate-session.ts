@@ -2,7 +2,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { REASON_LENGTH_MAX } from '../domain/limits.ts'
 import { isTerminal } from '../domain/session/statuses.ts'
 import { terminateSessionRow } from '../store/sql/terminate-session.sql.ts'
-import { requireRole } from './require-role.ts'
+import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
@@ -14,7 +14,7 @@ export async function terminateSession(
   input: { sessionId: string; force?: boolean | null; reason?: string | null },
 ): Promise<{ sessionId: string }> {
   const { db, viewer, wake } = context
-  requireRole(viewer, 'MEMBER')
+  assertMayChange(viewer)
   const { sessionId: id, force, reason } = input
   if (reason && (reason.length > REASON_LENGTH_MAX || reason.includes('\0'))) {
     const message = `must be at most ${REASON_LENGTH_MAX} characters, without NUL`

@@ -24,13 +24,14 @@ export interface TokenRow {
   name: string
   role: NewToken['role']
   projectId: string | null
+  userId: string | null
   /** Nobody has noted its use for a minute. */
   useUnnoted: boolean
 }
 
 /** Tokens that are in force. Index: api_tokens(hash). */
 const FIND_SQL = `
-SELECT id, name, role, project_id AS "projectId",
+SELECT id, name, role, project_id AS "projectId", user_id AS "userId",
   (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') AS "useUnnoted"
 FROM api_tokens
 WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`

@@ -1,0 +1,167 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { styleText } from 'node:util'
+import { createGraphQLClient, type GraphQLClient } from '../../client/graphql-client.ts'
+import { resumeEvents } from '../../client/resume-events.ts'
+import { CASES } from './cases.ts'
+import { drawChain, hasEnded, readChain, type Attempt } from './chain.ts'
+import { checkCase } from './check-case.ts'
+import { findLeftovers, killAll } from './leftovers.ts'
+import { readAdminToken, startServer, type ServerProcess } from './server-process.ts'
+
+const DEADLINE_MS = 55_000
+const POLL_MS = 250
+/** The server stays dead this long: what runs must not care. */
+const DEAD_MS = 1_000
+
+interface Running {
+  client: GraphQLClient
+  /** First session of each case, by the case's name. */
+  sessions: Map<string, string>
+}
+
+/** Runs the demo; answers with the exit status. */
+export async function runDemo(options: { verbose: boolean }): Promise<number> {
+  const began = performance.now()
+  const dataDir = await mkdtemp(join(tmpdir(), 'reprise-demo-'))
+  const onLog = (line: string) => options.verbose && console.error(styleText('dim', line))
+  let server: ServerProcess | undefined
+  const interrupted = new AbortController()
+  const interrupt = () => interrupted.abort()
+  process.once('SIGINT', interrupt)
+  process.once('SIGTERM', interrupt)
+  const faults: string[] = []
+  try {
+    server = await startServer({ dataDir, port: 0, onLog })
+    say(`server ready at ${server.url} after ${seconds(server.readyAfterMs)}, data in ${dataDir}`)
+    const { url } = server
+    const token = await readAdminToken(dataDir)
+    const running = { client: createGraphQLClient({ url, token }), sessions: new Map<string, string>() }
+    await submitAll(running)
+    const ended = new AbortController()
+    const printing = printEvents(running, { url, token, signal: ended.signal })
+    const acting = act(running, interrupted.signal, async () => {
+      await server!.kill()
+      say(styleText('red', 'the server was killed with SIGKILL'))
+      await sleep(DEAD_MS)
+      server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
+      say(styleText('green', `the server is back after ${seconds(server.readyAfterMs)}, on the same data`))
+    })
+    const chains = await acting
+    await sleep(POLL_MS)
+    ended.abort()
+    await printing
+    faults.push(...CASES.flatMap((demoCase) => checkCase(demoCase, chains.get(demoCase.name)!)))
+    summarise(chains)
+  } catch (error) {
+    faults.push(error instanceof Error ? error.message : String(error))
+  }
+  faults.push(...(await cleanUp(server, dataDir)))
+  process.off('SIGINT', interrupt)
+  process.off('SIGTERM', interrupt)
+  for (const fault of faults) console.error(styleText('red', `demo failed: ${fault}`))
+  if (faults.length === 0) say(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
+  return faults.length === 0 ? 0 : 1
+}
+
+async function submitAll({ client, sessions }: Running): Promise<void> {
+  const query = `mutation Create($input: CreateSessionInput!) { createSession(input: $input) {
+    __typename ... on CreateSessionPayload { session { sessionId } } ... on Error { code message } } }`
+  for (const { name, about, input } of CASES) {
+    const data = await client.request<{ createSession: { session?: { sessionId: string }; message?: string } }>(query, {
+      input: { name, creationId: `demo-${name}`, ...input },
+    })
+    const sessionId = data.createSession.session?.sessionId
+    if (sessionId === undefined) throw new Error(`${name} was refused: ${data.createSession.message}`)
+    sessions.set(name, sessionId)
+    say(`submitted ${styleText('bold', name)}: ${about}`)
+  }
+}
+
+/** Prints each retry event with its chain as it stands then, over however many connections. */
+async function printEvents(
+  { client, sessions }: Running,
+  connection: { url: string; token: string; signal: AbortSignal },
+): Promise<void> {
+  interface Data {
+    retryEvents: { cursor: string; type: string; sessionId: string; chainId: string; reason: string | null }
+  }
+  const query = `subscription Events($after: String) { retryEvents(after: $after) { cursor type sessionId chainId reason } }`
+  const names = new Map([...sessions].map(([name, sessionId]) => [sessionId, name]))
+  const start = btoa('0:0').replaceAll('=', '')
+  const options = { ...connection, query, after: start }
+  for await (const { retryEvents: event } of resumeEvents<Data>(options, (data) => data.retryEvents.cursor)) {
+    const name = names.get(event.chainId) ?? event.chainId
+    say(`${styleText('bold', event.type)} ${name}: ${event.reason ?? ''}`)
+    const chain = await readChain(client, event.sessionId).catch(() => undefined)
+    if (chain) console.log(drawChain(name, chain))
+  }
+}
+
+/** Plays the people in it: one cancels a session, one pulls the plug. Answers with the chains when all have ended. */
+async function act(
+  { client, sessions }: Running,
+  signal: AbortSignal,
+  crash: () => Promise<void>,
+): Promise<Map<string, Attempt[]>> {
+  const deadline = performance.now() + DEADLINE_MS
+  let cancelled = false
+  let crashed = false
+  for (;;) {
+    if (signal.aborted) throw new Error('interrupted')
+    const chains = new Map<string, Attempt[]>()
+    for (const [name, sessionId] of sessions) chains.set(name, await readChain(client, sessionId))
+    const runs = (name: string) => chains.get(name)!.at(-1)!.status === 'RUNNING'
+    if (!cancelled && runs('cancelled')) {
+      cancelled = true
+      await cancel(client, sessions.get('cancelled')!)
+    }
+    if (!crashed && cancelled && runs('survivor') && runs('primes')) {
+      crashed = true
+      await crash()
+      continue
+    }
+    if (crashed && [...chains.values()].every(hasEnded)) return chains
+    if (performance.now() > deadline) {
+      const open = [...chains].filter(([, chain]) => !hasEnded(chain)).map(([name, chain]) => drawChain(name, chain))
+      throw new Error(`not all ended within ${DEADLINE_MS / 1000} s:\n${open.join('\n')}`)
+    }
+    await sleep(POLL_MS)
+  }
+}
+
+async function cancel(client: GraphQLClient, sessionId: string): Promise<void> {
+  const query = `mutation End($input: TerminateSessionInput!) { terminateSession(input: $input) {
+    __typename ... on Error { message } } }`
+  const input = { sessionId, reason: 'somebody changed their mind' }
+  const data = await client.request<{ terminateSession: { message?: string } }>(query, { input })
+  if (data.terminateSession.message) throw new Error(`terminateSession: ${data.terminateSession.message}`)
+  say('a person ended the session `cancelled`')
+}
+
+function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
+  say('how they ended:')
+  for (const [name, chain] of chains) console.log(drawChain(name, chain))
+}
+
+/** What is not as a clean end leaves it. */
+async function cleanUp(server: ServerProcess | undefined, dataDir: string): Promise<string[]> {
+  const faults: string[] = []
+  const status = await server?.stop()
+  if (status !== undefined && status !== 0) faults.push(`the server ended with ${status} on SIGTERM`)
+  const leftovers = await findLeftovers(dataDir)
+  if (leftovers.length > 0) faults.push(`left running: ${leftovers.join(', ')}`)
+  await killAll(leftovers)
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+  return faults
+}
+
+function say(text: string): void {
+  console.log(`${styleText('dim', new Date().toISOString().slice(11, 23))}  ${text}`)
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,27 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+/** Processes that still live from a data directory, by their environment or command line. Linux alone can tell. */
+export async function findLeftovers(dataDir: string): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => [])
+  const pids = names.filter((name) => /^\d+$/.test(name)).map(Number)
+  const found = await Promise.all(pids.map(async (pid) => ((await belongs(pid, dataDir)) ? [pid] : [])))
+  return found.flat()
+}
+
+async function belongs(pid: number, dataDir: string): Promise<boolean> {
+  if (pid === process.pid) return false
+  const texts = await Promise.all(
+    ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+  )
+  return texts.some((text) => text.includes(dataDir))
+}
+
+export async function killAll(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const MAIN = join(import.meta.dirname, '../../main.ts')
+const READY = /^reprise ready (http:\/\/\S+)$/
+const READY_WITHIN_MS = 60_000
+const STOPPED_WITHIN_MS = 30_000
+
+export interface ServerProcess {
+  url: string
+  readyAfterMs: number
+  /** SIGKILL: no chance to clean up. */
+  kill(): Promise<void>
+  /** SIGTERM; answers with the exit status. */
+  stop(): Promise<number>
+}
+
+/** A server of its own process, as a user starts it. Its log goes to `onLog`, and to the error where it does not start. */
+export async function startServer(options: {
+  dataDir: string
+  port: number
+  onLog: (line: string) => void
+}): Promise<ServerProcess> {
+  const began = performance.now()
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      REPRISE_DATA_DIR: options.dataDir,
+      REPRISE_PORT: String(options.port),
+      REPRISE_HOST: '127.0.0.1',
+      REPRISE_DATABASE_URL: '',
+      REPRISE_ROLES: '',
+      REPRISE_SLOTS: 'cpu=8,mem=4g',
+      REPRISE_LOG_FORMAT: 'json',
+    },
+  })
+  const log: string[] = []
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    log.push(line)
+    options.onLog(line)
+  })
+  const url = await readyUrl(child, log)
+  return {
+    url,
+    readyAfterMs: performance.now() - began,
+    async kill() {
+      child.kill('SIGKILL')
+      await exited(child)
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOPPED_WITHIN_MS)
+      await exited(child)
+      clearTimeout(timer)
+      return child.exitCode ?? -1
+    },
+  }
+}
+
+export async function readAdminToken(dataDir: string): Promise<string> {
+  return (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
+}
+
+async function readyUrl(child: ChildProcess, log: readonly string[]): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const fail = (why: string) => reject(new Error([`the server ${why}; its log:`, ...log.slice(-20)].join('\n')))
+  const timer = setTimeout(() => fail(`was not ready within ${READY_WITHIN_MS / 1000} s`), READY_WITHIN_MS)
+  child.once('exit', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`))
+  createInterface({ input: child.stdout! }).on('line', (line) => {
+    const match = READY.exec(line)
+    if (match) resolve(match[1]!)
+  })
+  return promise.finally(() => {
+    clearTimeout(timer)
+    child.removeAllListeners('exit')
+  })
+}
+
+async function exited(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
