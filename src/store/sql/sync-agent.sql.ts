@@ -46,7 +46,7 @@ WITH changes AS (
   SELECT * FROM json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
     "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "error" jsonb)
 ), locked AS (
-  SELECT k.id FROM kernels k JOIN changes c USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
+  SELECT c.* FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
 ), changed AS (
   UPDATE kernels k SET
     status = c."to",
@@ -59,7 +59,7 @@ WITH changes AS (
     oom_killed = k.oom_killed OR c."oomKilled",
     reason = coalesce(c."error" ->> 'name', k.reason),
     error = CASE WHEN c."error" IS NULL THEN k.error ELSE c."error" || jsonb_build_object('agentId', k.agent_id) END
-  FROM changes c JOIN locked USING (id)
+  FROM locked c
   WHERE k.id = c.id AND k.assignment = c."assignment" AND k.status = c."from"
   RETURNING k.id
 ), stale AS (
