@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { CONFIGURATION } from '../../src/config.ts'
+import { ERRORS } from '../../src/domain/errors.ts'
+import { readmeRows } from './readme-tables.ts'
+
+/** Both directions at once: what is missing in the README and what stands there too much are both differences. */
+
+test('README "Configuration": | `NAME` | default | meaning | unit |', async () => {
+  const expected = CONFIGURATION.map(({ name, default: value, meaning, unit }) => [name, value, meaning, unit ?? ''])
+  expect((await readmeRows('Configuration')).toSorted(byName)).toEqual(expected.toSorted(byName))
+})
+
+test('README "Errors": | `CODE` | type | HTTP status | retryable (yes, no) | … |', async () => {
+  const rows = (await readmeRows('Errors')).map((row) => row.slice(0, 4))
+  const expected = Object.entries(ERRORS).map(([code, { type, httpStatus, retryable }]) => [
+    code,
+    type,
+    String(httpStatus),
+    retryable ? 'yes' : 'no',
+  ])
+  expect(rows.toSorted(byName)).toEqual(expected.toSorted(byName))
+})
+
+function byName(a: readonly string[], b: readonly string[]): number {
+  return a[0]! < b[0]! ? -1 : 1
+}

@@ -1,0 +1,112 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { edgesOf, partOf, readSourceFiles, ROOT, type Edge, type SourceFile } from './source-files.ts'
+
+/** Who may import whom, besides itself. Only the two that put everything together see everything. */
+const ALLOWED: Record<string, readonly string[] | 'everything'> = {
+  'main.ts': 'everything',
+  'runtime.ts': 'everything',
+  'config.ts': ['domain', 'observability'],
+  domain: [],
+  observability: [],
+  generated: [],
+  client: [],
+  store: ['domain', 'generated', 'observability'],
+  services: ['domain', 'store', 'observability'],
+  events: ['domain', 'store', 'observability'],
+  agent: ['domain', 'services', 'observability'],
+  scheduler: ['domain', 'store', 'services', 'events', 'observability'],
+  graphql: ['domain', 'services', 'events', 'generated', 'observability'],
+  rest: ['domain', 'services', 'events', 'observability'],
+  http: ['graphql', 'rest', 'ui', 'observability'],
+  cli: ['client', 'observability'],
+  ui: ['client', 'observability'],
+  demo: ['client', 'observability'],
+}
+
+/** Pure code takes no clock, no randomness and no I/O from anywhere. */
+const DOMAIN_PACKAGES = ['zod', 'node:crypto']
+
+/** Loads the package of its platform. */
+const COMPUTED_IMPORTS = ['src/store/postgres/binaries.ts']
+
+let files: SourceFile[]
+let edges: Edge[]
+
+beforeAll(async () => {
+  files = await readSourceFiles()
+  edges = edgesOf(files)
+})
+
+function mayImport({ from, to }: Edge): boolean {
+  const allowed = ALLOWED[partOf(from)]
+  if (allowed === undefined) throw new Error(`${from}: no rule says what ${partOf(from)} may import`)
+  if (to === 'package.json') return allowed === 'everything'
+  return allowed === 'everything' || partOf(from) === partOf(to) || allowed.includes(partOf(to))
+}
+
+describe('imports', () => {
+  test('every file and every import was seen', async () => {
+    const listed = await readdir(join(ROOT, 'src'), { recursive: true })
+    const sources = listed.filter((path) => path.endsWith('.ts') && !path.startsWith('generated'))
+    expect(files.length).toBe(sources.length)
+    expect(files.length).toBeGreaterThan(50)
+
+    const texts = await Promise.all(sources.map((path) => readFile(join(ROOT, 'src', path), 'utf8')))
+    const written = texts.flatMap((text) => text.match(/^(import|export|\}) .*from '\.{1,2}\/[^']+'$/gm) ?? [])
+    expect(written.length).toBeGreaterThan(files.length)
+    expect(edges.length).toBeGreaterThanOrEqual(written.length)
+  })
+
+  test('go in the allowed directions', () => {
+    const wrong = edges.filter((edge) => !mayImport(edge))
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
+  })
+
+  test('stay within src, but for the version in package.json', () => {
+    const outside = edges.filter(({ to }) => !to.startsWith('src/') && to !== 'package.json')
+    expect(outside.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
+  })
+
+  test('of the domain are pure', () => {
+    const packages = files
+      .filter(({ path }) => partOf(path) === 'domain')
+      .flatMap(({ path, imports }) => imports.map((name) => ({ path, name: name ?? 'computed' })))
+      .filter(({ name }) => !name.startsWith('.') && !DOMAIN_PACKAGES.includes(name))
+    expect(packages).toEqual([])
+  })
+
+  test('are written out, so that they can be seen', () => {
+    const computed = files.filter(({ imports }) => imports.includes(null)).map(({ path }) => path)
+    expect(computed.filter((path) => !COMPUTED_IMPORTS.includes(path))).toEqual([])
+  })
+
+  test('form no cycle', () => {
+    expect(firstCycle(edges)).toBeNull()
+  })
+})
+
+/** Depth first; a file met again while its own imports are still open closes a cycle. */
+function firstCycle(all: readonly Edge[]): string | null {
+  const targets = Map.groupBy(all, ({ from }) => from)
+  const done = new Set<string>()
+  const open: string[] = []
+  function visit(path: string): string | null {
+    if (open.includes(path)) return [...open.slice(open.indexOf(path)), path].join(' → ')
+    if (done.has(path)) return null
+    open.push(path)
+    for (const { to } of targets.get(path) ?? []) {
+      const cycle = visit(to)
+      if (cycle !== null) return cycle
+    }
+    open.pop()
+    done.add(path)
+    return null
+  }
+  for (const path of targets.keys()) {
+    const cycle = visit(path)
+    if (cycle !== null) return cycle
+  }
+  return null
+}

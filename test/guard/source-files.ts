@@ -1,0 +1,67 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { parse, type Comment } from 'oxc-parser'
+
+export const ROOT = join(import.meta.dirname, '../..')
+
+export interface SourceFile {
+  /** From the project's root, with slashes: `src/domain/limits.ts`. */
+  path: string
+  text: string
+  comments: Comment[]
+  /** What it imports, re-exports or names in an import type; for a dynamic import of something computed, null. */
+  imports: (string | null)[]
+}
+
+/** Every TypeScript file under `src` but the generated ones, parsed. */
+export async function readSourceFiles(): Promise<SourceFile[]> {
+  const found = await readdir(join(ROOT, 'src'), { recursive: true })
+  const paths = found.map((path) => `src/${path.replaceAll('\\', '/')}`)
+  const sources = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('src/generated/')).toSorted()
+  return Promise.all(sources.map(readSourceFile))
+}
+
+async function readSourceFile(path: string): Promise<SourceFile> {
+  const text = await readFile(join(ROOT, path), 'utf8')
+  const { program, comments, errors } = await parse(path, text)
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]!.message}`)
+  return { path, text, comments, imports: [...importsIn(program)] }
+}
+
+const IMPORTING = new Set([
+  'ImportDeclaration',
+  'ExportNamedDeclaration',
+  'ExportAllDeclaration',
+  'ImportExpression',
+  'TSImportType',
+])
+
+function* importsIn(node: unknown): Generator<string | null> {
+  if (Array.isArray(node)) for (const item of node) yield* importsIn(item)
+  if (node === null || typeof node !== 'object' || Array.isArray(node)) return
+  const { type, source } = node as { type?: string; source?: { value?: unknown } | null }
+  if (type !== undefined && IMPORTING.has(type) && source) {
+    yield typeof source.value === 'string' ? source.value : null
+  }
+  for (const child of Object.values(node)) yield* importsIn(child)
+}
+
+export interface Edge {
+  from: string
+  to: string
+}
+
+/** The imports of our own files, by path. */
+export function edgesOf(files: readonly SourceFile[]): Edge[] {
+  return files.flatMap(({ path, imports }) =>
+    imports
+      .filter((name) => name !== null)
+      .filter((name) => name.startsWith('.'))
+      .map((name) => ({ from: path, to: relative(ROOT, join(ROOT, dirname(path), name)).replaceAll('\\', '/') })),
+  )
+}
+
+/** `domain`, `store`, …; for a file that stands in `src` itself, its name. */
+export function partOf(path: string): string {
+  return path.split('/')[1]!
+}
