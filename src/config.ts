@@ -125,6 +125,14 @@ export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeo
 /** What the README's table and `--help` print. */
 export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
 
+/** The same for `--help`, one variable after the other. */
+export function describeConfiguration(): string {
+  const width = Math.max(...CONFIGURATION.map(({ name }) => name.length))
+  return CONFIGURATION.map(({ name, meaning, default: value }) => {
+    return `  ${name.padEnd(width)}  ${meaning.replaceAll('`', '')} Default: ${value}.`
+  }).join('\n')
+}
+
 /** Everything that is wrong with the environment, told at once. */
 export class ConfigurationError extends Error {
   constructor(faults: readonly string[]) {

@@ -34,6 +34,8 @@ export function createRelay(options: {
   log: Logger
   /** Where to listen for other servers; without it polling alone finds their events. */
   connectionString?: string
+  /** Another server has committed something, or nobody knows: the connection was away. */
+  onForeign?: () => void
   pollIntervalMs?: number
 }): Relay {
   const { db, bus, log, pollIntervalMs = RELAY_POLL_INTERVAL_MS } = options
@@ -89,7 +91,11 @@ export function createRelay(options: {
       bus.startAt(start)
       loop = run(start)
       if (options.connectionString !== undefined) {
-        const onNotification = (payload: string) => payload !== serverId && look()
+        const onNotification = (payload: string) => {
+          if (payload === serverId) return
+          look()
+          options.onForeign?.()
+        }
         listener = listen({ connectionString: options.connectionString, channel: EVENTS_CHANNEL, onNotification, log })
       }
     },

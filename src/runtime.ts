@@ -1,0 +1,151 @@
+import { mkdir } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join, resolve } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import packageJson from '../package.json' with { type: 'json' }
+import { createAgent, type Agent } from './agent/agent.ts'
+import { detectSlots } from './agent/detect-slots.ts'
+import type { Executor, ExecutorHooks } from './agent/executors/executor.ts'
+import { createNoopExecutor } from './agent/executors/noop/noop-executor.ts'
+import { createProcessExecutor } from './agent/executors/process/process-executor.ts'
+import { createGateway } from './agent/gateway.ts'
+import type { Config } from './config.ts'
+import { createEventBus, type EventBus } from './events/bus.ts'
+import { createRelay } from './events/relay.ts'
+import { createTopics, type Topics } from './events/topics.ts'
+import { createWakeHub, type WakeHub } from './events/wake-hub.ts'
+import { createHttpServer } from './http/http-server.ts'
+import type { Logger } from './observability/log.ts'
+import { NO_SYNC_POINTS } from './observability/sync-points.ts'
+import { createSchedulerServices } from './scheduler/scheduler.ts'
+import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token.ts'
+import { openDatabase, type Database } from './store/database.ts'
+import { startEmbeddedPostgres } from './store/postgres/embedded.ts'
+import { migrate } from './store/postgres/migrate.ts'
+import { createPrisma } from './store/prisma.ts'
+import { forgetPresence, notePresence } from './store/sql/agent-lease.sql.ts'
+import { SERVER_OUTAGE_AFTER_MS } from './domain/limits.ts'
+
+/** A running server process. */
+export interface Runtime extends AsyncDisposable {
+  /** Where clients find it; null without the role `api`. */
+  url: string | null
+  adminToken: AdminToken
+}
+
+interface Ground {
+  config: Config
+  log: Logger
+  dataDir: string
+  resources: AsyncDisposableStack
+  connectionString: string
+  db: Database
+  wake: WakeHub
+  topics: Topics
+  bus: EventBus
+}
+
+/**
+ * Builds and starts a server process from its configuration: the one place where the parts meet. What was
+ * started is stopped in reverse order, when the runtime is disposed or when a later part does not start.
+ */
+export async function startRuntime(config: Config, log: Logger): Promise<Runtime> {
+  await using resources = new AsyncDisposableStack()
+  const dataDir = resolve(config.dataDir)
+  await mkdir(dataDir, { recursive: true })
+  const connectionString = await openDatabaseServer(config, dataDir, log, resources)
+  const applied = await migrate(connectionString, log)
+  if (applied.length > 0) log.info(`migrations applied: ${applied.join(', ')}`)
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
+  const db = openDatabase({ connectionString, connectionsMax: config.databaseConnections, onError })
+  resources.defer(() => db.close())
+  const adminToken = await ensureAdminToken(db, dataDir)
+  const wake = createWakeHub()
+  const topics = createTopics()
+  const bus = createEventBus()
+  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus }
+  await startRelay(ground)
+  if (config.roles.includes('scheduler')) await startScheduler(ground)
+  if (config.roles.includes('agent')) await startAgent(ground)
+  const url = config.roles.includes('api') ? await startHttp(ground) : null
+  const kept = resources.move()
+  return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+/** Brings the database to this version; answers with the migrations that it applied. */
+export async function migrateOnly(config: Config, log: Logger): Promise<string[]> {
+  await using resources = new AsyncDisposableStack()
+  const dataDir = resolve(config.dataDir)
+  await mkdir(dataDir, { recursive: true })
+  return migrate(await openDatabaseServer(config, dataDir, log, resources), log)
+}
+
+async function openDatabaseServer(
+  config: Config,
+  dataDir: string,
+  log: Logger,
+  resources: AsyncDisposableStack,
+): Promise<string> {
+  if (config.databaseUrl !== undefined) return config.databaseUrl
+  const embedded = await startEmbeddedPostgres({ dataDir, log })
+  resources.defer(() => embedded.stop())
+  if (embedded.adopted) log.info('took over the embedded database of a server that was killed')
+  return embedded.connectionString
+}
+
+async function startRelay({ db, bus, log, connectionString, wake, resources }: Ground): Promise<void> {
+  const relay = createRelay({ db, bus, log, connectionString, onForeign: wake.wakeAll })
+  wake.on('events', relay.wake)
+  await relay.start()
+  resources.defer(() => relay.stop())
+  resources.defer(() => bus.close())
+}
+
+async function startScheduler({ config, db, wake, log, resources }: Ground): Promise<void> {
+  const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
+  await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
+  resources.defer(() => forgetPresence(db, server.id))
+  const services = createSchedulerServices({ db, wake, log, sync: NO_SYNC_POINTS, server })
+  resources.defer(async () => {
+    await Promise.all(Object.values(services).map((service) => service.stop()))
+  })
+  for (const [name, service] of Object.entries(services)) {
+    if (name !== 'watch-agents') wake.on(name as Exclude<keyof typeof services, 'watch-agents'>, service.wake)
+    service.start()
+  }
+}
+
+async function startAgent({ config, db, wake, topics, log, dataDir, resources }: Ground): Promise<void> {
+  const agentDir = join(dataDir, 'agent')
+  const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
+  const agent: Agent = createAgent({
+    gateway: createGateway({ db, wake, onAgent: wake.onAgent, logged }),
+    createExecutor: (hooks) => createExecutor(config, agentDir, log, hooks),
+    agentDir,
+    name: config.agentName,
+    resourceGroup: config.resourceGroup,
+    address: 'embedded',
+    version: packageJson.version,
+    slots: config.slots ?? detectSlots(),
+    labels: {},
+    log,
+  })
+  await agent.start()
+  resources.defer(() => agent.stop())
+  agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))
+}
+
+function createExecutor(config: Config, agentDir: string, log: Logger, hooks: ExecutorHooks): Executor {
+  if (config.executor === 'noop') return createNoopExecutor(hooks)
+  return createProcessExecutor({ agentDir, log, memoryLimit: config.agentMemoryLimit }, hooks)
+}
+
+async function startHttp(ground: Ground): Promise<string> {
+  const { config, db, bus, topics, wake, log, connectionString, resources } = ground
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
+  const prisma = createPrisma({ connectionString, connectionsMax: config.databaseConnections, onError })
+  resources.defer(() => prisma.$disconnect())
+  const server = createHttpServer({ db, prisma, bus, topics, wake, log })
+  resources.defer(() => server.close())
+  return server.listen(config.host, config.port)
+}
