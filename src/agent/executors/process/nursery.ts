@@ -24,7 +24,7 @@ while read -r kernel token; do
   jobs
 done
 exec 8>&- 2>/dev/null
-while read -r owner <../nursery && [ "$owner" = $$ ] && read -r deadline <../fence; do
+while read -r owner <../nursery && [ "$owner" = $$ ] && read -r deadline boot <../fence; do
   set -- */status
   [ -e "$1" ] || exit 0
   read -r up rest </proc/uptime

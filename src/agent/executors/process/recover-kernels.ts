@@ -50,16 +50,17 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, bootId: string
   kernel.startedAt = times.startedAt
   const sameBoot = bootId === host.bootId
   if (status.exitCode !== null) return endKernel(host, kernel, status.exitCode, times.endedAt)
-  if (sameBoot && status.shim !== null && isAlive(status.shim)) return resumeStop(host, kernel)
+  if (sameBoot && status.shim !== null && isAlive(status.shim)) return resume(host, kernel)
   if (sameBoot && status.shim !== null) signalProcess(-status.shim.pid, 'SIGKILL')
   if (!sameBoot) kernel.shim = null
   endKernel(host, kernel, null, times.endedAt)
 }
 
-function resumeStop(host: ProcessHost, kernel: ProcessKernel): void {
+function resume(host: ProcessHost, kernel: ProcessKernel): void {
   const mark = directory.readStopMark(kernel.path)
   kernel.killAt = mark?.killAt ?? null
   if (mark !== null) beginStop(host, kernel)
+  host.wakeTicker()
 }
 
 async function readBegunStatus(path: string): Promise<ShimStatus> {

@@ -31,4 +31,4 @@ function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
 }
 
 /** A shim whose end is told by itself is looked at only in case that somebody killed it: 15 microseconds a look. */
-export const HEARD_LIFE_CHECK_MS = 1_000
+export const HEARD_LIFE_CHECK_MS = 500

@@ -8,6 +8,8 @@ import { parseProcStat, type ProcStat } from './proc-stat.ts'
  * - A line in `status` counts once its newline is there. The file is open before the command starts, so that a
  *   full disk rarely takes the exit line away, and one `write` of one line needs no rename to be atomic.
  * - Signals to the group are caught, not ignored: the command gets their default action back, the shim waits on.
+ * - A signal between the fork of the command and the reset of its traps is lost to it. The mark `stop` is there
+ *   before any signal of a stop, and is looked for after the reset.
  * - The pipe (fd 8) tells the agent that is there; the file tells the one that comes later.
  * - The last line ends what the command left in the group, and the shim with it.
  */
@@ -33,7 +35,8 @@ trap - EXIT
 say() { echo "$*" >&9; echo "${tag} $*" >&8; }
 ${enter}read -r stat </proc/$$/stat
 say "began $stat"
-(cd ./work && exec 8>&- 9>&- && ${environment(options.environ)} ${options.argv.map(quote).join(' ')}) >>stdout 2>>stderr
+([ -e stop ] && exit 143
+cd ./work && exec 8>&- 9>&- && ${environment(options.environ)} ${options.argv.map(quote).join(' ')}) >>stdout 2>>stderr
 say "exit $?"
 kill -KILL 0
 `

@@ -1,0 +1,9 @@
+/** Ends the wait when `signal` says so, also where the other side does not heed it. */
+export function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason)
+    if (signal.aborted) aborted()
+    signal.addEventListener('abort', aborted, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
+  })
+}

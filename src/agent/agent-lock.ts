@@ -1,0 +1,78 @@
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import { isAlive, readBootId, readProcStat } from './executors/process/proc-stat.ts'
+
+interface Holder {
+  pid: number
+  startTicks: number
+  bootId: string
+  /** Tells two locks of one process apart. */
+  nonce: string
+}
+
+/**
+ * `agent.lock`: one agent per directory. It names a process by pid, start time and boot, and is stale once that
+ * process is gone. It appears by `link`, with its content or not at all. A stale one is taken away by `rename`,
+ * which only one of several takers can do; one that finds that it took a fresh lock away puts it back.
+ */
+export function acquireAgentLock(agentDir: string): { release(): void } {
+  const path = join(agentDir, 'agent.lock')
+  const mine: Holder = { ...ownProcess(), bootId: readBootId(), nonce: uuidv7() }
+  const draft = `${path}.${mine.nonce}`
+  writeFileSync(draft, JSON.stringify(mine))
+  try {
+    while (!tryLink(draft, path)) removeStale(path, agentDir)
+  } finally {
+    rmSync(draft)
+  }
+  return {
+    release() {
+      if (readHolder(path)?.nonce === mine.nonce) rmSync(path)
+    },
+  }
+}
+
+function removeStale(path: string, agentDir: string): void {
+  const holder = readHolder(path)
+  if (holder !== null && holds(holder)) {
+    throw new Error(`${agentDir} belongs to an agent that runs, process ${holder.pid}`)
+  }
+  const aside = `${path}.stale-${uuidv7()}`
+  try {
+    renameSync(path, aside)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  const taken = readHolder(aside)
+  if (taken !== null && holds(taken)) tryLink(aside, path)
+  rmSync(aside)
+}
+
+function holds(holder: Holder): boolean {
+  return holder.bootId === readBootId() && isAlive(holder)
+}
+
+function ownProcess(): { pid: number; startTicks: number } {
+  const { pid } = process
+  return { pid, startTicks: readProcStat(pid)?.startTicks ?? 0 }
+}
+
+function readHolder(path: string): Holder | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Holder
+  } catch {
+    return null
+  }
+}
+
+function tryLink(from: string, to: string): boolean {
+  try {
+    linkSync(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}

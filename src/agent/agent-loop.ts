@@ -1,0 +1,111 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Gateway, RegisterAnswer, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
+import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import { abortable } from './abortable.ts'
+import { applyAnswer } from './apply-answer.ts'
+import type { Executor } from './executors/executor.ts'
+import type { Fence } from './fence.ts'
+import type { LogShipper } from './log-shipper.ts'
+import { NewsInterrupt, type News } from './news.ts'
+import { reconnectPauseMs } from './reconnect-pause.ts'
+
+/** Beyond the time that the server may wait for news of its own. */
+const ANSWER_TIMEOUT_MS = 10_000
+/** Between two syncs with news: what happens within it travels together. */
+const NEWS_INTERVAL_MS = 8
+
+export interface LoopParts {
+  gateway: Gateway
+  executor: Executor
+  identity: RegisterRequest
+  shipper: LogShipper
+  fence: Fence
+  news: News
+  log: Logger
+  /** Ends the loop. */
+  signal: AbortSignal
+}
+
+/**
+ * Registers, then syncs for ever: with news at once and without waiting, without news as a long poll that news
+ * interrupts. Never more than one sync is under way. Whatever a failed or interrupted sync has or has not done,
+ * the next one says everything again.
+ *
+ * @returns when stopped, or superseded by another instance of this agent
+ */
+export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'superseded'> {
+  let registered: RegisterAnswer | null = null
+  let failures = 0
+  while (!parts.signal.aborted) {
+    try {
+      if (registered === null) registered = await register(parts)
+      else await syncOnce(parts, registered)
+      if (failures > 0) parts.log.info('the server answers again')
+      failures = 0
+    } catch (error) {
+      if (error instanceof NewsInterrupt) continue
+      if (parts.signal.aborted) break
+      const code = (error as { code?: unknown }).code
+      if (code === 'AGENT_SUPERSEDED') return 'superseded'
+      parts.news.tell()
+      if (code === 'AGENT_UNKNOWN' && registered !== null) {
+        registered = null
+        parts.log.warn('the server does not know this agent any more; registering again')
+        continue
+      }
+      failures++
+      await reportAndPause(parts, failures, error)
+    }
+  }
+  return 'stopped'
+}
+
+async function register({ gateway, identity, shipper, fence, news, log, signal }: LoopParts): Promise<RegisterAnswer> {
+  const sentAt = performance.now()
+  const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
+  const answer = await abortable(request, gateway.register(identity, request))
+  fence.renew(sentAt, answer.fenceAfterMs)
+  shipper.goOnFrom(answer.logOffsets)
+  news.tell()
+  log.info({ agentId: identity.agentId, resourceGroup: identity.resourceGroup }, 'agent registered')
+  return answer
+}
+
+async function syncOnce(parts: LoopParts, { fenceAfterMs, heartbeatMs }: RegisterAnswer): Promise<void> {
+  const { executor, identity, shipper, fence, news, log } = parts
+  const hasNews = news.take()
+  const observed = executor.observe()
+  const logs = await shipper.gather(observed)
+  const waitMs = hasNews || logs.length > 0 ? 0 : Math.min(SYNC_WAIT_MAX_MS, heartbeatMs)
+  const { agentId, instanceId } = identity
+  const sentAt = performance.now()
+  const answer = await send(parts, { agentId, instanceId, observed: shipper.report(observed), logs, waitMs })
+  fence.renew(sentAt, fenceAfterMs)
+  shipper.accepted()
+  // An end that waited for its log can be told now, and more text may be there.
+  if (logs.length > 0) news.tell()
+  applyAnswer(executor, answer, log)
+  if (waitMs === 0) await pause(Math.max(0, NEWS_INTERVAL_MS - (performance.now() - sentAt)))
+}
+
+async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) {
+  const controller = new AbortController()
+  const all = AbortSignal.any([signal, controller.signal, AbortSignal.timeout(request.waitMs + ANSWER_TIMEOUT_MS)])
+  if (request.waitMs > 0) news.interrupt(controller)
+  try {
+    return await abortable(all, gateway.sync(request, all))
+  } catch (error) {
+    // Whatever the gateway makes of the signal, it was for news.
+    throw controller.signal.aborted ? controller.signal.reason : error
+  } finally {
+    news.ignore()
+  }
+}
+
+async function reportAndPause({ log, signal }: LoopParts, failures: number, error: unknown): Promise<void> {
+  const pauseMs = reconnectPauseMs(failures, Math.random())
+  const level = failures === 1 || failures % 20 === 0 ? 'warn' : 'debug'
+  log[level]({ error: error instanceof Error ? error.message : String(error), failures, pauseMs }, 'no answer from the server')
+  await pause(pauseMs, undefined, { signal }).catch(() => undefined)
+}

@@ -1,0 +1,90 @@
+import { mkdirSync } from 'node:fs'
+import { v7 as uuidv7 } from 'uuid'
+import type { Gateway } from '../domain/agent/protocol.ts'
+import type { Logger } from '../observability/log.ts'
+import { loadAgentId } from './agent-identity.ts'
+import { acquireAgentLock } from './agent-lock.ts'
+import { runAgentLoop } from './agent-loop.ts'
+import type { Executor, ExecutorHooks } from './executors/executor.ts'
+import { createFence } from './fence.ts'
+import { createLogShipper } from './log-shipper.ts'
+import { createNews } from './news.ts'
+
+/** From the fence to SIGKILL; well within the server's margin after the fence. */
+const FENCE_GRACE_MS = 5_000
+
+export interface AgentOptions {
+  gateway: Gateway
+  createExecutor(hooks: ExecutorHooks): Executor
+  /** Belongs to one agent at a time: its id, lock, fence, and what the executor keeps. */
+  agentDir: string
+  name: string
+  resourceGroup: string
+  address: string
+  version: string
+  slots: Record<string, string>
+  labels: Record<string, string>
+  log: Logger
+}
+
+export interface Agent {
+  /** Returns once the kernels of earlier instances are found; registering goes on behind. @throws where another agent runs in the directory */
+  start(): Promise<void>
+  /** The kernels go on. */
+  stop(): Promise<void>
+  /** superseded: another instance of this agent has registered; this one has stopped. */
+  readonly done: Promise<'stopped' | 'superseded'>
+}
+
+export function createAgent(options: AgentOptions): Agent {
+  const { agentDir, log } = options
+  const ending = new AbortController()
+  const done = Promise.withResolvers<'stopped' | 'superseded'>()
+  const news = createNews()
+  let running: Promise<void> | null = null
+
+  async function run(): Promise<{ reason: Promise<'stopped' | 'superseded'> }> {
+    mkdirSync(agentDir, { recursive: true, mode: 0o700 })
+    await using resources = new AsyncDisposableStack()
+    const lock = acquireAgentLock(agentDir)
+    resources.defer(() => lock.release())
+    const identity = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
+    const executor = options.createExecutor({ changed: news.tell })
+    resources.defer(() => executor.close())
+    const fence = createFence(agentDir, () => stopAll(executor, log))
+    resources.defer(() => fence.close())
+    await executor.recover()
+    fence.resume()
+    const shipper = createLogShipper(executor, log)
+    const kept = resources.move()
+    const loop = runAgentLoop({ ...options, executor, identity, shipper, fence, news, signal: ending.signal })
+    return { reason: loop.finally(() => kept.disposeAsync()) }
+  }
+
+  return {
+    async start() {
+      const { reason } = await run()
+      running = reason.then((value) => {
+        if (value === 'superseded') log.error('another process has taken over this agent; this one has stopped')
+        done.resolve(value)
+      }, done.reject)
+    },
+    async stop() {
+      ending.abort()
+      if (running === null) done.resolve('stopped')
+      await running
+    },
+    done: done.promise,
+  }
+}
+
+function identityOf({ name, resourceGroup, address, version, slots, labels }: AgentOptions) {
+  return { name, resourceGroup, address, version, slots, labels }
+}
+
+/** The server takes these kernels for gone a margin after this. */
+function stopAll(executor: Executor, log: Logger): void {
+  const live = executor.observe().filter(({ status }) => status !== 'EXITED' && status !== 'FAILED')
+  if (live.length > 0) log.warn({ kernels: live.length }, 'no answer from the server for too long: stopping all kernels')
+  for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS)
+}

@@ -1,0 +1,11 @@
+import { availableParallelism, totalmem } from 'node:os'
+
+/** The rest is for the agent, the server in it, and the system. */
+const MEMORY_SHARE = 0.8
+
+/** What this machine, or the container it is, has for kernels: `cpu` in cores, `mem` in bytes. */
+export function detectSlots(): Record<string, string> {
+  const constrained = process.constrainedMemory()
+  const total = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
+  return { cpu: String(availableParallelism()), mem: String(Math.floor(total * MEMORY_SHARE)) }
+}

@@ -1,0 +1,56 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+
+/**
+ * What a `noop` kernel is told to do, by its command:
+ *
+ *   noop                       success at once; so is any command of another name
+ *   noop exit <code>           that exit code at once
+ *   noop sleep <ms> [code]     ends after a while
+ *   noop hang                  says "ready" and runs until it is stopped
+ *   noop stubborn              as hang, and does not heed SIGTERM
+ *   noop oom                   runs out of memory
+ *   noop vanish                is gone without a trace
+ *   noop print <text> [code]   writes a line to STDOUT and ends
+ *   noop succeed-at <attempt>  fails with 1 before that attempt
+ *   noop prepare-fail | start-fail
+ *
+ * The image `missing` cannot be pulled.
+ */
+export type NoopScript =
+  | { kind: 'exit'; exitCode: number; afterMs: number; output: string }
+  | { kind: 'hang'; heedsTerm: boolean; output: string }
+  | { kind: 'oom' | 'vanish' | 'pull-fail' | 'prepare-fail' | 'start-fail' }
+
+export function noopScript(spec: KernelSpec): NoopScript {
+  const [program, word, first, second] = spec.command
+  if (spec.image === 'missing') return { kind: 'pull-fail' }
+  if (program !== 'noop') return exit(0)
+  switch (word) {
+    case 'exit':
+      return exit(integer(first))
+    case 'sleep':
+      return { ...exit(integer(second)), afterMs: integer(first) }
+    case 'print':
+      return { ...exit(integer(second)), output: `${first ?? ''}\n` }
+    case 'succeed-at':
+      return exit(spec.attempt >= integer(first) ? 0 : 1)
+    case 'hang':
+    case 'stubborn':
+      return { kind: 'hang', heedsTerm: word === 'hang', output: 'ready\n' }
+    case 'oom':
+    case 'vanish':
+    case 'prepare-fail':
+    case 'start-fail':
+      return { kind: word }
+    default:
+      return exit(0)
+  }
+}
+
+function exit(exitCode: number): Extract<NoopScript, { kind: 'exit' }> {
+  return { kind: 'exit', exitCode, afterMs: 0, output: '' }
+}
+
+function integer(text: string | undefined): number {
+  return Math.max(0, Math.trunc(Number(text ?? 0))) || 0
+}

@@ -1,0 +1,29 @@
+import type { LogPiece, LogStreamName } from '../domain/agent/protocol.ts'
+import { LOG_CHUNK_BYTES_MAX } from '../domain/limits.ts'
+import type { Executor } from './executors/executor.ts'
+
+export interface StreamRead {
+  pieces: LogPiece[]
+  bytes: number
+  /** The kernel has ended and there is no more. */
+  end: boolean
+}
+
+/** What is new of one stream from `offset` on, at most `allowance` bytes, in pieces. */
+export async function readStream(
+  executor: Executor,
+  at: { kernelId: string; stream: LogStreamName; offset: number },
+  allowance: number,
+): Promise<StreamRead> {
+  const read: StreamRead = { pieces: [], bytes: 0, end: false }
+  while (read.bytes < allowance && !read.end) {
+    const offset = at.offset + read.bytes
+    const wanted = Math.min(LOG_CHUNK_BYTES_MAX, allowance - read.bytes)
+    const { text, bytes, end } = await executor.readLog(at.kernelId, at.stream, offset, wanted)
+    read.end = end
+    if (bytes === 0) break
+    read.bytes += bytes
+    read.pieces.push({ kernelId: at.kernelId, stream: at.stream, offset, bytes, text, at: new Date().toISOString() })
+  }
+  return read
+}

@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { eventually } from '../../support/eventually.ts'
+import { find, kernelSpec, reaches, readAll, type ExecutorFixture } from './executor-subject.ts'
+
+/** What every executor promises. */
+export function executorConformance(name: string, createFixture: () => Promise<ExecutorFixture>): void {
+  describe(`executor ${name}`, () => {
+    let fixture: ExecutorFixture
+    let executor: Executor
+    let changes: number
+
+    beforeEach(async () => {
+      changes = 0
+      fixture = await createFixture()
+      executor = fixture.create({ changed: () => changes++ })
+      await executor.recover()
+    })
+    afterEach(async () => {
+      for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+      await eventually(() => executor.observe().length === 0)
+      await executor.close()
+      await fixture.dispose()
+    })
+
+    function start(command: string[], overrides: Parameters<typeof kernelSpec>[0] = {}): string {
+      const spec = kernelSpec({ command, ...overrides })
+      executor.start(spec, 1)
+      return spec.kernelId
+    }
+
+    /** It has said so, and ignores SIGTERM by now. */
+    const isReady = (kernelId: string) =>
+      eventually(async () => (await executor.readLog(kernelId, 'STDOUT', 0, 10)).text === 'ready\n')
+
+    test('prepares, waits for the start, then runs to success', async () => {
+      const spec = kernelSpec({ command: fixture.commands.succeed })
+      executor.prepare(spec, 4)
+      expect(await reaches(executor, spec.kernelId, 'PREPARED')).toMatchObject({ assignment: 4, startedAt: null, exitCode: null })
+      executor.start(spec, 4)
+      const ended = await reaches(executor, spec.kernelId, 'EXITED')
+      expect(ended).toMatchObject({ assignment: 4, exitCode: 0, oomKilled: false, error: null })
+      expect(Date.parse(ended.startedAt ?? '')).toBeLessThanOrEqual(Date.parse(ended.endedAt ?? ''))
+    })
+
+    test('a start prepares what is not prepared', async () => {
+      const kernelId = start(fixture.commands.succeed)
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+    })
+
+    test.each([1, 3, 125, 137, 255])('reports exit code %i', async (code) => {
+      const kernelId = start(fixture.commands.exit(code))
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: code, oomKilled: false, error: null })
+    })
+
+    test('calls are idempotent: the kernel runs once', async () => {
+      const spec = kernelSpec({ command: fixture.commands.print('once') })
+      executor.prepare(spec, 1)
+      executor.prepare(spec, 1)
+      executor.start(spec, 1)
+      executor.start(spec, 1)
+      await reaches(executor, spec.kernelId, 'EXITED')
+      executor.start(spec, 1)
+      expect(await readAll(executor, spec.kernelId, 'STDOUT')).toEqual({ text: 'once\n', bytes: 5 })
+      expect(executor.observe()).toHaveLength(1)
+    })
+
+    test('runs until it is stopped', async () => {
+      const kernelId = start(fixture.commands.hang)
+      expect(await reaches(executor, kernelId, 'RUNNING')).toMatchObject({ endedAt: null, exitCode: null })
+      executor.stop(kernelId, 1, 10_000)
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 143, oomKilled: false, error: null })
+    })
+
+    test('ends after the grace what does not heed the stop', async () => {
+      const kernelId = start(fixture.commands.stubborn)
+      await isReady(kernelId)
+      const stoppedAt = performance.now()
+      executor.stop(kernelId, 1, 300)
+      executor.stop(kernelId, 1, 60_000)
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 137, oomKilled: false, error: null })
+      expect(performance.now() - stoppedAt).toBeGreaterThan(280)
+    })
+
+    test('a later stop shortens the grace', async () => {
+      const kernelId = start(fixture.commands.stubborn)
+      await isReady(kernelId)
+      executor.stop(kernelId, 1, 60_000)
+      executor.stop(kernelId, 1, 0)
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 137 })
+    })
+
+    test('a kernel that is stopped before it starts never runs', async () => {
+      const spec = kernelSpec({ command: fixture.commands.print('ran') })
+      executor.prepare(spec, 1)
+      executor.stop(spec.kernelId, 1, 1_000)
+      expect(find(executor, spec.kernelId)).toMatchObject({ status: 'EXITED', startedAt: null, exitCode: null, error: null })
+      executor.start(spec, 1)
+      expect(find(executor, spec.kernelId)).toMatchObject({ status: 'EXITED', startedAt: null })
+      expect(await executor.readLog(spec.kernelId, 'STDOUT', 0, 100)).toEqual({ text: '', bytes: 0, end: true })
+    })
+
+    test('a stop right behind the start ends it', async () => {
+      const kernelId = start(fixture.commands.hang)
+      executor.stop(kernelId, 1, 200)
+      expect((await reaches(executor, kernelId, 'EXITED')).error).toBeNull()
+    })
+
+    test('orders for unknown kernels do nothing', () => {
+      executor.stop(kernelSpec().kernelId, 1, 0)
+      executor.forget(kernelSpec().kernelId, 1)
+      expect(executor.observe()).toEqual([])
+    })
+
+    test('forgets an ended kernel', async () => {
+      const kernelId = start(fixture.commands.succeed)
+      await reaches(executor, kernelId, 'EXITED')
+      executor.forget(kernelId, 1)
+      await eventually(() => find(executor, kernelId) === undefined)
+    })
+
+    test('stops a running kernel that is to be forgotten', async () => {
+      const kernelId = start(fixture.commands.stubborn)
+      await reaches(executor, kernelId, 'RUNNING')
+      executor.forget(kernelId, 1)
+      await eventually(() => find(executor, kernelId) === undefined)
+    })
+
+    test('a greater assignment replaces what runs', async () => {
+      const spec = kernelSpec({ command: fixture.commands.stubborn })
+      executor.start(spec, 1)
+      await reaches(executor, spec.kernelId, 'RUNNING')
+      executor.start({ ...spec, command: fixture.commands.exit(7) }, 2)
+      expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ assignment: 2, exitCode: 7 })
+    })
+
+    test('a smaller assignment is ignored', async () => {
+      const spec = kernelSpec({ command: fixture.commands.hang })
+      executor.start(spec, 5)
+      await reaches(executor, spec.kernelId, 'RUNNING')
+      executor.start({ ...spec, command: fixture.commands.exit(7) }, 4)
+      executor.stop(spec.kernelId, 4, 0)
+      executor.forget(spec.kernelId, 4)
+      const other = start(fixture.commands.succeed)
+      await reaches(executor, other, 'EXITED')
+      expect(find(executor, spec.kernelId)).toMatchObject({ assignment: 5, status: 'RUNNING' })
+    })
+
+    test('an image that does not exist fails the pull', async () => {
+      const kernelId = start(fixture.commands.succeed, { image: fixture.missingImage })
+      const { error } = await reaches(executor, kernelId, 'FAILED')
+      expect(error?.name).toBe('image-pull-failed')
+      expect(error?.message).toContain(fixture.missingImage)
+    })
+
+    test('reports one that ran out of memory', async () => {
+      const { command, mem } = fixture.commands.outOfMemory
+      const kernelId = start(command, { resourceSlots: { mem } })
+      const ended = await reaches(executor, kernelId, 'EXITED', 20_000)
+      expect(ended).toMatchObject({ oomKilled: true, exitCode: 137, error: { name: 'oom-killed' } })
+    })
+
+    test('reports one that is gone without a trace', async () => {
+      const kernelId = start(fixture.commands.vanish)
+      const ended = await reaches(executor, kernelId, 'EXITED')
+      expect(ended).toMatchObject({ exitCode: null, oomKilled: false, error: { name: 'kernel-vanished' } })
+    })
+
+    test('reads a log in pieces that end with a character', async () => {
+      const kernelId = start(fixture.commands.print('aé€😀z'))
+      await reaches(executor, kernelId, 'EXITED')
+      for (const chunk of [4, 5, 7, 100]) {
+        expect(await readAll(executor, kernelId, 'STDOUT', chunk)).toEqual({ text: 'aé€😀z\n', bytes: 12 })
+      }
+      expect(await readAll(executor, kernelId, 'STDERR')).toEqual({ text: '', bytes: 0 })
+    })
+
+    test('tells of changes', async () => {
+      const kernelId = start(fixture.commands.succeed)
+      await reaches(executor, kernelId, 'EXITED')
+      await eventually(() => changes > 0)
+      const before = changes
+      executor.forget(kernelId, 1)
+      await eventually(() => changes > before)
+    })
+  })
+}

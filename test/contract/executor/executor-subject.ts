@@ -1,0 +1,66 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { KernelSpec, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
+import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
+import { eventually } from '../../support/eventually.ts'
+
+/** How one executor is told to do what every executor can. */
+export interface Commands {
+  succeed: string[]
+  exit(code: number): string[]
+  /** Runs until it gets SIGTERM. */
+  hang: string[]
+  /** Says `ready` once it does not heed SIGTERM any more. */
+  stubborn: string[]
+  /** One line to STDOUT, then success. */
+  print(text: string): string[]
+  outOfMemory: { command: string[]; mem: string }
+  vanish: string[]
+}
+
+export interface ExecutorFixture {
+  commands: Commands
+  missingImage: string
+  create(hooks: ExecutorHooks): Executor
+  dispose(): Promise<void>
+}
+
+export function kernelSpec(overrides: Partial<KernelSpec> = {}): KernelSpec {
+  return {
+    kernelId: uuidv7(),
+    sessionId: uuidv7(),
+    chainId: uuidv7(),
+    attempt: 1,
+    role: 'main',
+    index: 1,
+    image: null,
+    command: ['true'],
+    environ: [],
+    resourceSlots: {},
+    ...overrides,
+  }
+}
+
+export function find(executor: Executor, kernelId: string): ObservedKernel | undefined {
+  return executor.observe().find((kernel) => kernel.kernelId === kernelId)
+}
+
+export function reaches(executor: Executor, kernelId: string, status: ObservedKernel['status'], withinMs = 10_000) {
+  return eventually(
+    () => {
+      const kernel = find(executor, kernelId)
+      return kernel?.status === status && kernel
+    },
+    { withinMs, what: `kernel ${status}` },
+  )
+}
+
+export async function readAll(executor: Executor, kernelId: string, stream: 'STDOUT' | 'STDERR', chunk = 65_536) {
+  let text = ''
+  for (let offset = 0; ; ) {
+    const read = await executor.readLog(kernelId, stream, offset, chunk)
+    text += read.text
+    offset += read.bytes
+    if (read.end) return { text, bytes: offset }
+    if (read.bytes === 0) throw new Error(`stuck at ${offset}`)
+  }
+}

@@ -1,0 +1,160 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
+import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { eventually } from '../../support/eventually.ts'
+import { kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
+
+let fixture: ProcessFixture
+let executor: Executor
+
+beforeEach(async () => {
+  fixture = await createProcessFixture()
+  executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+})
+afterEach(async () => {
+  for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+  await fixture.dispose()
+})
+
+function start(command: string[], overrides: Partial<KernelSpec> = {}): KernelSpec {
+  const spec = kernelSpec({ command, ...overrides })
+  executor.start(spec, 1)
+  return spec
+}
+
+async function output(command: string[], overrides: Partial<KernelSpec> = {}): Promise<string> {
+  const { kernelId } = start(command, overrides)
+  expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+  return (await readAll(executor, kernelId, 'STDOUT')).text
+}
+
+const isGone = (pid: number) => ['Z', undefined].includes(readProcStat(pid)?.state)
+
+test.each([
+  [['no-such-command'], 127],
+  [['/etc/passwd'], 126],
+  [['sh', '-c', 'kill -SEGV $$'], 139],
+  [['sh', '-c', 'kill -TERM $$'], 143],
+  [['exit', '3'], 127],
+])('%j exits with %i', async (command, exitCode) => {
+  const { kernelId } = start(command)
+  expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode, error: null })
+})
+
+test.each([[[]], [['echo', 'a\0b']]])('%j cannot be started', async (command) => {
+  const { kernelId } = start(command)
+  expect((await reaches(executor, kernelId, 'FAILED')).error?.name).toBe('executor-failed')
+})
+
+test('arguments and variables arrive as they are', async () => {
+  const odd = `it's "$HOME" \`x\` \\ *\n\ttwo  blanks é😀`
+  const command = ['sh', '-c', 'printf "%s|" "$@"; printf "%s" "$ODD"', 'sh', odd, '', '-n']
+  expect(await output(command, { environ: [{ name: 'ODD', value: odd }] })).toBe(`${odd}||-n|${odd}`)
+})
+
+test('the environment is the base, the session and the chain directory, and nothing of the agent', async () => {
+  process.env['REPRISE_LEAK_TEST'] = 'leak'
+  const environ = [{ name: 'LANG', value: 'C' }, { name: 'a.b-c', value: 'odd name' }]
+  const text = await output(['env', '-0'], { environ })
+  delete process.env['REPRISE_LEAK_TEST']
+  const names = readableNames(text)
+  expect(names.filter((name) => !['_', 'SHLVL', 'OLDPWD'].includes(name))).toEqual(
+    ['HOME', 'LANG', 'PATH', 'PWD', 'REPRISE_CHAIN_DIR', 'TMPDIR', 'a.b-c'].toSorted(),
+  )
+  expect(text).toContain('a.b-c=odd name')
+  expect(text).toContain('LANG=C\uFFFD')
+})
+
+function readableNames(text: string): string[] {
+  const entries = text.split('\uFFFD').filter(Boolean)
+  return entries.map((entry) => entry.slice(0, entry.indexOf('='))).toSorted()
+}
+
+test('it works in a directory of its own, with a place for temporary files', async () => {
+  const text = await output(['sh', '-c', 'pwd; echo $HOME; ls -d $TMPDIR; cat'])
+  const [cwd, home, tmp] = text.split('\n')
+  expect(cwd).toBe(home)
+  expect(cwd?.startsWith(join(fixture.agentDir, 'kernels'))).toBe(true)
+  expect(tmp?.startsWith(join(fixture.agentDir, 'kernels'))).toBe(true)
+})
+
+test('attempts of a chain share the chain directory, and forget leaves it', async () => {
+  const first = start(['sh', '-c', 'echo saved >$REPRISE_CHAIN_DIR/checkpoint'])
+  await reaches(executor, first.kernelId, 'EXITED')
+  executor.forget(first.kernelId, 1)
+  await eventually(() => !existsSync(join(fixture.agentDir, 'kernels', first.kernelId)))
+  const { chainId } = first
+  expect(await output(['sh', '-c', 'cat $REPRISE_CHAIN_DIR/checkpoint'], { chainId })).toBe('saved\n')
+})
+
+test('the shim’s pipe and status file are closed to the command', async () => {
+  expect((await output(['sh', '-c', 'ls /proc/$$/fd'])).split('\n').filter((fd) => Number(fd) > 2 && Number(fd) < 10)).toEqual([])
+})
+
+test('children that outlive the command are killed with it', async () => {
+  const pid = Number(await output(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 & echo $!']))
+  await eventually(() => isGone(pid))
+})
+
+test('so are those that left its process group', async () => {
+  const script = 'set -m; sleep 1000 >/dev/null 2>&1 & echo $!'
+  const pid = Number(await output(['bash', '-c', script]))
+  await eventually(() => isGone(pid))
+})
+
+test('a stop reaches the whole group, and the exit status is the command’s', async () => {
+  const script = 'trap "echo bye; exit 9" TERM; sleep 1000 & echo $!; wait'
+  const { kernelId } = start(['sh', '-c', script])
+  const pid = Number(await eventually(async () => (await executor.readLog(kernelId, 'STDOUT', 0, 100)).text || null))
+  executor.stop(kernelId, 1, 10_000)
+  expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 9 })
+  expect((await readAll(executor, kernelId, 'STDOUT')).text).toBe(`${pid}\nbye\n`)
+  await eventually(() => isGone(pid))
+})
+
+test('bytes that are no UTF-8, and NUL, are replaced', async () => {
+  expect(await output(['printf', 'a\\0b\\377c\\303'])).toBe('a\uFFFDb\uFFFDc\uFFFD')
+})
+
+test('a big output arrives whole, both streams apart', async () => {
+  const { kernelId } = start(['sh', '-c', 'seq 300000; seq 5 >&2'])
+  await reaches(executor, kernelId, 'EXITED')
+  const { text } = await readAll(executor, kernelId, 'STDOUT')
+  expect(text).toBe(Array.from({ length: 300_000 }, (_, index) => `${index + 1}\n`).join(''))
+  expect((await readAll(executor, kernelId, 'STDERR')).text).toBe('1\n2\n3\n4\n5\n')
+})
+
+test('a log that grows is told while the kernel runs', async () => {
+  let changes = 0
+  const other = fixture.create({ changed: () => changes++ })
+  const spec = kernelSpec({ command: ['sh', '-c', 'sleep 0.3; echo hello; sleep 1000'] })
+  other.start(spec, 1)
+  await reaches(other, spec.kernelId, 'RUNNING')
+  const before = changes
+  await eventually(() => changes > before)
+  expect(await other.readLog(spec.kernelId, 'STDOUT', 0, 100)).toEqual({ text: 'hello\n', bytes: 6, end: false })
+  other.forget(spec.kernelId, 1)
+  await eventually(() => other.observe().length === 0)
+  await other.close()
+})
+
+test('an image is an environment and an interpreter for what is no program', async () => {
+  expect(await output(['-c', 'print(6 * 7)'], { image: 'python3' })).toBe('42\n')
+  expect(await output(['sh', '-c', 'echo $PYTHONUNBUFFERED'], { image: 'python3' })).toBe('1\n')
+})
+
+test('spec and script are readable to the owner alone', async () => {
+  const { kernelId } = start(['sleep', '1000'])
+  await reaches(executor, kernelId, 'RUNNING')
+  const record = join(fixture.agentDir, 'kernels', kernelId, 'spec.json')
+  expect(JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ assignment: 1, spec: { kernelId } })
+  const { statSync } = await import('node:fs')
+  expect(statSync(record).mode & 0o077).toBe(0)
+})

@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openMemoryCgroups } from '../../../src/agent/executors/process/memory-cgroup.ts'
+import { eventually } from '../../support/eventually.ts'
+import { find, kernelSpec, reaches } from './executor-subject.ts'
+import { createProcessFixture } from './process-fixture.ts'
+
+const LIMIT = 48 * 1024 * 1024
+const probed = openMemoryCgroups('/probe-of-the-test')
+probed?.close()
+
+describe.each(['watch', 'cgroup'] as const)('memory limit by %s', (mode) => {
+  test.skipIf(mode === 'cgroup' && probed === null)('ends one that outgrows it, and no other', async () => {
+    const fixture = await createProcessFixture(mode)
+    const executor = fixture.create({ changed: () => undefined })
+    await executor.recover()
+    const mem = String(LIMIT)
+    const modest = kernelSpec({ command: ['sleep', '1000'], resourceSlots: { mem } })
+    const greedy = kernelSpec({
+      // The memory is a grandchild's: the limit is of the whole kernel.
+      command: ['sh', '-c', '(head -c 400000000 /dev/zero | tail); exit 20'],
+      resourceSlots: { mem },
+    })
+    executor.start(modest, 1)
+    executor.start(greedy, 1)
+    const { error, exitCode, oomKilled } = await reaches(executor, greedy.kernelId, 'EXITED', 20_000)
+    expect({ oomKilled, name: error?.name }).toEqual({ oomKilled: true, name: 'oom-killed' })
+    expect(error?.message).toContain(mem)
+    // The watcher ends the whole kernel; a cgroup of version 1 the biggest process, and the command decides.
+    expect([137, 20]).toContain(exitCode)
+    expect(find(executor, modest.kernelId)?.status).toBe('RUNNING')
+    for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+    await eventually(() => executor.observe().length === 0)
+    await executor.close()
+    await fixture.dispose()
+  })
+})
+
+test.skipIf(probed === null)('a kernel’s cgroup goes with it, and kills what made a session of its own', async () => {
+  const fixture = await createProcessFixture('cgroup')
+  const executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+  const group = join(fixture.agentDir, 'group')
+  const command = ['sh', '-c', `sed -n 's/.*memory:\\|^0:://p' /proc/self/cgroup | grep reprise >${group}; setsid sleep 1000 & sleep 0.1`]
+  const spec = kernelSpec({ command, resourceSlots: { mem: String(LIMIT) } })
+  executor.start(spec, 1)
+  await reaches(executor, spec.kernelId, 'EXITED')
+  const { readFileSync } = await import('node:fs')
+  const path = readFileSync(group, 'utf8').trim()
+  expect(path).toContain(spec.kernelId)
+  const mount = existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/memory'
+  await eventually(() => !existsSync(join(mount, path)))
+  executor.forget(spec.kernelId, 1)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+  expect(existsSync(join(mount, path, '..'))).toBe(false)
+  await fixture.dispose()
+})

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { isAlive, readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
+import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
+import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { eventually } from '../../support/eventually.ts'
+import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { createProcessFixture, type ProcessFixture, testLog } from './process-fixture.ts'
+
+const HOLDER = join(import.meta.dirname, 'executor-holder.ts')
+
+let fixture: ProcessFixture
+let next: Executor
+let holders: ChildProcess[]
+
+beforeEach(async () => {
+  fixture = await createProcessFixture()
+  next = createProcessExecutor({ agentDir: fixture.agentDir, log: testLog }, { changed: () => undefined })
+  holders = []
+})
+afterEach(async () => {
+  for (const holder of holders) holder.kill('SIGKILL')
+  for (const { kernelId, assignment } of next.observe()) next.forget(kernelId, assignment)
+  await eventually(() => next.observe().length === 0)
+  await next.close()
+  await fixture.dispose()
+})
+
+/** Another process with an executor, which starts these kernels and says each change of their statuses. */
+function hold(specs: KernelSpec[], word = 'start') {
+  const input = Buffer.from(JSON.stringify({ agentDir: fixture.agentDir, specs, word })).toString('base64')
+  const child = spawn(process.execPath, [HOLDER, input], { stdio: ['ignore', 'pipe', 'inherit'] })
+  holders.push(child)
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+  return {
+    says: (text: string) => eventually(() => said.includes(text), { what: `holder says ${text}` }),
+    async kill() {
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+test('a kernel runs on when its agent is killed, and its end is found', async () => {
+  const gate = join(fixture.agentDir, 'gate')
+  const spec = kernelSpec({ command: ['sh', '-c', `echo before; while [ ! -e ${gate} ]; do sleep 0.02; done; echo after; exit 5`] })
+  const holder = hold([spec])
+  await holder.says('RUNNING')
+  await holder.kill()
+  await next.recover()
+  expect(find(next, spec.kernelId)).toMatchObject({ status: 'RUNNING', assignment: 3, exitCode: null })
+  spawn('touch', [gate])
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 5, error: null })
+  expect((await readAll(next, spec.kernelId, 'STDOUT')).text).toBe('before\nafter\n')
+})
+
+test('what ended while there was no agent is reported', async () => {
+  const codes = [0, 3, 143]
+  const specs = codes.map((code) => kernelSpec({ command: ['sh', '-c', `echo out; sleep 0.3; exit ${code}`] }))
+  const holder = hold(specs)
+  for (const { kernelId } of specs) await holder.says(`${kernelId} RUNNING`)
+  await holder.kill()
+  for (const { kernelId } of specs) {
+    const pid = Number(/began (\d+)/.exec(await statusOf(kernelId))?.[1])
+    await eventually(() => readProcStat(pid) === null)
+  }
+  await next.recover()
+  const ended = specs.map(({ kernelId }) => find(next, kernelId))
+  expect(ended.map((kernel) => kernel?.exitCode)).toEqual(codes)
+  expect(ended.every((kernel) => kernel?.status === 'EXITED' && kernel.startedAt !== null)).toBe(true)
+  expect((await readAll(next, specs[0]?.kernelId ?? '', 'STDOUT')).text).toBe('out\n')
+})
+
+async function statusOf(kernelId: string): Promise<string> {
+  const { readFile } = await import('node:fs/promises')
+  return readFile(join(fixture.agentDir, 'kernels', kernelId, 'status'), 'utf8')
+}
+
+test('one whose shim was killed meanwhile is gone without a trace, and nothing of it runs', async () => {
+  const spec = kernelSpec({ command: ['sleep', '1000'] })
+  const holder = hold([spec])
+  await holder.says('RUNNING')
+  await holder.kill()
+  const pid = Number(/began (\d+)/.exec(await statusOf(spec.kernelId))?.[1])
+  const child = await eventually(() => childOf(pid))
+  process.kill(pid, 'SIGKILL')
+  await eventually(() => readProcStat(pid) === null || readProcStat(pid)?.state === 'Z')
+  await next.recover()
+  expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: null, error: { name: 'kernel-vanished' } })
+  await eventually(() => !isAlive(child))
+})
+
+function childOf(pid: number) {
+  return readdirSync('/proc')
+    .map((name) => readProcStat(Number(name)))
+    .find((stat) => stat !== null && stat.session === pid && stat.pid !== pid)
+}
+
+test('a grace goes on after the restart', async () => {
+  const spec = kernelSpec({ command: ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'] })
+  const holder = hold([spec], 'stop')
+  await holder.says('stopped')
+  await holder.kill()
+  await next.recover()
+  expect(find(next, spec.kernelId)?.status).toBe('RUNNING')
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error: null })
+})
+
+test('prepared and never started: prepared again', async () => {
+  const spec = kernelSpec({ command: ['echo', 'ran'] })
+  const holder = hold([spec], 'prepare')
+  await holder.says('PREPARED')
+  await holder.kill()
+  await next.recover()
+  await reaches(next, spec.kernelId, 'PREPARED')
+  next.start(spec, 3)
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+})
+
+test('killed at any moment, each kernel runs exactly once', async () => {
+  const witness = join(fixture.agentDir, 'witness')
+  for (let round = 0; round < 6; round++) {
+    const specs = Array.from({ length: 12 }, () =>
+      kernelSpec({ command: ['sh', '-c', `echo $REPRISE_SESSION_ID >>${witness}`] }),
+    ).map((spec) => ({ ...spec, environ: [{ name: 'REPRISE_SESSION_ID', value: spec.kernelId }] }))
+    const holder = hold(specs)
+    await holder.says(round % 2 === 0 ? 'PREPARED' : 'RUNNING')
+    await holder.kill()
+    const executor = createProcessExecutor({ agentDir: fixture.agentDir, log: testLog }, { changed: () => undefined })
+    await executor.recover()
+    for (const spec of specs) executor.start(spec, 3)
+    for (const { kernelId } of specs) expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+    for (const { kernelId } of specs) executor.forget(kernelId, 3)
+    await eventually(() => executor.observe().length === 0)
+    await executor.close()
+    const { readFileSync } = await import('node:fs')
+    const ran = existsSync(witness) ? readFileSync(witness, 'utf8').split('\n').filter(Boolean) : []
+    for (const { kernelId } of specs) expect(ran.filter((line) => line === kernelId)).toHaveLength(1)
+  }
+  await next.recover()
+}, 60_000)
