@@ -92,7 +92,7 @@ const VARIABLES = {
   agentName: variable({
     name: 'REPRISE_AGENT_NAME',
     default: "the machine's name",
-    meaning: 'Name of the agent, unique among agents.',
+    meaning: 'Name of the agent, for people.',
     unit: null,
     schema: z.string().default(() => hostname()),
   }),

@@ -383,9 +383,6 @@ CREATE UNIQUE INDEX "users_name_key" ON "users"("name");
 CREATE UNIQUE INDEX "api_tokens_hash_key" ON "api_tokens"("hash");
 
 -- CreateIndex
-CREATE UNIQUE INDEX "agents_name_key" ON "agents"("name");
-
--- CreateIndex
 CREATE UNIQUE INDEX "sessions_parent_session_id_key" ON "sessions"("parent_session_id");
 
 -- CreateIndex
