@@ -133,15 +133,6 @@ export function describeConfiguration(): string {
   }).join('\n')
 }
 
-/** For `--help`. */
-export function describeConfiguration(): string {
-  const described = CONFIGURATION.map(({ name, default: value, meaning, unit }) => {
-    const notes = [`default: ${value}`, ...(unit === null ? [] : [`unit: ${unit}`])]
-    return `  ${name}\n      ${meaning.replaceAll('`', '')} (${notes.join('; ')})`
-  })
-  return ['Environment:', ...described].join('\n')
-}
-
 /** Everything that is wrong with the environment, told at once. */
 export class ConfigurationError extends Error {
   constructor(faults: readonly string[]) {
