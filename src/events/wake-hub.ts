@@ -1,4 +1,4 @@
-import type { Wake, WakeTopic } from '../services/service-context.ts'
+import type { Wake, WakeTopic } from '../domain/wake.ts'
 
 /**
  * Who sleeps until there may be work, within one process. A wake is a hint: what it hints at is in the

@@ -5,7 +5,7 @@ import type { LifecycleDeclaration } from '../domain/session/handlers.ts'
 import { CLAIM_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { applyMoves, type SessionMove } from '../store/sql/apply-moves.sql.ts'
-import type { Wake, WakeTopic } from '../services/service-context.ts'
+import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { RunReport } from './background-service.ts'
 
 /** What a handler says happened; the coordinator judges. Sessions in no list only grow older. */

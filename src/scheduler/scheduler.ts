@@ -8,7 +8,7 @@ import {
 import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
 import type { Logger } from '../observability/log.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
-import type { Wake, WakeTopic } from '../services/service-context.ts'
+import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
 import { groupsWithPending } from '../store/sql/claim-pending.sql.ts'

@@ -7,7 +7,8 @@ import { retryEnvironment } from '../domain/retry/environment.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
 import { applyKernelChanges, noteHeard, readBooked } from '../store/sql/sync-agent.sql.ts'
-import type { ServiceContext, WakeTopic } from './service-context.ts'
+import type { WakeTopic } from '../domain/wake.ts'
+import type { ServiceContext } from './service-context.ts'
 
 /** Exit codes are 8 bits, and 128 + signal; Windows has 32. */
 const exitCode = z.int().min(-2_147_483_648).max(4_294_967_295).nullable()

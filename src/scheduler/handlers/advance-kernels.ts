@@ -2,7 +2,7 @@ import type { FailureError } from '../../domain/session/failure.ts'
 import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import { isTerminal } from '../../domain/session/statuses.ts'
 import { claimSessions, type ClaimedKernel, type ClaimedSession } from '../../store/sql/claim-sessions.sql.ts'
-import type { WakeTopic } from '../../services/service-context.ts'
+import type { WakeTopic } from '../../domain/wake.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 
 /**

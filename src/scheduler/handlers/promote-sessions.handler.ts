@@ -1,6 +1,6 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import { PROMOTIONS, type PromotionName } from '../../domain/session/handlers.ts'
-import type { Wake, WakeTopic } from '../../services/service-context.ts'
+import type { Wake, WakeTopic } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
 import { promoteSessions } from '../../store/sql/promote-sessions.sql.ts'
 import type { RunReport } from '../background-service.ts'

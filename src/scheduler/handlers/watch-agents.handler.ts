@@ -1,6 +1,6 @@
 import { LOST_AFTER_MS, SERVER_OUTAGE_AFTER_MS, SUSPECT_AFTER_MS } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
-import type { Wake } from '../../services/service-context.ts'
+import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
 import { judgeSilence, notePresence, type ServerIdentity } from '../../store/sql/agent-lease.sql.ts'
 import type { RunReport } from '../background-service.ts'

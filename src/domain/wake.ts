@@ -1,0 +1,17 @@
+import type { LifecycleName, PromotionName } from './session/handlers.ts'
+
+/** Background work by the name of the service that does it, and `events` for readers of the outbox. */
+export type WakeTopic =
+  | LifecycleName
+  | PromotionName
+  | 'enforce-batch-timeouts'
+  | 'decide-retries'
+  | 'dispatch-retries'
+  | 'events'
+
+/** Says, after a commit, that there may be work. Too often costs a look; too seldom costs an interval. */
+export interface Wake {
+  wake(...topics: WakeTopic[]): void
+  /** These agents have something new to be told. */
+  wakeAgents(agentIds: readonly string[]): void
+}
