@@ -4,7 +4,7 @@ import type { KernelStatus, SessionStatus } from './statuses.ts'
  * The moves a session may make; everything else is refused. Each write names the status that it moves
  * from, so a session that somebody else moved meanwhile is left alone.
  *
- * Who moves it: the lifecycle handlers and promotions of `handlers.ts`, and a person who terminates it.
+ * Who moves it: the lifecycle handlers, the promotions, and a person who terminates it.
  * TERMINATING ends in ERROR when the result is FAILURE and in TERMINATED otherwise.
  */
 export const SESSION_TRANSITIONS: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
