@@ -18,8 +18,11 @@ import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { parseAmount } from '../domain/session/amounts.ts'
 
-/** What a client may say of a session; everything but name and command has a default. */
-export type CreateSessionInput = z.input<typeof schema>
+/** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
+export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
+  [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
+}
+type Written = z.input<typeof schema>
 export type ParsedCreateSession = z.output<typeof schema>
 
 /** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */

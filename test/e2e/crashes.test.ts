@@ -1,0 +1,207 @@
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findLeftovers, killAll } from '../../src/cli/demo/leftovers.ts'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { createGraphQLClient, type GraphQLClient } from '../../src/client/graphql-client.ts'
+import { resumeEvents } from '../../src/client/resume-events.ts'
+
+/**
+ * The real server, PostgreSQL and processes, with the server killed by SIGKILL at random moments again and
+ * again while hundreds of sessions fail, retry and succeed. In the end nothing is lost and nothing done twice.
+ */
+
+const SESSIONS = 300
+const KILLS = 8
+const KILL_PAUSE_MIN_MS = 300
+const KILL_PAUSE_SPREAD_MS = 1_500
+const START_OF_TIME = btoa('0:0').replaceAll('=', '')
+
+/** Each run leaves a line in the chain's directory, so that what ran is known from outside of the database. */
+const NOTE_RUN = 'echo "$REPRISE_ATTEMPT" >> "$REPRISE_CHAIN_DIR/runs"'
+
+interface Kind {
+  name: string
+  command: string
+  maxRetries: number
+  /** Runs that there should be in the end, and how the last one ends. */
+  attempts: number
+  status: 'TERMINATED' | 'ERROR'
+  phase: string
+}
+
+const KINDS: readonly Kind[] = [
+  { name: 'succeeds', command: 'exit 0', maxRetries: 2, attempts: 1, status: 'TERMINATED', phase: 'SUCCEEDED' },
+  { name: 'third time', command: 'test "$REPRISE_ATTEMPT" -ge 3', maxRetries: 4, attempts: 3, status: 'TERMINATED', phase: 'SUCCEEDED' },
+  { name: 'hopeless', command: 'exit 9', maxRetries: 2, attempts: 3, status: 'ERROR', phase: 'EXHAUSTED' },
+  { name: 'not retried', command: 'exit 4', maxRetries: 0, attempts: 1, status: 'ERROR', phase: 'NONE' },
+  { name: 'slow', command: 'sleep 1; test "$REPRISE_ATTEMPT" -ge 2', maxRetries: 1, attempts: 2, status: 'TERMINATED', phase: 'SUCCEEDED' },
+]
+
+const kindOf = (index: number): Kind => KINDS[index % KINDS.length]!
+
+interface Attempt {
+  sessionId: string
+  attempt: number
+  status: string
+  parentSession: { sessionId: string } | null
+  retryState: { phase: string }
+  kernels: { status: string }[]
+}
+
+interface SeenEvent {
+  cursor: string
+  type: string
+  sessionId: string
+  chainId: string
+}
+
+let dataDir: string
+let server: ServerProcess
+let client: GraphQLClient
+let connection: { url: string; token: string }
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'reprise-crashes-'))
+  server = await startServer({ dataDir, port: 0, onLog: () => {} })
+  connection = { url: server.url, token: await readAdminToken(dataDir) }
+  client = createGraphQLClient(connection)
+})
+
+afterAll(async () => {
+  await server?.stop()
+  await killAll(await findLeftovers(dataDir))
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+})
+
+test('no crash of the server loses a session, runs an attempt twice, or keeps an event from a subscriber', { timeout: 150_000 }, async () => {
+  const ended = new AbortController()
+  const seen: SeenEvent[] = []
+  const following = follow(seen, ended.signal)
+  const submitting = submitAll()
+  for (let kill = 0; kill < KILLS; kill++) {
+    await sleep(KILL_PAUSE_MIN_MS + Math.random() * KILL_PAUSE_SPREAD_MS)
+    await server.kill()
+    server = await startServer({ dataDir, port: Number(new URL(connection.url).port), onLog: () => {} })
+  }
+  const sessionIds = await submitting
+  const chains = await waitForAll(sessionIds)
+
+  for (const [index, chain] of chains.entries()) {
+    const kind = kindOf(index)
+    const last = chain.at(-1)!
+    expect(`${last.status} ${last.retryState.phase} after ${chain.length}`).toBe(`${kind.status} ${kind.phase} after ${kind.attempts}`)
+    expect(chain.map(({ attempt }) => attempt)).toEqual(chain.map((_, position) => position + 1))
+    expect(chain.map(({ parentSession }) => parentSession?.sessionId ?? null)).toEqual([
+      null,
+      ...chain.slice(0, -1).map(({ sessionId }) => sessionId),
+    ])
+    expect(chain.flatMap(({ kernels }) => kernels).filter(({ status }) => !['TERMINATED', 'ERROR'].includes(status))).toEqual([])
+  }
+  expect(await runsByChain()).toEqual(new Map(sessionIds.map((id, index) => [id, kindOf(index).attempts])))
+
+  const all = await readAllEvents(seen.length)
+  ended.abort()
+  await following
+  expect(seen.map(({ cursor }) => cursor)).toEqual(all.map(({ cursor }) => cursor))
+  expect(all.filter(({ type }) => type === 'session.created').length).toBe(chains.flat().length)
+})
+
+/** Repeats a call until a server answers it: creation ids make that safe. */
+async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof TypeError) && !(error instanceof SyntaxError)) throw error
+      await sleep(100)
+    }
+  }
+}
+
+async function submitAll(): Promise<string[]> {
+  const query = `mutation($input: CreateSessionsInput!) { createSessions(input: $input) { ... on CreateSessionsPayload {
+    results { ... on CreateSessionPayload { session { sessionId } } ... on Error { message } } } ... on Error { message } } }`
+  const sessionIds: string[] = []
+  for (let from = 0; from < SESSIONS; from += 20) {
+    const sessions = Array.from({ length: 20 }, (_, offset) => {
+      const { name, command, maxRetries } = kindOf(from + offset)
+      return {
+        name,
+        creationId: `crash-${from + offset}`,
+        command: ['sh', '-c', `${NOTE_RUN}; ${command}`],
+        retryPolicy: { maxRetries, retryDelay: 0.2, jitter: 'RANDOM', jitterRatio: 1 },
+      }
+    })
+    interface Data {
+      createSessions: { results: { session: { sessionId: string } }[] }
+    }
+    const data = await untilAnswered(() => client.request<Data>(query, { input: { sessions } }))
+    sessionIds.push(...data.createSessions.results.map(({ session }) => session.sessionId))
+    await sleep(300)
+  }
+  return sessionIds
+}
+
+/** The chains, in the order of their first sessions, once none of them has anything left to do. */
+async function waitForAll(sessionIds: readonly string[]): Promise<Attempt[][]> {
+  const query = `query($id: UUID!) { session(id: $id) { retryChain { sessionId attempt status parentSession { sessionId }
+    retryState { phase } kernels { status } } } }`
+  return Promise.all(
+    sessionIds.map(async (id) => {
+      for (;;) {
+        const data = await untilAnswered(() => client.request<{ session: { retryChain: Attempt[] } }>(query, { id }))
+        const chain = data.session.retryChain
+        const last = chain.at(-1)!
+        const over = ['TERMINATED', 'ERROR', 'CANCELLED'].includes(last.status)
+        if (over && !['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED'].includes(last.retryState.phase)) return chain
+        await sleep(500)
+      }
+    }),
+  )
+}
+
+async function runsByChain(): Promise<Map<string, number>> {
+  const root = join(dataDir, 'agent/chains')
+  const entries = await readdir(root)
+  const runs = await Promise.all(
+    entries.map(async (id) => {
+      const lines = (await readFile(join(root, id, 'runs'), 'utf8')).trim().split('\n')
+      // In order, and none of them twice.
+      expect(lines).toEqual(lines.map((_, position) => String(position + 1)))
+      return [id, lines.length] as const
+    }),
+  )
+  return new Map(runs)
+}
+
+const EVENTS = `subscription($after: String) { sessionEvents(after: $after) { cursor type sessionId chainId } }`
+
+async function follow(seen: SeenEvent[], signal: AbortSignal): Promise<void> {
+  const options = { ...connection, query: EVENTS, after: START_OF_TIME, signal }
+  for await (const data of resumeEvents<{ sessionEvents: SeenEvent }>(options, ({ sessionEvents }) => sessionEvents.cursor)) {
+    seen.push(data.sessionEvents)
+  }
+}
+
+/** The outbox from its beginning, by a subscriber that was not there before; at least as many as were seen. */
+async function readAllEvents(atLeast: number): Promise<SeenEvent[]> {
+  const events: SeenEvent[] = []
+  const reader = createGraphQLClient(connection)
+  const idle = new AbortController()
+  let timer = setTimeout(() => idle.abort(), 3_000)
+  idle.signal.addEventListener('abort', () => void reader.close())
+  try {
+    for await (const data of reader.subscribe<{ sessionEvents: SeenEvent }>(EVENTS, { after: START_OF_TIME })) {
+      events.push(data.sessionEvents)
+      clearTimeout(timer)
+      timer = setTimeout(() => idle.abort(), events.length < atLeast ? 5_000 : 1_500)
+    }
+  } catch (error) {
+    if (!idle.signal.aborted) throw error
+  }
+  return events
+}
