@@ -106,6 +106,9 @@ async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) 
 async function reportAndPause({ log, signal }: LoopParts, failures: number, error: unknown): Promise<void> {
   const pauseMs = reconnectPauseMs(failures, Math.random())
   const level = failures === 1 || failures % 20 === 0 ? 'warn' : 'debug'
-  log[level]({ error: error instanceof Error ? error.message : String(error), failures, pauseMs }, 'no answer from the server')
+  log[level](
+    { error: error instanceof Error ? error.message : String(error), failures, pauseMs },
+    'no answer from the server',
+  )
   await pause(pauseMs, undefined, { signal }).catch(() => undefined)
 }

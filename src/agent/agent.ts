@@ -85,6 +85,7 @@ function identityOf({ name, resourceGroup, address, version, slots, labels }: Ag
 /** The server takes these kernels for gone a margin after this. */
 function stopAll(executor: Executor, log: Logger): void {
   const live = executor.observe().filter(({ status }) => status !== 'EXITED' && status !== 'FAILED')
-  if (live.length > 0) log.warn({ kernels: live.length }, 'no answer from the server for too long: stopping all kernels')
+  if (live.length > 0)
+    log.warn({ kernels: live.length }, 'no answer from the server for too long: stopping all kernels')
   for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS)
 }

@@ -90,7 +90,8 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
       }
       underWay = []
     },
-    report: (observed) => observed.map((kernel) => (isHeld(kernel, shipments.get(kernel.kernelId)) ? asRunning(kernel) : kernel)),
+    report: (observed) =>
+      observed.map((kernel) => (isHeld(kernel, shipments.get(kernel.kernelId)) ? asRunning(kernel) : kernel)),
   }
 }
 

@@ -36,7 +36,11 @@ export function executorConformance(name: string, createFixture: () => Promise<E
     test('prepares, waits for the start, then runs to success', async () => {
       const spec = kernelSpec({ command: fixture.commands.succeed })
       executor.prepare(spec, 4)
-      expect(await reaches(executor, spec.kernelId, 'PREPARED')).toMatchObject({ assignment: 4, startedAt: null, exitCode: null })
+      expect(await reaches(executor, spec.kernelId, 'PREPARED')).toMatchObject({
+        assignment: 4,
+        startedAt: null,
+        exitCode: null,
+      })
       executor.start(spec, 4)
       const ended = await reaches(executor, spec.kernelId, 'EXITED')
       expect(ended).toMatchObject({ assignment: 4, exitCode: 0, oomKilled: false, error: null })
@@ -50,7 +54,11 @@ export function executorConformance(name: string, createFixture: () => Promise<E
 
     test.each([1, 3, 125, 137, 255])('reports exit code %i', async (code) => {
       const kernelId = start(fixture.commands.exit(code))
-      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: code, oomKilled: false, error: null })
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({
+        exitCode: code,
+        oomKilled: false,
+        error: null,
+      })
     })
 
     test('calls are idempotent: the kernel runs once', async () => {
@@ -69,7 +77,11 @@ export function executorConformance(name: string, createFixture: () => Promise<E
       const kernelId = start(fixture.commands.hang)
       expect(await reaches(executor, kernelId, 'RUNNING')).toMatchObject({ endedAt: null, exitCode: null })
       executor.stop(kernelId, 1, 10_000)
-      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 143, oomKilled: false, error: null })
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({
+        exitCode: 143,
+        oomKilled: false,
+        error: null,
+      })
     })
 
     test('ends after the grace what does not heed the stop', async () => {
@@ -78,7 +90,11 @@ export function executorConformance(name: string, createFixture: () => Promise<E
       const stoppedAt = performance.now()
       executor.stop(kernelId, 1, 300)
       executor.stop(kernelId, 1, 60_000)
-      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 137, oomKilled: false, error: null })
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({
+        exitCode: 137,
+        oomKilled: false,
+        error: null,
+      })
       expect(performance.now() - stoppedAt).toBeGreaterThan(280)
     })
 
@@ -94,7 +110,12 @@ export function executorConformance(name: string, createFixture: () => Promise<E
       const spec = kernelSpec({ command: fixture.commands.print('ran') })
       executor.prepare(spec, 1)
       executor.stop(spec.kernelId, 1, 1_000)
-      expect(find(executor, spec.kernelId)).toMatchObject({ status: 'EXITED', startedAt: null, exitCode: null, error: null })
+      expect(find(executor, spec.kernelId)).toMatchObject({
+        status: 'EXITED',
+        startedAt: null,
+        exitCode: null,
+        error: null,
+      })
       executor.start(spec, 1)
       expect(find(executor, spec.kernelId)).toMatchObject({ status: 'EXITED', startedAt: null })
       expect(await executor.readLog(spec.kernelId, 'STDOUT', 0, 100)).toEqual({ text: '', bytes: 0, end: true })

@@ -56,7 +56,7 @@ export function reaches(executor: Executor, kernelId: string, status: ObservedKe
 
 export async function readAll(executor: Executor, kernelId: string, stream: 'STDOUT' | 'STDERR', chunk = 65_536) {
   let text = ''
-  for (let offset = 0; ; ) {
+  for (let offset = 0; ;) {
     const read = await executor.readLog(kernelId, stream, offset, chunk)
     text += read.text
     offset += read.bytes

@@ -31,7 +31,11 @@ test.each([
 test('noop succeed-at fails before that attempt', async () => {
   const executor = createNoopExecutor({ changed: () => undefined })
   const command = ['noop', 'succeed-at', '3']
-  for (const [attempt, exitCode] of [[1, 1], [2, 1], [3, 0]] as const) {
+  for (const [attempt, exitCode] of [
+    [1, 1],
+    [2, 1],
+    [3, 0],
+  ] as const) {
     const spec = kernelSpec({ command, attempt })
     executor.start(spec, 1)
     expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ exitCode })

@@ -61,7 +61,10 @@ test('arguments and variables arrive as they are', async () => {
 
 test('the environment is the base, the session and the chain directory, and nothing of the agent', async () => {
   process.env['REPRISE_LEAK_TEST'] = 'leak'
-  const environ = [{ name: 'LANG', value: 'C' }, { name: 'a.b-c', value: 'odd name' }]
+  const environ = [
+    { name: 'LANG', value: 'C' },
+    { name: 'a.b-c', value: 'odd name' },
+  ]
   const text = await output(['env', '-0'], { environ })
   delete process.env['REPRISE_LEAK_TEST']
   const names = readableNames(text)
@@ -95,7 +98,9 @@ test('attempts of a chain share the chain directory, and forget leaves it', asyn
 })
 
 test('the shim’s pipe and status file are closed to the command', async () => {
-  expect((await output(['sh', '-c', 'ls /proc/$$/fd'])).split('\n').filter((fd) => Number(fd) > 2 && Number(fd) < 10)).toEqual([])
+  expect(
+    (await output(['sh', '-c', 'ls /proc/$$/fd'])).split('\n').filter((fd) => Number(fd) > 2 && Number(fd) < 10),
+  ).toEqual([])
 })
 
 test('children that outlive the command are killed with it', async () => {

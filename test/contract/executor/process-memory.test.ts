@@ -42,7 +42,11 @@ test.skipIf(probed === null)('a kernel’s cgroup goes with it, and kills what m
   const executor = fixture.create({ changed: () => undefined })
   await executor.recover()
   const group = join(fixture.agentDir, 'group')
-  const command = ['sh', '-c', `sed -n 's/.*memory:\\|^0:://p' /proc/self/cgroup | grep reprise >${group}; setsid sleep 1000 & sleep 0.1`]
+  const command = [
+    'sh',
+    '-c',
+    `sed -n 's/.*memory:\\|^0:://p' /proc/self/cgroup | grep reprise >${group}; setsid sleep 1000 & sleep 0.1`,
+  ]
   const spec = kernelSpec({ command, resourceSlots: { mem: String(LIMIT) } })
   executor.start(spec, 1)
   await reaches(executor, spec.kernelId, 'EXITED')

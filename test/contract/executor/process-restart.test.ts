@@ -48,7 +48,9 @@ function hold(specs: KernelSpec[], word = 'start') {
 
 test('a kernel runs on when its agent is killed, and its end is found', async () => {
   const gate = join(fixture.agentDir, 'gate')
-  const spec = kernelSpec({ command: ['sh', '-c', `echo before; while [ ! -e ${gate} ]; do sleep 0.02; done; echo after; exit 5`] })
+  const spec = kernelSpec({
+    command: ['sh', '-c', `echo before; while [ ! -e ${gate} ]; do sleep 0.02; done; echo after; exit 5`],
+  })
   const holder = hold([spec])
   await holder.says('RUNNING')
   await holder.kill()
@@ -91,7 +93,11 @@ test('one whose shim was killed meanwhile is gone without a trace, and nothing o
   process.kill(pid, 'SIGKILL')
   await eventually(() => readProcStat(pid) === null || readProcStat(pid)?.state === 'Z')
   await next.recover()
-  expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: null, error: { name: 'kernel-vanished' } })
+  expect(find(next, spec.kernelId)).toMatchObject({
+    status: 'EXITED',
+    exitCode: null,
+    error: { name: 'kernel-vanished' },
+  })
   await eventually(() => !isAlive(child))
 })
 

@@ -30,7 +30,12 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     end(kernel, 'FAILED', null, { name, message })
   }
 
-  function end(kernel: NoopKernel, status: 'FAILED' | 'EXITED', exitCode: number | null, error: FailureError | null): void {
+  function end(
+    kernel: NoopKernel,
+    status: 'FAILED' | 'EXITED',
+    exitCode: number | null,
+    error: FailureError | null,
+  ): void {
     clearTimeout(kernel.timer)
     Object.assign(kernel.observed, { status, exitCode, error, endedAt: new Date().toISOString() })
     kernel.observed.oomKilled = error?.name === 'oom-killed'
@@ -58,7 +63,8 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     kernel.observed.status = 'RUNNING'
     kernel.observed.startedAt = new Date().toISOString()
     changed()
-    if (script.kind === 'oom') end(kernel, 'EXITED', SIGKILLED, { name: 'oom-killed', message: 'told to run out of memory' })
+    if (script.kind === 'oom')
+      end(kernel, 'EXITED', SIGKILLED, { name: 'oom-killed', message: 'told to run out of memory' })
     if (script.kind === 'vanish') end(kernel, 'EXITED', null, { name: 'kernel-vanished', message: 'told to vanish' })
     if (script.kind !== 'exit' && script.kind !== 'hang') return
     kernel.output = Buffer.from(script.output)

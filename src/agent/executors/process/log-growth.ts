@@ -18,7 +18,8 @@ export function hasLogGrown(kernel: ProcessKernel, now: number): boolean {
     kernel.logSizes[stream] = size
     return differs
   })
-  kernel.logPauseMs = grown.length > 0 ? LOG_CHECK_MIN_MS : Math.min(kernel.logPauseMs * 2 || LOG_CHECK_MIN_MS, LOG_CHECK_MAX_MS)
+  kernel.logPauseMs =
+    grown.length > 0 ? LOG_CHECK_MIN_MS : Math.min(kernel.logPauseMs * 2 || LOG_CHECK_MIN_MS, LOG_CHECK_MAX_MS)
   kernel.nextLogCheckAt = now + kernel.logPauseMs
   return grown.length > 0
 }

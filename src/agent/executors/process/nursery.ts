@@ -86,8 +86,14 @@ export function createNursery(kernelsDir: string, log: Logger, events: NurseryEv
     started.once('error', (error) => lost(error.message))
     started.once('exit', (code, signal) => lost(`the nursery ended with ${signal ?? code}`))
     started.stdin.on('error', () => undefined)
-    started.stdout.setEncoding('latin1').on('data', lineReader((line) => events.message(parseMessage(line))))
-    started.stderr.setEncoding('utf8').on('data', lineReader((line) => log.warn({ line }, 'nursery')))
+    started.stdout.setEncoding('latin1').on(
+      'data',
+      lineReader((line) => events.message(parseMessage(line))),
+    )
+    started.stderr.setEncoding('utf8').on(
+      'data',
+      lineReader((line) => log.warn({ line }, 'nursery')),
+    )
     return started
   }
 

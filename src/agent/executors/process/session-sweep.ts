@@ -10,7 +10,8 @@ import { signalProcess } from './signal-kernel.ts'
 export function sweepSessions(host: ProcessHost): void {
   // A number that a kernel has now was free when that kernel began: nothing was left of the session before it.
   for (const kernel of host.kernels.values()) {
-    if (kernel.phase === 'RUNNING' && !kernel.killed && kernel.shim !== null) host.sessionsToSweep.delete(kernel.shim.pid)
+    if (kernel.phase === 'RUNNING' && !kernel.killed && kernel.shim !== null)
+      host.sessionsToSweep.delete(kernel.shim.pid)
   }
   for (const { pid, session } of scanProcesses()) {
     if (host.sessionsToSweep.has(session)) signalProcess(pid, 'SIGKILL')

@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { parseProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
+import { parseStatus, quote } from '../../../src/agent/executors/process/shim.ts'
+
+const STAT = '4711 (a) b (c) S 1 4711 4711 0 -1 4194560 96 0 0 0 0 0 0 0 20 0 1 0 123456 2678784 407 1'
+
+test('a stat line whose command holds blanks and parentheses', () => {
+  expect(parseProcStat(STAT)).toEqual({ pid: 4711, state: 'S', session: 4711, startTicks: 123_456, residentPages: 407 })
+})
+
+test.each(['', '4711', '4711 (sh)', '4711 (sh) S 1'])('%j is no stat line', (line) => {
+  expect(parseProcStat(line)).toBeNull()
+})
+
+test('a status counts by whole lines', () => {
+  const text = `began ${STAT}\nexit 137\n`
+  const kinds = new Set<string>()
+  for (let length = 0; length <= text.length; length++) {
+    const { shim, exitCode } = parseStatus(text.slice(0, length))
+    kinds.add(`${shim?.pid ?? null} ${exitCode}`)
+  }
+  expect([...kinds]).toEqual(['null null', '4711 null', '4711 137'])
+  expect(parseStatus(`outside\n${text}`)).toMatchObject({ outsideCgroup: true, exitCode: 137 })
+})
+
+test('a shell reads quoted text as it was', () => {
+  const texts = fc.sample(fc.string({ unit: 'binary', maxLength: 20 }), 200).map((text) => text.replaceAll('\0', ''))
+  const clean = texts.map((text) => Buffer.from(text).toString('utf8'))
+  const script = `printf '%s\\0' ${clean.map(quote).join(' ')}`
+  expect(execFileSync('/bin/sh', ['-c', script]).toString('utf8').split('\0').slice(0, -1)).toEqual(clean)
+})
