@@ -13,17 +13,29 @@ import type { RunReport } from '../background-service.ts'
  * whichever server died in between.
  */
 export async function decideRetries(context: { db: Database; wake: Wake; log: Logger }): Promise<RunReport> {
-  const decided = await context.db.transaction(async (tx) => {
+  const decisions = await context.db.transaction(async (tx) => {
     const sessions = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
-    await recordDecisions(
-      tx,
-      sessions.map((session) => decisionRow(session, decide(session, context.log))),
-    )
-    return sessions.length
+    const rows = sessions.map((session) => decisionRow(session, decide(session, context.log)))
+    await recordDecisions(tx, rows)
+    return rows
   })
   // A chain may have come to its end, and others may depend on it.
-  if (decided > 0) context.wake.wake('dispatch-retries', 'schedule-sessions', 'events')
-  return { done: decided, more: decided === CLAIM_BATCH_SESSIONS_MAX }
+  if (decisions.length > 0) context.wake.wake('dispatch-retries', 'schedule-sessions', 'events')
+  tell(decisions, context.log)
+  return { done: decisions.length, more: decisions.length === CLAIM_BATCH_SESSIONS_MAX }
+}
+
+const TOLD_ONE_BY_ONE_MAX = 10
+
+/** A line for each failure, or one for many at once. */
+function tell(decisions: readonly DecisionRow[], log: Logger): void {
+  const failures = decisions.filter(({ phase }) => phase !== 'SUCCEEDED')
+  if (failures.length > TOLD_ONE_BY_ONE_MAX) {
+    const phases = Object.entries(Object.groupBy(failures, ({ phase }) => phase))
+    log.info(`${failures.length} failures: ${phases.map(([phase, rows]) => `${rows.length} ${phase}`).join(', ')}`)
+    return
+  }
+  for (const { sessionId, chainId, phase, explanation } of failures) log.info({ sessionId, chainId, phase }, explanation)
 }
 
 /** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */

@@ -1,0 +1,159 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { findLeftovers, killAll } from '../../src/cli/demo/leftovers.ts'
+import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
+import { createGraphQLClient, GraphQLRequestError } from '../../src/client/graphql-client.ts'
+import { emptyDatabase } from '../support/database.ts'
+
+/** The server as a process: what it prints, how it starts and stops, and what it leaves behind. */
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+const WITHIN = { timeout: 20_000, interval: 100 }
+
+let root: string
+let dataDir: string
+let made = 0
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'reprise-server-'))
+  // Also the embedded database's own user has to get through.
+  await chmod(root, 0o755)
+})
+
+beforeEach(() => {
+  dataDir = join(root, `data-${made++}`)
+})
+
+afterAll(async () => {
+  await killAll(await findLeftovers(root))
+  await rm(root, { recursive: true, force: true, maxRetries: 5 })
+})
+
+async function run(args: string[], environment: Record<string, string>) {
+  const env = { ...process.env, REPRISE_LOG_FORMAT: 'json', REPRISE_PORT: '0', ...environment }
+  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
+  const [status] = (await once(child, 'close')) as [number | null]
+  return { status, output: Buffer.concat(output).toString() }
+}
+
+const CREATE = `mutation($input: CreateSessionInput!) { createSession(input: $input) {
+  ... on CreateSessionPayload { created session { sessionId } } ... on Error { message } } }`
+const READ = `query($id: UUID!) { session(id: $id) { status attempt kernels { logs { edges { node { text } } } } } }`
+
+interface Read {
+  session: { status: string; attempt: number; kernels: { logs: { edges: { node: { text: string } }[] } }[] }
+}
+
+test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', { timeout: 60_000 }, async () => {
+  const first = await startServer({ dataDir, port: 0, onLog: () => {} })
+  const token = await readAdminToken(dataDir)
+  expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)
+  const connection = { url: first.url, token }
+  const client = createGraphQLClient(connection)
+  const input = { name: 'outlives', command: ['sh', '-c', 'echo before; sleep 3; echo after'], creationId: 'outlives' }
+  interface Created {
+    createSession: { created: boolean; session: { sessionId: string } }
+  }
+  const { createSession } = await client.request<Created>(CREATE, { input })
+  expect(createSession.created).toBe(true)
+  const id = createSession.session.sessionId
+  await vi.waitFor(async () => {
+    expect((await client.request<Read>(READ, { id })).session.status).toBe('RUNNING')
+  }, WITHIN)
+  expect(await first.stop()).toBe(0)
+
+  const port = Number(new URL(first.url).port)
+  const second = await startServer({ dataDir, port, onLog: () => {} })
+  expect(await readAdminToken(dataDir)).toBe(token)
+  const again = await client.request<Created>(CREATE, { input })
+  expect(again.createSession).toEqual({ created: false, session: { sessionId: id } })
+  await vi.waitFor(async () => {
+    const { session } = await client.request<Read>(READ, { id })
+    expect(session).toMatchObject({ status: 'TERMINATED', attempt: 1 })
+    expect(session.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')).toBe('before\nafter\n')
+  }, WITHIN)
+
+  const other = await run(['serve'], { REPRISE_DATA_DIR: dataDir })
+  expect(other.status).toBe(1)
+  expect(other.output).toMatch(/already|in use|another/i)
+
+  expect(await second.stop()).toBe(0)
+  expect(await findLeftovers(dataDir)).toEqual([])
+})
+
+test('uses the database that it is given', { timeout: 60_000 }, async () => {
+  const database = await emptyDatabase()
+  try {
+    await mkdir(dataDir)
+    const migrated = await run(['migrate'], { REPRISE_DATA_DIR: dataDir, REPRISE_DATABASE_URL: database.connectionString })
+    expect(migrated).toMatchObject({ status: 0, output: expect.stringContaining('applied') })
+    const child = spawn(process.execPath, [MAIN, 'serve'], {
+      env: {
+        ...process.env,
+        REPRISE_DATA_DIR: dataDir,
+        REPRISE_DATABASE_URL: database.connectionString,
+        REPRISE_PORT: '0',
+        REPRISE_LOG_FORMAT: 'json',
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const output: string[] = []
+    child.stdout.on('data', (chunk: Buffer) => output.push(chunk.toString()))
+    await vi.waitFor(() => expect(output.join('')).toMatch(/reprise ready http:\/\/127\.0\.0\.1:\d+\n$/), WITHIN)
+    await expect(stat(join(dataDir, 'postgres'))).rejects.toThrow('ENOENT')
+    child.kill('SIGTERM')
+    const [status] = (await once(child, 'close')) as [number | null]
+    expect(status).toBe(0)
+  } finally {
+    await database.drop()
+  }
+})
+
+describe('says what is wrong', () => {
+  test('all faults of the configuration at once', async () => {
+    const { status, output } = await run(['serve'], { REPRISE_PORT: 'http', REPRISE_ROLES: 'api,king', REPRISE_DATA_DIR: dataDir })
+    expect(status).toBe(78)
+    expect(output).toContain('REPRISE_PORT')
+    expect(output).toContain('REPRISE_ROLES')
+  })
+
+  test('a database that cannot be reached', async () => {
+    const { status, output } = await run(['serve'], {
+      REPRISE_DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
+      REPRISE_DATA_DIR: dataDir,
+    })
+    expect(status).toBe(1)
+    expect(output).toContain('ECONNREFUSED')
+  })
+
+  test('a port that is taken', { timeout: 60_000 }, async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    const { status, output } = await run(['serve'], {
+      REPRISE_PORT: String(port),
+      REPRISE_DATA_DIR: dataDir,
+      REPRISE_DATABASE_URL: inject('postgres').replace(/[^/]+$/, 'reprise_template'),
+      REPRISE_ROLES: 'api',
+    })
+    taken.close()
+    expect(status).toBe(1)
+    expect(output).toContain(`port ${port}`)
+    expect(output).toContain('REPRISE_PORT')
+  })
+})
+
+test('a stranger learns nothing', { timeout: 60_000 }, async () => {
+  const server = await startServer({ dataDir, port: 0, onLog: () => {} })
+  const stranger = createGraphQLClient({ url: server.url, token: 'rps_nothing' })
+  await expect(stranger.request('{ sessions { totalCount } }')).rejects.toThrow(GraphQLRequestError)
+  expect(await server.stop()).toBe(0)
+})
