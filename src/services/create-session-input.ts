@@ -97,7 +97,7 @@ const schema = z.strictObject({
   labels: labels.default({}),
   dependsOn: z.array(z.uuid()).max(DEPENDENCIES_MAX).default([]),
   creationId: text(CREATION_ID_LENGTH_MAX).nullish(),
-  retryPolicy,
+  retryPolicy: retryPolicy.prefault({}),
 })
 
 /** All faults at once. Null counts as not given. */
