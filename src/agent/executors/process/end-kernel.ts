@@ -1,4 +1,4 @@
-import { readOomMark, logSize, removeKernelDirectory, readStopMark } from './kernel-directory.ts'
+import { logSize, readOomMark, readStopMark, removeKernelDirectory, writeMark } from './kernel-directory.ts'
 import { judgeExit } from './exit-verdict.ts'
 import { messageOf } from './error-message.ts'
 import type { ProcessHost } from './process-host.ts'
@@ -8,6 +8,8 @@ import { signalProcess } from './signal-kernel.ts'
 export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
   if (hasEnded(kernel)) return
   kernel.error = { name, message }
+  // So that no later instance takes up a start that was reported as failed.
+  if (kernel.handedOver) writeMark(kernel.path, 'stop', { killAt: 0 })
   settle(host, kernel, 'FAILED', new Date().toISOString())
 }
 
@@ -55,7 +57,7 @@ export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.phase = 'REMOVED'
   host.changed()
   void kernel.busy
-    .then(() => removeKernelDirectory(kernel.path))
+    .then(() => removeKernelDirectory(kernel.path, kernel.token))
     .catch((error: unknown) => host.log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
     .then(() => host.removed(kernel))
 }

@@ -1,5 +1,5 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 
@@ -7,7 +7,7 @@ import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.t
  * What one kernel has on disk, `<agentDir>/kernels/<kernelId>/`:
  *
  *   spec.json    written first, whole before anything runs
- *   work/ tmp/   HOME and working directory, TMPDIR
+ *   work/        HOME, working directory and TMPDIR
  *   run.<token>  the shim's script; its presence says that a start was ordered
  *   status       the shim's: claim, begin, exit (see shim.ts)
  *   stdout stderr
@@ -40,19 +40,38 @@ export function isSafeId(id: string): boolean {
   return ID.test(id)
 }
 
-export async function createKernelDirectory(path: string, record: KernelRecord): Promise<void> {
-  await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-    await removeKernelDirectory(path)
-    await mkdir(path)
-  })
-  await writeFile(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
-  await mkdir(join(path, 'work'))
-  await mkdir(join(path, 'tmp'))
+/**
+ * Synchronous on purpose: ten short calls on a local file system take 0.15 ms of the event loop, as promises
+ * 0.7 ms of processor time.
+ */
+export function createKernelDirectory(path: string, record: KernelRecord): void {
+  mkdirSync(path)
+  writeFileSync(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
+  mkdirSync(join(path, 'work'))
 }
 
-export function removeKernelDirectory(path: string): Promise<void> {
-  return rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+/** `spec.json` first: a directory without it never ran, so that a removal cut short is not taken for a launch. */
+export async function removeKernelDirectory(path: string, token = ''): Promise<void> {
+  for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) unlinkIfThere(join(path, name))
+  if (removeEmpty(join(path, 'work')) && removeEmpty(path)) return
+  await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+function removeEmpty(path: string): boolean {
+  try {
+    rmdirSync(path)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** @returns null where it was never written whole: then nothing ran. */
@@ -61,14 +80,18 @@ export function readRecord(path: string): KernelRecord | null {
   return record?.version === 1 ? record : null
 }
 
-export async function wasStartOrdered(path: string): Promise<boolean> {
-  return (await readdir(path)).some((name) => name.startsWith('run.'))
+export function wasStartOrdered(path: string): boolean {
+  return readdirSync(path).some((name) => name.startsWith('run.'))
 }
 
-/** @returns false where the shim was there first. */
-export function claimStatus(path: string): boolean {
+/**
+ * Takes the place of the shim. `never`: the command has not run, and may be started anew.
+ *
+ * @returns false where the shim was there first
+ */
+export function claimStatus(path: string, word: 'never' | 'failed'): boolean {
   try {
-    writeFileSync(join(path, 'status'), '', { flag: 'wx' })
+    writeFileSync(join(path, 'status'), `${word}\n`, { flag: 'wx' })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false

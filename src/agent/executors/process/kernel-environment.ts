@@ -7,13 +7,13 @@ export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,
-  places: { work: string; tmp: string; chain: string; path: string },
+  places: { work: string; chain: string; path: string },
 ): Map<string, string> {
   return new Map([
     ['PATH', places.path],
     ['LANG', process.env['LANG'] ?? 'C.UTF-8'],
     ['HOME', places.work],
-    ['TMPDIR', places.tmp],
+    ['TMPDIR', places.work],
     ...Object.entries(image.environ),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     ['REPRISE_CHAIN_DIR', places.chain],

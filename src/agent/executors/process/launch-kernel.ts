@@ -1,6 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { endBeforeRunning, failKernel } from './end-kernel.ts'
+import { failKernel } from './end-kernel.ts'
 import { messageOf } from './error-message.ts'
 import { withInterpreter } from './image-preset.ts'
 import { claimStatus } from './kernel-directory.ts'
@@ -14,27 +14,25 @@ export const LAUNCH_TIMEOUT_MS = 30_000
 
 let launches = 0
 
-export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+export function launchKernel(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.phase = 'LAUNCHING'
   kernel.token = `${host.tokenPrefix}${(launches++).toString(36)}`
   try {
-    await writeRunScript(host, kernel)
+    writeRunScript(host, kernel)
   } catch (error) {
     return failKernel(host, kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
-  if (host.closed) return
-  if (kernel.killAt !== null || kernel.removing) return endBeforeRunning(host, kernel)
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.nursery.launch(kernel.id, kernel.token)
   host.wakeTicker()
 }
 
-async function writeRunScript(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+function writeRunScript(host: ProcessHost, kernel: ProcessKernel): void {
   const { spec, path } = kernel
   const chain = join(host.chainsDir, spec.chainId)
   const image = kernel.image ?? { environ: {}, interpreter: [] }
-  const places = { work: join(path, 'work'), tmp: join(path, 'tmp'), chain, path: host.path }
+  const places = { work: join(path, 'work'), chain, path: host.path }
   const environ = kernelEnvironment(spec, image, places)
   if (spec.command.length === 0) throw new Error('there is no command')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
@@ -44,8 +42,8 @@ async function writeRunScript(host: ProcessHost, kernel: ProcessKernel): Promise
   enterCgroup(host, kernel)
   const cgroupProcs = kernel.cgroup === null ? null : join(kernel.cgroup, 'cgroup.procs')
   const script = shimScript({ tag: `${kernel.id} ${kernel.token}`, argv, environ, cgroupProcs })
-  await mkdir(chain, { recursive: true })
-  await writeFile(join(path, `run.${kernel.token}`), script, { mode: 0o600 })
+  mkdirSync(chain, { recursive: true })
+  writeFileSync(join(path, `run.${kernel.token}`), script, { mode: 0o600 })
 }
 
 /** Where the group cannot be made the watcher takes over. */
@@ -61,5 +59,5 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
 /** For a shim that has not been heard of. Taking its claim makes sure that the command will not run later. */
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
-  if (claimStatus(kernel.path)) failKernel(host, kernel, 'executor-failed', reason)
+  if (claimStatus(kernel.path, 'failed')) failKernel(host, kernel, 'executor-failed', reason)
 }

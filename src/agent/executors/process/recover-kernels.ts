@@ -29,13 +29,13 @@ export async function recoverKernels(host: ProcessHost): Promise<void> {
     const kernel = newProcessKernel(record.spec, record.assignment, path)
     kernel.heard = false
     host.kernels.set(name, kernel)
-    if (directory.claimStatus(path)) await beginAnew(host, kernel)
+    if (directory.claimStatus(path, 'never') || parseStatus(directory.readStatus(path)).never) beginAnew(host, kernel)
     else await takeOver(host, kernel, record.bootId)
   }
 }
 
-async function beginAnew(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
-  kernel.startWanted = await directory.wasStartOrdered(kernel.path)
+function beginAnew(host: ProcessHost, kernel: ProcessKernel): void {
+  kernel.startWanted = directory.wasStartOrdered(kernel.path)
   kernel.heard = true
   if (directory.readStopMark(kernel.path) !== null) return endBeforeRunning(host, kernel)
   kernel.busy = prepareKernel(host, kernel)

@@ -71,10 +71,12 @@ export interface ShimStatus {
   exitCode: number | null
   /** It could not enter the cgroup that was made for it. */
   outsideCgroup: boolean
+  /** An agent took the shim's place before the command could run. */
+  never: boolean
 }
 
 export function parseStatus(text: string): ShimStatus {
-  const status: ShimStatus = { shim: null, exitCode: null, outsideCgroup: false }
+  const status: ShimStatus = { shim: null, exitCode: null, outsideCgroup: false, never: false }
   for (const line of text.split('\n').slice(0, -1)) applyStatusLine(status, line)
   return status
 }
@@ -84,6 +86,7 @@ function applyStatusLine(status: ShimStatus, line: string): void {
   if (word === 'began') status.shim = parseProcStat(rest)
   if (word === 'exit') status.exitCode = Number(rest)
   if (word === 'outside') status.outsideCgroup = true
+  if (word === 'never') status.never = true
 }
 
 export function splitOnce(line: string): [string, string] {
