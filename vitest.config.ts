@@ -19,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'database',
           include: ['test/{integration,contract,e2e}/**/*.test.ts'],
-          globalSetup: 'test/support/postgres.setup.ts',
+          globalSetup: 'test/support/run.setup.ts',
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -10,6 +9,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openCluster } from '../../../src/store/postgres/cluster.ts'
 import { isPostgres } from '../../../src/store/postgres/process-table.ts'
 import { stopServer } from '../../../src/store/postgres/postmaster.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../support/embedded-program.ts')
 const AS_ROOT = process.getuid?.() === 0
@@ -18,7 +18,7 @@ let dataDir: string
 let holders: ChildProcess[]
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'reprise-embedded-'))
+  dataDir = await temporaryDirectory('embedded')
   holders = []
 })
 

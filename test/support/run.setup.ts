@@ -16,6 +16,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The maintenance database of the run's PostgreSQL. */
     postgres: string
+    /** Where everything of the run lies; gone when it ends. */
+    runDirectory: string
   }
 }
 
@@ -44,6 +46,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} ALLOW_CONNECTIONS false`)
     await client.end()
     project.provide('postgres', maintenance)
+    project.provide('runDirectory', directory)
     return stop
   } catch (error) {
     await stop()
@@ -51,9 +54,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** A process that stops the cluster and removes it as soon as this one lets go, by whatever death. */
+/** A process that stops the cluster, ends what tests left running and removes everything as soon as this one lets go, by whatever death. */
 function watch(directory: string): () => Promise<void> {
-  const program = join(import.meta.dirname, 'postgres-watchdog.ts')
+  const program = join(import.meta.dirname, 'run-watchdog.ts')
   const watchdog = spawn(process.execPath, [program, directory], {
     stdio: ['pipe', 'inherit', 'inherit'],
     detached: true,

@@ -1,0 +1,23 @@
+import type { Database } from '../../src/store/database.ts'
+
+/** Moves everything that time decides into the past, as if this much had gone by. Agents are silent only if told so. */
+export async function passTime(
+  db: Database,
+  seconds: number,
+  options: { silentAgents?: readonly string[]; serversGone?: boolean } = {},
+): Promise<void> {
+  const { silentAgents = [], serversGone = false } = options
+  const back = `make_interval(secs => ${seconds})`
+  await db.transaction(async (tx) => {
+    await tx.query(`UPDATE sessions SET created_at = created_at - ${back}, status_changed_at = status_changed_at - ${back},
+      next_try_at = next_try_at - ${back}, times_out_at = times_out_at - ${back}, starts_at = starts_at - ${back},
+      started_at = started_at - ${back}, terminated_at = terminated_at - ${back},
+      epoch_started_at = epoch_started_at - ${back}`)
+    await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back}`)
+    await tx.query(
+      `UPDATE agents SET last_heard_at = last_heard_at - ${back}, lease_from = lease_from - ${back} WHERE id = ANY($1::uuid[])`,
+      [silentAgents],
+    )
+    if (serversGone) await tx.query(`UPDATE servers SET last_seen_at = last_seen_at - ${back}`)
+  })
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import type {
+  Gateway,
+  KernelOrder,
+  LogPiece,
+  ObservedKernel,
+  RegisterAnswer,
+  SyncAnswer,
+} from '../../src/domain/agent/protocol.ts'
+
+export type Report = Partial<Pick<ObservedKernel, 'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt'>>
+
+/** An agent whose kernels are only said to run: the test says what it observes, the gateway is the real one. */
+export interface PlayedAgent {
+  readonly id: string
+  readonly kernels: Map<string, ObservedKernel>
+  register(slots?: Record<string, string>): Promise<RegisterAnswer>
+  /** Tells what it has, forgets what it is told to forget, and answers with its orders, not yet obeyed. */
+  sync(logs?: LogPiece[]): Promise<SyncAnswer>
+  /** What it will say of a kernel with its next sync. */
+  observe(kernelId: string, report: Report): void
+  /** Prepares, starts and stops at once, as told. */
+  obey(answer: SyncAnswer): void
+  /** `sync`, `obey` and one more `sync` that says so. */
+  comply(): Promise<SyncAnswer>
+  /** Ends each kernel that it observes as running. */
+  exitAll(exitCode: number): void
+}
+
+export function playedAgent(
+  gateway: Gateway,
+  options: { slots?: Record<string, string>; resourceGroup?: string; id?: string; instanceId?: string } = {},
+): PlayedAgent {
+  const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options
+  const kernels = new Map<string, ObservedKernel>()
+  const signal = new AbortController().signal
+
+  function obeyOne(order: KernelOrder): void {
+    const { assignment } = order
+    if (order.want === 'STOP') {
+      const { startedAt = null } = kernels.get(order.kernelId) ?? {}
+      kernels.set(order.kernelId, observed(order.kernelId, assignment, { status: 'EXITED', exitCode: 143, startedAt }))
+      return
+    }
+    const { kernelId } = order.spec
+    const report: Report = order.want === 'PREPARE' ? { status: 'PREPARED' } : { status: 'RUNNING', startedAt: NOW }
+    kernels.set(kernelId, observed(kernelId, assignment, report))
+  }
+
+  const agent: PlayedAgent = {
+    id,
+    kernels,
+    register: (declared = slots) =>
+      gateway.register(
+        {
+          agentId: id,
+          instanceId,
+          name: `agent-${id}`,
+          resourceGroup,
+          address: '',
+          version: '1',
+          slots: declared,
+          labels: {},
+        },
+        signal,
+      ),
+    async sync(logs = []) {
+      const request = { agentId: id, instanceId, observed: [...kernels.values()], logs, waitMs: 0 }
+      const answer = await gateway.sync(request, signal)
+      for (const { kernelId, assignment } of answer.forget) {
+        if (kernels.get(kernelId)?.assignment === assignment) kernels.delete(kernelId)
+      }
+      return answer
+    },
+    observe(kernelId, report) {
+      const known = kernels.get(kernelId)
+      kernels.set(kernelId, observed(kernelId, known?.assignment ?? 1, { ...known, ...report }))
+    },
+    obey(answer) {
+      answer.orders.forEach(obeyOne)
+    },
+    async comply() {
+      agent.obey(await agent.sync())
+      return agent.sync()
+    },
+    exitAll(exitCode) {
+      for (const [id, kernel] of kernels) {
+        if (kernel.status === 'RUNNING') agent.observe(id, { status: 'EXITED', exitCode })
+      }
+    },
+  }
+  return agent
+}
+
+const NOW = '2026-11-21T12:00:00.000Z'
+
+export function observed(kernelId: string, assignment: number, report: Report): ObservedKernel {
+  return {
+    status: 'PREPARED',
+    exitCode: null,
+    oomKilled: false,
+    error: null,
+    startedAt: null,
+    endedAt: null,
+    ...report,
+    kernelId,
+    assignment,
+  }
+}

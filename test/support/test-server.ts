@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
+import { createGateway } from '../../src/agent/gateway.ts'
+import type { Gateway } from '../../src/domain/agent/protocol.ts'
+import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
+import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
+import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
+import type { CreateSessionInput } from '../../src/services/create-session-input.ts'
+import { createSession } from '../../src/services/create-sessions.ts'
+import type { ServiceContext, Viewer } from '../../src/services/service-context.ts'
+import type { Database } from '../../src/store/database.ts'
+
+export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
+
+export const ADMIN: Viewer = { tokenId: randomUUID(), userId: null, name: 'ada', role: 'ADMIN', projectId: null }
+
+export type SchedulerServices = ReturnType<typeof createSchedulerServices>
+export type ServiceName = keyof SchedulerServices
+
+/** In the order in which one session passes them. */
+export const ALL_SERVICES: readonly ServiceName[] = [
+  'watch-agents',
+  'schedule-sessions',
+  'prepare-sessions',
+  'promote-to-pulling',
+  'promote-to-prepared',
+  'start-sessions',
+  'promote-to-running',
+  'enforce-batch-timeouts',
+  'detect-termination',
+  'terminate-sessions',
+  'promote-to-terminated',
+  'decide-retries',
+  'dispatch-retries',
+]
+
+/** One server as far as sessions are concerned; nothing of it runs but what a test calls. */
+export interface TestServer {
+  db: Database
+  hub: WakeHub
+  services: SchedulerServices
+  gateway: Gateway
+  context: ServiceContext
+  /** One look of each, in this order; answers with how much each did. */
+  run(...names: ServiceName[]): Promise<number[]>
+  /** All services, again and again until none finds anything to do. */
+  settle(): Promise<void>
+  create(input?: Partial<CreateSessionInput>): Promise<string>
+}
+
+export function testServer(db: Database, sync: SyncPoints = NO_SYNC_POINTS): TestServer {
+  const hub = createWakeHub()
+  const log = pino({ enabled: false })
+  const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['scheduler'] }
+  const services = createSchedulerServices({ db, wake: hub, log, sync, server })
+  const context: ServiceContext = { db, wake: hub, log, viewer: ADMIN }
+  async function run(...names: ServiceName[]): Promise<number[]> {
+    const done: number[] = []
+    for (const name of names) done.push((await services[name].runOnce()).done)
+    return done
+  }
+  return {
+    db,
+    hub,
+    services,
+    gateway: createGateway({ db, wake: hub, onAgent: hub.onAgent, logged: () => {} }),
+    context,
+    run,
+    async settle() {
+      for (let round = 0; round < 50; round++) {
+        if ((await run(...ALL_SERVICES)).every((done) => done === 0)) return
+      }
+      throw new Error('the scheduler finds work without end')
+    },
+    async create(input = {}) {
+      const { sessionId } = await createSession(context, { name: 'work', command: ['true'], ...input })
+      return sessionId
+    },
+  }
+}
