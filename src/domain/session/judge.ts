@@ -30,6 +30,8 @@ export interface Judgement {
   outcome: SchedulingResult
   to: SessionStatus
   kernelTo: KernelStatus | null
+  /** Which of the kernels move to `kernelTo`; null for all that have not ended. */
+  kernelFrom: readonly KernelStatus[] | null
   failedKernelTo: KernelStatus | null
   tries: number
   pauseMs: number | null
@@ -68,6 +70,7 @@ function stay(session: Judged): Omit<Judgement, 'outcome'> {
   return {
     to: session.status,
     kernelTo: null,
+    kernelFrom: null,
     failedKernelTo: null,
     tries: session.tries,
     pauseMs: null,
@@ -90,7 +93,15 @@ function success(handler: LifecycleDeclaration, session: Judged): Judgement {
   const target = handler.success.session ?? session.status
   const moves = sessionMayMove(session.status, target)
   const to = moves ? target : session.status
-  return { ...stay(session), outcome: 'SUCCESS', to, kernelTo: handler.success.kernel, tries: moves ? 0 : session.tries }
+  return {
+    ...stay(session),
+    outcome: 'SUCCESS',
+    to,
+    kernelTo: handler.success.kernel,
+    // The others of the session may be further already.
+    kernelFrom: handler.kernelIn,
+    tries: moves ? 0 : session.tries,
+  }
 }
 
 function needRetry(handler: LifecycleDeclaration, session: Judged, tries: number, error: FailureError): Judgement {

@@ -11,6 +11,8 @@ export interface SessionMove {
   to: SessionStatus
   /** Null keeps the kernels as they are. Kernels that have ended keep their status. */
   kernelTo: KernelStatus | null
+  /** Only kernels in these statuses move to `kernelTo`; null for all. */
+  kernelFrom: readonly KernelStatus[] | null
   /** Where a kernel that failed before it ran is tried again, under a greater assignment; null where none is. */
   failedKernelTo: KernelStatus | null
   outcome: SchedulingResult
@@ -39,7 +41,7 @@ export interface SessionMove {
 const SQL = `
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
-    "id" uuid, "from" session_status, "to" session_status, "kernelTo" kernel_status, "failedKernelTo" kernel_status, "outcome" scheduling_result,
+    "id" uuid, "from" session_status, "to" session_status, "kernelTo" kernel_status, "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result,
     "tries" int, "pauseMs" float8, "rescheduled" bool, "result" session_result, "reason" text, "statusData" jsonb,
     "pendingReason" text, "errorCode" text, "message" text)
 ), moved AS (
@@ -56,7 +58,7 @@ WITH moves AS (
     status_data = coalesce(m."statusData", s.status_data),
     terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
   FROM moves m WHERE s.id = m.id AND s.status = m."from"
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", s.status AS "to", m."kernelTo", m."failedKernelTo", m."outcome",
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", s.status AS "to", m."kernelTo", m."kernelFrom", m."failedKernelTo", m."outcome",
     m."errorCode", m."message", m."rescheduled"
 ), locked AS (
   SELECT k.id, v."rescheduled",
@@ -65,6 +67,7 @@ WITH moves AS (
   FROM kernels k JOIN moved v ON v.id = k.session_id
   WHERE (v."kernelTo" IS NOT NULL OR v."failedKernelTo" IS NOT NULL)
     AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+    AND (v."kernelFrom" IS NULL OR k.status = ANY(v."kernelFrom"))
   ORDER BY k.id FOR NO KEY UPDATE OF k
 ), kernels_moved AS (
   UPDATE kernels k SET
