@@ -131,8 +131,8 @@ function leave(
     const ended = to === 'CANCELLED' ? { result: 'FAILURE' as const, error } : { result: null, error: null }
     return { ...stay(session), outcome, to, kernelTo: move.kernel, tries: 0, ...ended }
   }
-  // A kernel that ran and ended cannot go back: its end is final.
-  const ranAlready = session.kernels.some((kernel) => isTerminal(kernel.status))
+  // A kernel that runs or has ended cannot go back: its user code has begun, its end is final.
+  const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
   if (ranAlready || session.reschedules >= session.reschedulesMax) {
     return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, result: 'FAILURE', error }
   }
