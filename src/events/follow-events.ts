@@ -6,7 +6,7 @@ import { abortable } from './abortable.ts'
 import type { EventBus } from './bus.ts'
 
 /**
- * Events from a cursor on, or from now on, each once and in cursor order. Ends when the bus closes.
+ * Events from a cursor on, or from now on, each once and in cursor order. Ends when the bus closes, too.
  *
  * Why nothing falls between the outbox and the live queue: the queue is opened first. The relay had not yet
  * published what lay above its horizon then, and the outbox is read at later horizons, which only grow; so
@@ -17,12 +17,20 @@ export function followEvents(options: {
   bus: EventBus
   filter: EventFilter
   after?: EventCursor | undefined
+  /** Ends it when it aborts. */
+  closing: AbortSignal
   batchEventsMax?: number
 }): AsyncIterableIterator<OutboxEvent> {
-  const { db, bus, filter, after, batchEventsMax = RELAY_BATCH_EVENTS_MAX } = options
+  const { db, bus, filter, after, closing, batchEventsMax = RELAY_BATCH_EVENTS_MAX } = options
   const { subscriber, unsubscribe } = bus.subscribe(filter)
+  const end = () => {
+    closing.removeEventListener('abort', end)
+    unsubscribe()
+  }
+  closing.addEventListener('abort', end)
+  if (closing.aborted) end()
   return abortable((signal) => {
-    signal.addEventListener('abort', unsubscribe, { once: true })
+    signal.addEventListener('abort', end, { once: true })
     return follow()
   })
 
@@ -44,7 +52,7 @@ export function followEvents(options: {
         }
       }
     } finally {
-      unsubscribe()
+      end()
     }
   }
 

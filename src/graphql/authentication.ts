@@ -1,0 +1,82 @@
+import { GraphQLError, Kind, parse, type DocumentNode } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { ERRORS } from '../domain/errors.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Authenticate } from '../services/authenticate.ts'
+import { mayRead } from '../services/authorize.ts'
+import type { Viewer } from '../services/service-context.ts'
+import { presentFault } from './error-presentation.ts'
+import { newRequestId } from './request-id.ts'
+import { NO_UUID } from './uuid.ts'
+
+export interface Identity {
+  viewer: Viewer
+  token: string
+}
+
+/** Sees nothing: what introspection is answered to where strangers may ask for it. */
+const STRANGER: Identity = {
+  viewer: { tokenId: NO_UUID, userId: null, name: 'stranger', role: 'VIEWER', projectId: NO_UUID },
+  token: '',
+}
+
+/** Whose token stands in an `Authorization` header, or in `authorization` of a connection's parameters. */
+export async function identify(authenticate: Authenticate, authorization: unknown): Promise<Identity | GraphQLError> {
+  const token = typeof authorization === 'string' ? /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] : undefined
+  const viewer = token === undefined ? null : await authenticate(token)
+  if (token === undefined || !viewer) {
+    return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
+  }
+  if (!mayRead(viewer)) return refusal('FORBIDDEN', `The token "${viewer.name}" is an agent's; it opens nothing here.`)
+  return { viewer, token }
+}
+
+/**
+ * Over HTTP: before anything of the request is parsed or validated, so that strangers learn nothing of the
+ * schema, with the exception of introspection where that is allowed.
+ */
+export function useAuthentication(options: {
+  authenticate: Authenticate
+  identities: WeakMap<Request, Identity>
+  introspectionForStrangers: boolean
+  log: Logger
+}): Plugin {
+  const { authenticate, identities, introspectionForStrangers, log } = options
+  return {
+    async onParams({ request, params, setResult }) {
+      try {
+        const identity = await identify(authenticate, request.headers.get('authorization'))
+        if (!(identity instanceof GraphQLError)) identities.set(request, identity)
+        else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
+        else setResult({ errors: [identity] })
+      } catch (error) {
+        setResult({ errors: [presentFault(error, { log, requestId: newRequestId() })] })
+      }
+    },
+  }
+}
+
+function refusal(code: 'UNAUTHENTICATED' | 'FORBIDDEN', message: string): GraphQLError {
+  const headers = code === 'UNAUTHENTICATED' ? { 'WWW-Authenticate': 'Bearer' } : undefined
+  return new GraphQLError(message, { extensions: { code, http: { status: ERRORS[code].httpStatus, headers } } })
+}
+
+function isIntrospection(query: string | undefined): boolean {
+  try {
+    return query !== undefined && asksForSchemaOnly(parse(query, { maxTokens: 2_000 }))
+  } catch {
+    return false
+  }
+}
+
+/** Every field at the top of every operation is introspection's own; fragments there are not looked into. */
+function asksForSchemaOnly({ definitions }: DocumentNode): boolean {
+  return definitions.every(
+    (definition) =>
+      definition.kind === Kind.FRAGMENT_DEFINITION ||
+      (definition.kind === Kind.OPERATION_DEFINITION &&
+        definition.selectionSet.selections.every(
+          (selection) => selection.kind === Kind.FIELD && selection.name.value.startsWith('__'),
+        )),
+  )
+}

@@ -1,0 +1,70 @@
+import SchemaBuilder from '@pothos/core'
+import ComplexityPlugin, { ComplexityErrorKind } from '@pothos/plugin-complexity'
+import PrismaPlugin from '@pothos/plugin-prisma'
+import RelayPlugin from '@pothos/plugin-relay'
+import { RepriseError } from '../domain/errors.ts'
+import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
+import type { GraphQLContext } from './context.ts'
+import { LIST_LENGTH_ASSUMED, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
+
+export const builder = new SchemaBuilder<{
+  Context: GraphQLContext
+  PrismaTypes: PrismaTypes
+  DefaultFieldNullability: false
+  DefaultEdgesNullability: false
+  DefaultNodeNullability: false
+  Connection: { totalCount: () => number | Promise<number> }
+  Scalars: {
+    ID: { Input: string; Output: string | number | bigint }
+    UUID: { Input: string; Output: string }
+    DateTime: { Input: Date; Output: Date }
+  }
+}>({
+  plugins: [ComplexityPlugin, RelayPlugin, PrismaPlugin],
+  defaultFieldNullability: false,
+  relay: {
+    cursorType: 'String',
+    nodeTypeOptions: { description: 'Something with an id that is unique across all types.' },
+    nodeQueryOptions: { description: 'Any node by its global id; null where there is none that you may see.' },
+    nodesQueryOptions: false,
+    pageInfoTypeOptions: { description: 'Where a page lies in its connection.' },
+    hasNextPageFieldOptions: { description: 'Whether more follow after this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether more lie before this page.' },
+    startCursorFieldOptions: { description: 'Cursor of the first edge: `before` for the page before.' },
+    endCursorFieldOptions: { description: 'Cursor of the last edge: `after` for the page after.' },
+    cursorFieldOptions: { description: 'Place of this edge, for `after` and `before`.' },
+    nodeFieldOptions: { nullable: false, description: 'What stands here.' },
+    edgesFieldOptions: { description: 'The page, each with its cursor.', complexity: { field: 1, multiplier: 1 } },
+    idFieldOptions: { description: 'Global id, for `node`.' },
+  },
+  prisma: {
+    client: (context) => context.services.prisma,
+    dmmf: getDatamodel(),
+    exposeDescriptions: false,
+    // A resolver that forgets its query would fall back to one statement per row.
+    onUnusedQuery: 'error',
+  },
+  complexity: {
+    limit: { depth: QUERY_DEPTH_MAX, breadth: QUERY_BREADTH_MAX, complexity: QUERY_COMPLEXITY_MAX },
+    defaultComplexity: 1,
+    defaultListMultiplier: LIST_LENGTH_ASSUMED,
+    complexityError: (kind, result) => {
+      const [what, is, max] = {
+        [ComplexityErrorKind.Depth]: ['deep', result.depth, result.maxDepth] as const,
+        [ComplexityErrorKind.Breadth]: ['broad', result.breadth, result.maxBreadth] as const,
+        [ComplexityErrorKind.Complexity]: ['complex', result.complexity, result.maxComplexity] as const,
+      }[kind]
+      return new RepriseError('VALIDATION_FAILED', `The query is too ${what}: ${is}, where the limit is ${max}.`)
+    },
+  },
+})
+
+builder.globalConnectionField('totalCount', (t) =>
+  t.int({
+    description: 'How many there are on all pages together. Counted only when asked for.',
+    resolve: (connection) => connection.totalCount(),
+  }),
+)
+builder.queryType({ description: 'Everything that can be read.' })
+builder.mutationType({ description: 'Everything that can be changed. What a caller can mend is a member of the result.' })
+builder.subscriptionType({ description: 'What happens, as it happens; with `after`, what happened since.' })

@@ -1,0 +1,66 @@
+import { initContextCache } from '@pothos/core'
+import type { EventBus } from '../events/bus.ts'
+import type { Topics } from '../events/topics.ts'
+import type { PrismaClient } from '../generated/prisma/client.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Authenticate } from '../services/authenticate.ts'
+import type { Wake } from '../domain/wake.ts'
+import type { ServiceContext, Viewer } from '../services/service-context.ts'
+import type { Database } from '../store/database.ts'
+import { createLoaders, type Loaders } from './loaders.ts'
+
+/** What the server has, the same for all requests. */
+export interface GraphQLServices {
+  db: Database
+  prisma: PrismaClient
+  bus: EventBus
+  topics: Topics
+  wake: Wake
+  authenticate: Authenticate
+  log: Logger
+  /** Aborts when the server closes: endless work ends. */
+  closing: AbortSignal
+}
+
+/** One per operation; a subscription has one for its whole life, see `renewed`. */
+export interface GraphQLContext extends ServiceContext {
+  services: GraphQLServices
+  requestId: string
+  loaders: Loaders
+  /** Whether the token that the operation came with is still in force. */
+  stillAuthorized: () => Promise<boolean>
+  /** Tells the transport that it is not: a subscription was ended for it. */
+  revoked: () => void
+}
+
+export interface Requester {
+  viewer: Viewer
+  token: string
+  requestId: string
+  revoked?: () => void
+}
+
+export function createContext(
+  services: GraphQLServices,
+  { viewer, token, requestId, revoked = () => {} }: Requester,
+): GraphQLContext {
+  const { db, wake } = services
+  return {
+    ...initContextCache(),
+    services,
+    db,
+    wake,
+    viewer,
+    requestId,
+    log: services.log.child({ requestId }),
+    loaders: createLoaders(services, viewer),
+    stillAuthorized: async () => (await services.authenticate(token)) !== null,
+    revoked,
+  }
+}
+
+/** For the next event of a subscription: nothing that an earlier event loaded is believed any more. */
+export function renew(context: GraphQLContext): void {
+  const { services, viewer } = context
+  Object.assign(context, initContextCache(), { loaders: createLoaders(services, viewer) })
+}

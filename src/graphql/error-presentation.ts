@@ -1,0 +1,61 @@
+import { GraphQLError, type ExecutionResult } from 'graphql'
+import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
+import { RepriseError } from '../domain/errors.ts'
+import type { Logger } from '../observability/log.ts'
+import type { GraphQLContext } from './context.ts'
+
+/** What clients get to see of errors: their own as they are, ours as a request id that the log knows. */
+export function useErrorPresentation(): Plugin<GraphQLContext> {
+  return {
+    onExecute: () => ({
+      onExecuteDone: (payload) => handleStreamOrSingleExecutionResult(payload, presentResult),
+    }),
+    onSubscribe: () => ({
+      onSubscribeResult: (payload) => handleStreamOrSingleExecutionResult(payload, presentResult),
+    }),
+  }
+}
+
+function presentResult(payload: {
+  args: { contextValue: GraphQLContext }
+  result: ExecutionResult
+  setResult: (result: ExecutionResult) => void
+}): void {
+  const { args, result, setResult } = payload
+  if (!result.errors?.length) return
+  setResult({ ...result, errors: result.errors.map((error) => present(error, args.contextValue)) })
+}
+
+interface Reporter {
+  log: Logger
+  requestId: string
+}
+
+export function present(error: GraphQLError, reporter: Reporter): GraphQLError {
+  const cause = innermost(error)
+  if (cause instanceof RepriseError) {
+    const { code, message, issues } = cause
+    return new GraphQLError(message, { ...placeOf(error), extensions: { code, ...(issues.length > 0 && { issues }) } })
+  }
+  if (cause instanceof GraphQLError) return error
+  return presentFault(cause, reporter, error)
+}
+
+/** Whatever we did not expect: logged, and nothing of it shown. */
+export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: GraphQLError): GraphQLError {
+  log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request met a fault')
+  return new GraphQLError(`Unexpected error. The log has more under the request id ${requestId}.`, {
+    ...(at && placeOf(at)),
+    extensions: { code: 'INTERNAL', requestId },
+  })
+}
+
+function innermost(error: unknown): unknown {
+  let inner = error
+  while (inner instanceof GraphQLError && inner.originalError) inner = inner.originalError
+  return inner
+}
+
+function placeOf({ nodes, source, positions, path }: GraphQLError) {
+  return { nodes, source, positions, path }
+}

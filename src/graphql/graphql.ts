@@ -1,0 +1,35 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Disposable } from 'graphql-ws'
+import type { WebSocketServer } from 'ws'
+import { createAuthenticator } from '../services/authenticate.ts'
+import type { GraphQLServices } from './context.ts'
+import { createGraphQLServer } from './server.ts'
+import { serveWebSockets } from './websocket.ts'
+
+export type GraphQLDependencies = Omit<GraphQLServices, 'authenticate' | 'closing'> & {
+  /** Whether introspection is answered without a token. */
+  introspectionForStrangers?: boolean
+}
+
+export interface GraphQL {
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  serveWebSockets(server: WebSocketServer): Disposable
+  /** All of them, over all transports; new ones end at once. */
+  endSubscriptions(): void
+}
+
+/** Everything of the GraphQL API that a server needs, whatever it listens on. */
+export function createGraphQL({ introspectionForStrangers = true, ...dependencies }: GraphQLDependencies): GraphQL {
+  const closing = new AbortController()
+  const { db, log } = dependencies
+  const authenticate = createAuthenticator({ db, log })
+  const services: GraphQLServices = { ...dependencies, authenticate, closing: closing.signal }
+  const server = createGraphQLServer({ services, introspectionForStrangers })
+  return {
+    handle: async (request, response) => {
+      await server(request, response)
+    },
+    serveWebSockets: (webSockets) => serveWebSockets(webSockets, server, authenticate),
+    endSubscriptions: () => closing.abort(),
+  }
+}

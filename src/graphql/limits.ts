@@ -1,0 +1,21 @@
+/** What one operation may ask for. Its cost is counted in fields, lists as if they had an assumed length. */
+
+/** The deepest query of the UI has 9 levels; deeper ones go round in circles. */
+export const QUERY_DEPTH_MAX = 15
+/** Fields in one operation, aliases included. */
+export const QUERY_BREADTH_MAX = 500
+/** 100 sessions, each with its whole chain and their kernels in some detail. */
+export const QUERY_COMPLEXITY_MAX = 100_000
+/** A list that is not a page: chains, kernels, slots. */
+export const LIST_LENGTH_ASSUMED = 10
+/** Of the document's text. */
+export const QUERY_TOKENS_MAX = 4_000
+/** 1000 sessions in one `createSessions`, with 4 KiB each for the command and the environment. */
+export const REQUEST_BYTES_MAX = 8 * 1024 * 1024
+/** Filters within filters, and filters in all. */
+export const FILTER_DEPTH_MAX = 5
+export const FILTER_TERMS_MAX = 100
+/** Fields of one `orderBy`. */
+export const ORDER_FIELDS_MAX = 4
+/** Values of one list in a filter. */
+export const FILTER_LIST_MAX = 200

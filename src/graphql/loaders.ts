@@ -1,0 +1,71 @@
+import DataLoader from 'dataloader'
+import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
+import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
+import type { Viewer } from '../services/service-context.ts'
+import type { GraphQLServices } from './context.ts'
+import { createSessionLoader, type SessionLoader } from './session-loader.ts'
+
+/** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
+export interface Loaders {
+  sessions: SessionLoader
+  history: PageLoader<HistoryRow>
+  historyCount: DataLoader<string, number>
+  logs: PageLoader<LogChunkRow>
+  logCount: DataLoader<string, number>
+}
+
+export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
+
+export interface PageRequest {
+  /** Of the entity whose rows these are. */
+  id: string
+  /** Decimal id of the row before the page. */
+  after: string
+  limit: number
+}
+
+export function createLoaders(services: Pick<GraphQLServices, 'db' | 'prisma'>, viewer: Viewer): Loaders {
+  return {
+    sessions: createSessionLoader(services.prisma, viewer),
+    history: pageLoader(
+      (entityIds, after, limit) => readSchedulingHistory(services, { entityIds, after, limit }),
+      (row) => row.entityId,
+    ),
+    historyCount: countLoader((ids) => countSchedulingHistory(services, ids)),
+    logs: pageLoader(
+      (kernelIds, after, limit) => readKernelLogs(services, { kernelIds, after, limit }),
+      (row) => row.kernelId,
+    ),
+    logCount: countLoader((ids) => countKernelLogs(services, ids)),
+  }
+}
+
+/** One statement for all that ask for the same page of different entities. */
+function pageLoader<Row>(
+  read: (ids: string[], after: string, limit: number) => Promise<Row[]>,
+  idOf: (row: Row) => string,
+): PageLoader<Row> {
+  const sizeOf = ({ after, limit }: PageRequest) => `${after}:${limit}`
+  return new DataLoader(
+    async (requests) => {
+      const groups = Map.groupBy(requests, sizeOf)
+      const pages = new Map<string, Map<string, Row[]>>()
+      await Promise.all(
+        [...groups].map(async ([size, group]) => {
+          const { after, limit } = group[0]!
+          const rows = await read(group.map(({ id }) => id), after, limit)
+          pages.set(size, Map.groupBy(rows, idOf))
+        }),
+      )
+      return requests.map((request) => pages.get(sizeOf(request))?.get(request.id) ?? [])
+    },
+    { cacheKeyFn: (request) => `${request.id}:${sizeOf(request)}` },
+  )
+}
+
+function countLoader(count: (ids: readonly string[]) => Promise<Map<string, number>>): DataLoader<string, number> {
+  return new DataLoader(async (ids) => {
+    const counts = await count(ids)
+    return ids.map((id) => counts.get(id) ?? 0)
+  })
+}

@@ -1,0 +1,45 @@
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import type { OrderColumn } from '../../paging/keyset-cursor.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { AgentNode, AgentStatusEnum } from './agent.type.ts'
+
+const AgentFilter = builder.inputType('AgentFilter', {
+  description: 'All that are given must match.',
+  fields: (t) => ({
+    status: t.field({ type: [AgentStatusEnum], description: 'One of these.' }),
+    resourceGroup: t.string({ description: 'In this resource group.' }),
+  }),
+})
+
+/** Names are unique among agents. */
+const BY_NAME: OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
+
+builder.queryField('agents', (t) =>
+  t.connection(
+    {
+      type: AgentNode,
+      description: 'The nodes that run kernels, by name.',
+      args: { filter: t.arg({ type: AgentFilter, description: 'Which agents.' }) },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted: Prisma.AgentWhereInput = {
+          ...(filter?.status && { status: { in: filter.status } }),
+          ...(filter?.resourceGroup != null && { resourceGroup: filter.resourceGroup }),
+        }
+        const query = edgeQuery({ context, info, typeName: 'Agent', order: BY_NAME })
+        return keysetPage({
+          args,
+          order: BY_NAME,
+          find: ({ where, ...page }) => prisma.agent.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.agent.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'AgentConnection', description: 'A page of agents.' },
+    { name: 'AgentEdge', description: 'One agent and its place.' },
+  ),
+)

@@ -1,0 +1,49 @@
+import type { ErrorType, RepriseError, ValidationIssue } from '../../../domain/errors.ts'
+import { builder } from '../../builder.ts'
+
+/** What a caller can mend, as data: an `Error` object as a result would be thrown by the executor. */
+export interface ErrorShape {
+  __typename: ErrorType
+  code: string
+  message: string
+  issues: readonly ValidationIssue[]
+}
+
+export function errorShape({ type, code, message, issues }: RepriseError): ErrorShape {
+  return { __typename: type, code, message, issues }
+}
+
+const ErrorInterface = builder.interfaceRef<ErrorShape>('Error').implement({
+  description: 'What a caller can mend.',
+  resolveType: ({ __typename }) => __typename,
+  fields: (t) => ({
+    code: t.exposeString('code', { description: 'From a closed list, for programs.' }),
+    message: t.exposeString('message', { description: 'For people.' }),
+  }),
+})
+
+const IssueType = builder.objectRef<ValidationIssue>('ValidationIssue').implement({
+  description: 'One thing that is wrong with an input.',
+  fields: (t) => ({
+    path: t.exposeString('path', { description: "Where, from the input's root: `environ.0.name`." }),
+    message: t.exposeString('message', { description: 'What.' }),
+  }),
+})
+
+export const ValidationError = builder.objectRef<ErrorShape>('ValidationError').implement({
+  description: 'The input is wrong.',
+  interfaces: [ErrorInterface],
+  fields: (t) => ({
+    issues: t.field({ type: [IssueType], description: 'All that is wrong.', resolve: ({ issues }) => issues }),
+  }),
+})
+
+export const NotFoundError = errorType('NotFoundError', 'There is no such thing that you may see.')
+export const ConflictError = errorType('ConflictError', 'It contradicts what is there.')
+export const QuotaExceededError = errorType('QuotaExceededError', 'A quota forbids it.')
+export const ForbiddenError = errorType('ForbiddenError', 'Your token does not allow it.')
+export const InvalidStateError = errorType('InvalidStateError', 'Not in the state in which it is.')
+
+function errorType(name: Exclude<ErrorType, 'ValidationError'>, description: string) {
+  return builder.objectRef<ErrorShape>(name).implement({ description, interfaces: [ErrorInterface] })
+}

@@ -1,0 +1,17 @@
+import { RepriseError } from '../../../domain/errors.ts'
+import { errorShape, type ErrorShape } from './error.type.ts'
+
+/** What a service did, or what it says to its caller, as members of the result's union. */
+export async function asResult<Payload>(run: () => Promise<Payload>): Promise<Payload | ErrorShape> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof RepriseError) return errorShape(error)
+    throw error
+  }
+}
+
+/** For the unions' `resolveType`. */
+export function typeOf({ __typename }: { __typename: string }): string {
+  return __typename
+}

@@ -1,0 +1,37 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { decodeCursor, type OutboxEvent, type SessionEventType } from '../../domain/events.ts'
+import { followEvents } from '../../events/follow-events.ts'
+import type { GraphQLContext } from '../context.ts'
+import { invalidCursor } from '../paging/page-arguments.ts'
+import { ownProject } from '../scope.ts'
+import { authorizedStream } from '../subscriptions.ts'
+
+export interface EventStreamFilter {
+  project?: string | null
+  chainId?: string | null
+  sessionId?: string | null
+}
+
+/** Events for one subscriber, within its project, from a cursor or from now on. @throws RepriseError */
+export async function eventStream(
+  context: GraphQLContext,
+  input: { filter: EventStreamFilter; types: ReadonlySet<SessionEventType> | null; after: string | null | undefined },
+): Promise<AsyncIterableIterator<OutboxEvent>> {
+  const { filter, types, after } = input
+  const cursor = after == null ? undefined : decodeCursor(after)
+  if (after != null && !cursor) throw invalidCursor('after')
+  const projectId = filter.project == null ? context.viewer.projectId : await projectIdOf(context, filter.project)
+  const { db, bus, closing } = context.services
+  const { chainId, sessionId } = filter
+  return authorizedStream(
+    context,
+    followEvents({ db, bus, closing, after: cursor, filter: { projectId, chainId, sessionId, types } }),
+  )
+}
+
+async function projectIdOf({ services, viewer }: GraphQLContext, name: string): Promise<string> {
+  const where = { AND: [ownProject(viewer), { name }] }
+  const project = await services.prisma.project.findFirst({ where, select: { id: true } })
+  if (project) return project.id
+  throw new RepriseError('PROJECT_NOT_FOUND', `There is no project ${name}.`)
+}

@@ -1,0 +1,24 @@
+import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
+import { assertKernelVisible } from '../../../services/read-kernel-logs.ts'
+import { builder } from '../../builder.ts'
+import { parseSerialCursor } from '../../paging/serial-page.ts'
+import { authorizedStream } from '../../subscriptions.ts'
+import { LogChunk } from './log.type.ts'
+
+builder.subscriptionField('kernelLogs', (t) =>
+  t.field({
+    type: LogChunk,
+    description: 'What a kernel writes, from its beginning or from a cursor on, as it comes. Ends when the kernel has.',
+    args: {
+      kernelId: t.arg({ type: 'UUID', required: true, description: 'Which kernel.' }),
+      after: t.arg.string({ description: 'The cursor of the last piece that the client has.' }),
+    },
+    subscribe: async (_root, { kernelId, after }, context) => {
+      const from = parseSerialCursor(after)
+      await assertKernelVisible(context, kernelId)
+      const { db, topics, closing } = context.services
+      return authorizedStream(context, followKernelLogs({ db, topics, kernelId, after: from, closing }))
+    },
+    resolve: (chunk) => chunk,
+  }),
+)

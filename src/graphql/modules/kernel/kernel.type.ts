@@ -1,0 +1,53 @@
+import { builder } from '../../builder.ts'
+import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { serialPage } from '../../paging/serial-page.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
+import { LogConnection } from './log.type.ts'
+
+export const KernelStatusEnum = builder.enumType('KernelStatus', {
+  description: 'Where a kernel stands: as for sessions. An agent may be ahead of the scheduler.',
+  values: {
+    PENDING: { description: 'Waits for an agent.' },
+    SCHEDULED: { description: 'Its agent is chosen.' },
+    PREPARING: { description: 'Its agent prepares it.' },
+    PULLING: { description: 'Its agent fetches the image.' },
+    PREPARED: { description: 'Ready to be created.' },
+    CREATING: { description: 'Its agent starts it.' },
+    RUNNING: { description: 'User code runs.' },
+    TERMINATING: { description: 'It is being stopped.' },
+    TERMINATED: { description: 'Over: user code ended, or was ended.' },
+    ERROR: { description: 'Over: it failed.' },
+    CANCELLED: { description: 'Over before it was given to an agent.' },
+  } as const,
+})
+
+export const KernelNode = builder.prismaNode('Kernel', {
+  description: 'One process of a session.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({
+    id: isUuid(id) ? id : NO_UUID,
+    ...(viewer.projectId === null ? {} : { session: { projectId: viewer.projectId } }),
+  }),
+  select: { id: true },
+  fields: (t) => ({
+    kernelId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    role: t.exposeString('role', { description: '`main` or `sub`.' }),
+    index: t.exposeInt('index', { description: '1-based within its role.' }),
+    agent: t.relation('agent', { nullable: true, description: 'Where it runs or ran; null while it waits.' }),
+    status: t.expose('status', { type: KernelStatusEnum, description: 'Where it stands.' }),
+    exitCode: t.exposeInt('exitCode', { nullable: true, description: 'As it ended; 128 and the number of a signal.' }),
+    oomKilled: t.exposeBoolean('oomKilled', { description: 'Whether it was killed for using too much memory.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, where it did not end by itself.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code began.' }),
+    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was over.' }),
+    logs: t.field({
+      type: LogConnection,
+      description: 'What it wrote, oldest first.',
+      args: forwardArguments(t),
+      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+      resolve: ({ id }, args, { loaders }) =>
+        serialPage({ id, args, loader: loaders.logs, count: () => loaders.logCount.load(id) }),
+    }),
+  }),
+})

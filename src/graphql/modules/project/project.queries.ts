@@ -1,0 +1,33 @@
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import type { OrderColumn } from '../../paging/keyset-cursor.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { ownProject } from '../../scope.ts'
+import { ProjectNode } from './project.type.ts'
+
+/** Names are unique among projects. */
+const BY_NAME: OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
+
+builder.queryField('projects', (t) =>
+  t.connection(
+    {
+      type: ProjectNode,
+      description: 'The projects that the token sees, by name.',
+      complexity: pageComplexity,
+      resolve: (_root, args, context, info) => {
+        const { prisma } = context.services
+        const visible = ownProject(context.viewer)
+        const query = edgeQuery({ context, info, typeName: 'Project', order: BY_NAME })
+        return keysetPage({
+          args,
+          order: BY_NAME,
+          find: ({ where, ...page }) => prisma.project.findMany({ ...query, ...page, where: { AND: [visible, where] } }),
+          count: () => prisma.project.count({ where: visible }),
+        })
+      },
+    },
+    { name: 'ProjectConnection', description: 'A page of projects.' },
+    { name: 'ProjectEdge', description: 'One project and its place.' },
+  ),
+)

@@ -1,0 +1,21 @@
+import { builder } from '../../builder.ts'
+import { ownProject } from '../../scope.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
+
+export const ProjectNode = builder.prismaNode('Project', {
+  description: 'Whose sessions they are. Tokens see one project, or all.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, AND: [ownProject(viewer)] }),
+  select: { id: true },
+  fields: (t) => ({
+    projectId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    name: t.exposeString('name', { description: 'Its name, unique among projects.' }),
+    domain: t.string({
+      description: 'The domain that it belongs to.',
+      select: { domain: { select: { name: true } } },
+      resolve: ({ domain }) => domain.name,
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+  }),
+})

@@ -1,0 +1,63 @@
+import { builder } from '../../builder.ts'
+
+const SequencerEnum = builder.enumType('Sequencer', {
+  description: 'In which order sessions of the same priority are scheduled.',
+  values: {
+    FIFO: { description: 'The oldest first.' },
+    LIFO: { description: 'The newest first.' },
+    DRF: { description: 'Whose project has the smallest dominant share first.' },
+  } as const,
+})
+
+const AgentSelectorEnum = builder.enumType('AgentSelector', {
+  description: 'Which of the agents that fit is taken.',
+  values: {
+    CONCENTRATED: { description: 'The one with the least left.' },
+    DISPERSED: { description: 'The one with the most left.' },
+    ROUND_ROBIN: { description: 'One after the other.' },
+  } as const,
+})
+
+const seconds = (ms: number | null) => (ms === null ? null : ms / 1000)
+
+export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
+  description: 'A pool of agents that is scheduled by itself.',
+  id: { field: 'name' },
+  nullable: true,
+  select: { name: true },
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Its name.' }),
+    sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'Who goes first.' }),
+    selector: t.expose('selector', { type: AgentSelectorEnum, description: 'Where it goes.' }),
+    maxTries: t.exposeInt('triesMax', { description: 'After so many failures of one handler a session gives up.' }),
+    maxReschedules: t.exposeInt('reschedulesMax', { description: 'So often a session may go back to PENDING.' }),
+    pendingTimeout: t.float({
+      nullable: true,
+      description: 'Seconds that a session may wait; null is for ever.',
+      select: { pendingTimeoutMs: true },
+      resolve: ({ pendingTimeoutMs }) => seconds(pendingTimeoutMs),
+    }),
+    prepareTimeout: t.float({
+      nullable: true,
+      description: 'Seconds in SCHEDULED, PREPARING and PULLING; null is for ever.',
+      select: { prepareTimeoutMs: true },
+      resolve: ({ prepareTimeoutMs }) => seconds(prepareTimeoutMs),
+    }),
+    createTimeout: t.float({
+      nullable: true,
+      description: 'Seconds in PREPARED and CREATING; null is for ever.',
+      select: { createTimeoutMs: true },
+      resolve: ({ createTimeoutMs }) => seconds(createTimeoutMs),
+    }),
+    terminateTimeout: t.float({
+      description: 'Seconds in TERMINATING.',
+      select: { terminateTimeoutMs: true },
+      resolve: ({ terminateTimeoutMs }) => terminateTimeoutMs / 1000,
+    }),
+    fenceAfter: t.float({
+      description: 'Seconds after which an agent that is not answered stops its kernels by itself.',
+      select: { fenceAfterMs: true },
+      resolve: ({ fenceAfterMs }) => fenceAfterMs / 1000,
+    }),
+  }),
+})

@@ -1,0 +1,68 @@
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import type { OrderColumn } from '../../paging/keyset-cursor.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { projectScope } from '../../scope.ts'
+import { DateTimeFilter, given } from '../filters.inputs.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
+import { RetryDecisionType } from './retry-decision.type.ts'
+
+const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
+  description: 'All that are given must match.',
+  fields: (t) => ({
+    phase: t.field({ type: [RetryPhaseEnum], description: 'In one of these phases.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Held for one of these reasons.' }),
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    sessionId: t.field({ type: 'UUID', description: 'Of this session.' }),
+    decidedAt: t.field({ type: DateTimeFilter, description: 'By when it was decided.' }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due.' }),
+  }),
+})
+
+/** As retry_decisions_decided_at_session_id_idx, read backwards. */
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'decidedAt', direction: 'desc', type: 'date' },
+  { column: 'sessionId', direction: 'desc', type: 'uuid' },
+]
+
+function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.RetryDecisionWhereInput {
+  const { phase, cause, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  return {
+    ...(phase && { phase: { in: phase } }),
+    ...(cause && { cause: { in: cause } }),
+    ...(holdReason && { holdReason: { in: holdReason } }),
+    ...(project != null && { session: { project: { name: project } } }),
+    ...(chainId != null && { chainId }),
+    ...(sessionId != null && { sessionId }),
+    ...(decidedAt && { decidedAt: given(decidedAt) }),
+    ...(dueAt && { dueAt: given(dueAt) }),
+  }
+}
+
+builder.queryField('retryDecisions', (t) =>
+  t.connection(
+    {
+      type: RetryDecisionType,
+      description: 'What was decided about sessions that were over, newest first.',
+      args: { filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }) },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted = { AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}] }
+        const query = edgeQuery({ context, info, typeName: 'RetryDecision', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) => prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.retryDecision.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'RetryDecisionConnection', description: 'A page of retry decisions.' },
+    { name: 'RetryDecisionEdge', description: 'One decision and its place.' },
+  ),
+)

@@ -1,0 +1,61 @@
+import { builder } from '../../builder.ts'
+import { loadExistingSession, loadSession } from '../../session-loader.ts'
+import { SessionNode } from '../session/session.type.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
+
+export const RetryDecisionType = builder.prismaObject('RetryDecision', {
+  description: 'What was decided when a batch session was over, and why. There is exactly one for each.',
+  select: { sessionId: true },
+  fields: (t) => ({
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that was over.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The session that was over.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
+    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'What became of it so far.' }),
+    cause: t.expose('cause', { type: FailureCauseEnum, nullable: true, description: 'Why the session failed.' }),
+    matchedRule: t.exposeInt('matchedRule', {
+      nullable: true,
+      description: 'Index of the rule that decided, from 0; null where none matched.',
+    }),
+    counted: t.exposeBoolean('counted', { description: 'Whether the retry uses up `maxRetries`.' }),
+    explanation: t.exposeString('explanation', { description: 'How it was decided, in words.' }),
+    baseDelaySeconds: t.float({
+      nullable: true,
+      description: 'The delay before jitter.',
+      select: { baseDelayMs: true },
+      resolve: ({ baseDelayMs }) => seconds(baseDelayMs),
+    }),
+    jitterSeconds: t.float({
+      nullable: true,
+      description: 'What jitter added.',
+      select: { jitterMs: true },
+      resolve: ({ jitterMs }) => seconds(jitterMs),
+    }),
+    delaySeconds: t.float({
+      nullable: true,
+      description: 'The delay: base and jitter, up to the ceiling.',
+      select: { delayMs: true },
+      resolve: ({ delayMs }) => seconds(delayMs),
+    }),
+    dueAt: t.expose('dueAt', { type: 'DateTime', nullable: true, description: 'When the retry is or was due.' }),
+    holdReason: t.expose('holdReason', { type: HoldReasonEnum, nullable: true, description: 'What keeps it, while it is held.' }),
+    childSession: t.field({
+      type: SessionNode,
+      nullable: true,
+      description: 'The retry, once it is dispatched.',
+      select: { childSessionId: true },
+      resolve: ({ childSessionId }, _args, context, info) =>
+        childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
+    }),
+    decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When it was decided.' }),
+    dispatchedAt: t.expose('dispatchedAt', { type: 'DateTime', nullable: true, description: 'When the child was created.' }),
+  }),
+})
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000
+}

@@ -1,0 +1,65 @@
+import { builder } from '../../builder.ts'
+import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
+
+const RuleMatchInput = builder.inputType('RetryRuleMatchInput', {
+  description: 'What a rule looks at. All that are given must match.',
+  fields: (t) => ({
+    causes: t.field({ type: [FailureCauseEnum], description: 'One of these causes.' }),
+    exitCodes: t.intList({ description: 'One of these exit codes.' }),
+    exitCodesNotIn: t.intList({ description: 'An exit code, but none of these.' }),
+    reason: t.string({ description: 'A reason like this, with `*` and `?`.' }),
+  }),
+})
+
+const SlotGrowthInput = builder.inputType('RetrySlotGrowthInput', {
+  description: 'How a slot grows from attempt to attempt. It never shrinks.',
+  fields: (t) => ({
+    slot: t.string({ required: true, description: 'Which slot.' }),
+    factor: t.float({ required: true, description: 'By what it is multiplied.' }),
+    max: t.string({ description: 'Up to here; bytes take k, m, g, t.' }),
+  }),
+})
+
+const TimeoutGrowthInput = builder.inputType('RetryTimeoutGrowthInput', {
+  description: 'How the batch timeout grows from attempt to attempt. It never shrinks.',
+  fields: (t) => ({
+    factor: t.float({ required: true, description: 'By what it is multiplied.' }),
+    max: t.float({ description: 'Up to here, in seconds.' }),
+  }),
+})
+
+const RetryRuleInput = builder.inputType('RetryRuleInput', {
+  description: 'What to do about failures of one kind.',
+  fields: (t) => ({
+    match: t.field({ type: RuleMatchInput, required: true, description: 'Which failures.' }),
+    action: t.field({ type: RuleActionEnum, required: true, description: 'What to do.' }),
+    delay: t.float({ description: "Seconds, in place of the formula's base." }),
+    scaleResources: t.field({ type: [SlotGrowthInput], description: 'Slots that grow.' }),
+    scaleTimeout: t.field({ type: TimeoutGrowthInput, description: 'A timeout that grows.' }),
+    avoid: t.field({ type: AvoidanceEnum, description: 'What the retry stays away from.' }),
+  }),
+})
+
+export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
+  description:
+    'How a session is retried. Durations are seconds. What is not given comes from the defaults of project, domain and cluster, in this order.',
+  fields: (t) => ({
+    maxRetries: t.int({ description: '0 to 100. Total attempts are one more. 0 is none, whatever the defaults say.' }),
+    retryDelay: t.float({ description: 'The first delay, more than 0.' }),
+    backoff: t.field({ type: BackoffEnum, description: 'How delays grow.' }),
+    backoffMultiplier: t.float({ description: 'By what they grow, where they do; more than 0.' }),
+    maxRetryDelay: t.float({ description: 'No delay is longer. Null is the ceiling that holds in any case: 86400.' }),
+    jitter: t.field({ type: JitterEnum, description: 'How delays are spread.' }),
+    jitterRatio: t.float({ description: 'By how much of the delay at most, 0 to 1.' }),
+    eligibleCauses: t.field({ type: [FailureCauseEnum], description: 'Failures that are retried.' }),
+    emitRetryEvents: t.boolean({ description: 'False: no retry events. Decisions are stored all the same.' }),
+    maxElapsed: t.float({
+      description: 'No retry starts later than this after the first attempt was created. Null is no such bound.',
+    }),
+    countPreStartFailures: t.boolean({
+      description: 'False: an attempt whose user code never started does not use up `maxRetries`.',
+    }),
+    maxUncountedRetries: t.int({ description: '0 to 100: bound on retries that do not use up `maxRetries`.' }),
+    rules: t.field({ type: [RetryRuleInput], description: 'At most 20, in order; the first that matches decides.' }),
+  }),
+})

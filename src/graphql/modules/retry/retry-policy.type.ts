@@ -1,0 +1,77 @@
+import type { RetryPolicy, RetryRule, RuleMatch, SlotGrowth, TimeoutGrowth } from '../../../domain/retry/policy.ts'
+import { builder } from '../../builder.ts'
+import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
+
+const RuleMatchType = builder.objectRef<RuleMatch>('RetryRuleMatch').implement({
+  description: 'What a rule looks at. All that are given must match.',
+  fields: (t) => ({
+    causes: t.expose('causes', { type: [FailureCauseEnum], nullable: true, description: 'One of these causes.' }),
+    exitCodes: t.exposeIntList('exitCodes', { nullable: true, description: 'One of these exit codes.' }),
+    exitCodesNotIn: t.exposeIntList('exitCodesNotIn', { nullable: true, description: 'An exit code, but none of these.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'A reason like this, with `*` and `?`.' }),
+  }),
+})
+
+const SlotGrowthType = builder.objectRef<SlotGrowth>('RetrySlotGrowth').implement({
+  description: 'How a slot grows from attempt to attempt. It never shrinks.',
+  fields: (t) => ({
+    slot: t.exposeString('slot', { description: 'Which slot.' }),
+    factor: t.exposeFloat('factor', { description: 'By what it is multiplied.' }),
+    max: t.exposeString('max', { nullable: true, description: 'Up to here, as a plain decimal.' }),
+  }),
+})
+
+const TimeoutGrowthType = builder.objectRef<TimeoutGrowth>('RetryTimeoutGrowth').implement({
+  description: 'How the batch timeout grows from attempt to attempt. It never shrinks.',
+  fields: (t) => ({
+    factor: t.exposeFloat('factor', { description: 'By what it is multiplied.' }),
+    max: t.exposeFloat('max', { nullable: true, description: 'Up to here, in seconds.' }),
+  }),
+})
+
+const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement({
+  description: 'What to do about failures of one kind.',
+  fields: (t) => ({
+    match: t.expose('match', { type: RuleMatchType, description: 'Which failures.' }),
+    action: t.expose('action', { type: RuleActionEnum, description: 'What to do.' }),
+    delay: t.exposeFloat('delay', { nullable: true, description: "Seconds, in place of the formula's base." }),
+    scaleResources: t.expose('scaleResources', {
+      type: [SlotGrowthType],
+      nullable: true,
+      description: 'Slots that grow.',
+    }),
+    scaleTimeout: t.expose('scaleTimeout', { type: TimeoutGrowthType, nullable: true, description: 'A timeout that grows.' }),
+    avoid: t.expose('avoid', { type: AvoidanceEnum, nullable: true, description: 'What the retry stays away from.' }),
+  }),
+})
+
+export const RetryPolicyType = builder.objectRef<RetryPolicy>('RetryPolicy').implement({
+  description: 'How a session is retried. Durations are seconds.',
+  fields: (t) => ({
+    maxRetries: t.exposeInt('maxRetries', { description: 'Total attempts are one more. 0 is none.' }),
+    retryDelay: t.exposeFloat('retryDelay', { description: 'The first delay.' }),
+    backoff: t.expose('backoff', { type: BackoffEnum, description: 'How delays grow.' }),
+    backoffMultiplier: t.exposeFloat('backoffMultiplier', { description: 'By what they grow, where they do.' }),
+    maxRetryDelay: t.exposeFloat('maxRetryDelay', {
+      nullable: true,
+      description: 'No delay is longer. Null is the ceiling that holds in any case: 86400.',
+    }),
+    jitter: t.expose('jitter', { type: JitterEnum, description: 'How delays are spread.' }),
+    jitterRatio: t.exposeFloat('jitterRatio', { description: 'By how much of the delay at most, 0 to 1.' }),
+    eligibleCauses: t.expose('eligibleCauses', { type: [FailureCauseEnum], description: 'Failures that are retried.' }),
+    emitRetryEvents: t.exposeBoolean('emitRetryEvents', {
+      description: 'False: no retry events. Decisions are stored all the same.',
+    }),
+    maxElapsed: t.exposeFloat('maxElapsed', {
+      nullable: true,
+      description: 'No retry starts later than this after the first attempt was created. Null is no such bound.',
+    }),
+    countPreStartFailures: t.exposeBoolean('countPreStartFailures', {
+      description: 'False: an attempt whose user code never started does not use up `maxRetries`.',
+    }),
+    maxUncountedRetries: t.exposeInt('maxUncountedRetries', {
+      description: 'Bound on retries that do not use up `maxRetries`.',
+    }),
+    rules: t.expose('rules', { type: [RetryRuleType], description: 'In order; the first that matches decides.' }),
+  }),
+})

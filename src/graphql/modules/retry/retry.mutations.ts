@@ -1,0 +1,62 @@
+import { cancelRetry } from '../../../services/cancel-retry.ts'
+import { retryNow } from '../../../services/retry-now.ts'
+import { builder } from '../../builder.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { sessionPayload, type SessionPayload } from '../session/session-payload.ts'
+
+const CancelRetryInput = builder.inputType('CancelRetryInput', {
+  description: 'Which retry to cancel.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+  }),
+})
+
+const RetryNowInput = builder.inputType('RetryNowInput', {
+  description: 'Which retry not to wait for.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+  }),
+})
+
+const CancelRetryPayload = sessionPayload<SessionPayload<'CancelRetryPayload'>>(
+  'CancelRetryPayload',
+  'The session whose retry was cancelled.',
+)
+
+const RetryNowPayload = sessionPayload<SessionPayload<'RetryNowPayload'>>(
+  'RetryNowPayload',
+  'The session whose retry is due now.',
+)
+
+const CancelRetryResult = builder.unionType('CancelRetryResult', {
+  description: 'The session, or what the caller can mend.',
+  types: [CancelRetryPayload, NotFoundError, ForbiddenError, InvalidStateError],
+  resolveType: typeOf,
+})
+
+const RetryNowResult = builder.unionType('RetryNowResult', {
+  description: 'The session, or what the caller can mend.',
+  types: [RetryNowPayload, NotFoundError, ForbiddenError, InvalidStateError],
+  resolveType: typeOf,
+})
+
+builder.mutationField('cancelRetry', (t) =>
+  t.field({
+    type: CancelRetryResult,
+    description: 'Ends a retry that is scheduled or held. The chain ends with the session that failed.',
+    args: { input: t.arg({ type: CancelRetryInput, required: true, description: 'Which.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'CancelRetryPayload' as const, ...(await cancelRetry(context, input)) })),
+  }),
+)
+
+builder.mutationField('retryNow', (t) =>
+  t.field({
+    type: RetryNowResult,
+    description: 'Makes a retry due that is scheduled or held.',
+    args: { input: t.arg({ type: RetryNowInput, required: true, description: 'Which.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'RetryNowPayload' as const, ...(await retryNow(context, input)) })),
+  }),
+)

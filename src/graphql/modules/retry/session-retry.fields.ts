@@ -1,0 +1,40 @@
+import type { RetryPolicy } from '../../../domain/retry/policy.ts'
+import { builder } from '../../builder.ts'
+import { SessionNode } from '../session/session.type.ts'
+import { RetryPolicyType } from './retry-policy.type.ts'
+import { RetryStateType } from './retry-state.type.ts'
+
+/** What a session says of its own retry. */
+builder.prismaObjectFields(SessionNode, (t) => ({
+  retryPolicy: t.field({
+    type: RetryPolicyType,
+    description: 'How it is retried, as resolved when it was created: later changes of defaults do not touch it.',
+    select: { retryPolicy: true },
+    resolve: ({ retryPolicy }) => retryPolicy as unknown as RetryPolicy,
+  }),
+  retryState: t.field({
+    type: RetryStateType,
+    description: 'Where it stands with its retry.',
+    select: {
+      sessionType: true,
+      retryCount: true,
+      maxRetries: true,
+      decision: {
+        select: {
+          sessionId: true,
+          phase: true,
+          explanation: true,
+          holdReason: true,
+          delayMs: true,
+          dueAt: true,
+          childSessionId: true,
+        },
+      },
+    },
+    resolve: (session) => session,
+  }),
+  retryDecision: t.relation('decision', {
+    nullable: true,
+    description: 'What was decided when it was over, and why. Only batch sessions have one.',
+  }),
+}))

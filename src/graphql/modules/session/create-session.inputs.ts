@@ -1,0 +1,34 @@
+import { builder } from '../../builder.ts'
+import { RetryPolicyInput } from '../retry/retry-policy.inputs.ts'
+import { EnvVarInput, LabelInput, ResourceSlotInput } from './pairs.inputs.ts'
+import { ClusterModeEnum, SessionTypeEnum } from './session.enums.ts'
+
+export const CreateSessionInput = builder.inputType('CreateSessionInput', {
+  description: 'What to run, and how.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'What to call it; need not be unique.' }),
+    sessionType: t.field({ type: SessionTypeEnum, defaultValue: 'BATCH', description: 'What it is for.' }),
+    project: t.string({ defaultValue: 'default', description: 'Whose it is, by name.' }),
+    resourceGroup: t.string({ defaultValue: 'default', description: 'Where it runs, by name.' }),
+    image: t.string({ description: 'Environment and interpreter of its kernels.' }),
+    command: t.stringList({ required: true, description: 'The program and its arguments: `["sh", "-c", "exit 3"]`.' }),
+    environ: t.field({ type: [EnvVarInput], description: 'Environment of its kernels, beside what Reprise adds.' }),
+    resourceSlots: t.field({ type: [ResourceSlotInput], description: 'What each kernel may use.' }),
+    clusterSize: t.int({ defaultValue: 1, description: 'How many kernels.' }),
+    clusterMode: t.field({ type: ClusterModeEnum, description: 'How they are spread over agents.' }),
+    batchTimeout: t.float({ description: 'Seconds that user code may run.' }),
+    startsAt: t.field({ type: 'DateTime', description: 'Not to be started before.' }),
+    priority: t.int({ defaultValue: 10, description: '0 to 100; the higher goes first.' }),
+    labels: t.field({ type: [LabelInput], description: 'Words of your own.' }),
+    dependsOn: t.field({ type: ['UUID'], description: 'Sessions whose chains must have succeeded first.' }),
+    creationId: t.string({ description: 'Your idempotency key, unique in the project.' }),
+    retryPolicy: t.field({ type: RetryPolicyInput, description: 'How it is retried.' }),
+  }),
+})
+
+export const CreateSessionsInput = builder.inputType('CreateSessionsInput', {
+  description: 'Sessions to create.',
+  fields: (t) => ({
+    sessions: t.field({ type: [CreateSessionInput], required: true, description: 'At most 1000.' }),
+  }),
+})

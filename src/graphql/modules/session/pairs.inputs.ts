@@ -1,0 +1,25 @@
+import { builder } from '../../builder.ts'
+
+export const EnvVarInput = builder.inputType('EnvVarInput', {
+  description: 'One variable of the environment.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Its name.' }),
+    value: t.string({ required: true, description: 'Its value.' }),
+  }),
+})
+
+export const ResourceSlotInput = builder.inputType('ResourceSlotInput', {
+  description: 'An amount of one resource, per kernel.',
+  fields: (t) => ({
+    slot: t.string({ required: true, description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
+    amount: t.string({ required: true, description: 'How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`.' }),
+  }),
+})
+
+export const LabelInput = builder.inputType('LabelInput', {
+  description: 'A word of its client on a session.',
+  fields: (t) => ({
+    key: t.string({ required: true, description: 'Its key, unique on the session.' }),
+    value: t.string({ required: true, description: 'Its value.' }),
+  }),
+})

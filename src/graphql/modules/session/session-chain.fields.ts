@@ -1,0 +1,33 @@
+import { builder } from '../../builder.ts'
+import { loadExistingSession, loadSession, loadSessions } from '../../session-loader.ts'
+import { SessionNode } from './session.type.ts'
+
+/** The ways from one attempt to the others of its chain. */
+builder.prismaObjectFields(SessionNode, (t) => ({
+  parentSession: t.field({
+    type: SessionNode,
+    nullable: true,
+    description: 'The attempt before this one.',
+    select: { parentSessionId: true },
+    resolve: ({ parentSessionId }, _args, context, info) =>
+      parentSessionId === null ? null : loadSession({ context, info, by: 'id', value: parentSessionId }),
+  }),
+  childSession: t.field({
+    type: SessionNode,
+    nullable: true,
+    description: 'The attempt after this one.',
+    resolve: ({ id }, _args, context, info) => loadSession({ context, info, by: 'parentSessionId', value: id }),
+  }),
+  rootSession: t.field({
+    type: SessionNode,
+    description: 'The first attempt of the chain.',
+    select: { chainId: true },
+    resolve: ({ chainId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: chainId }),
+  }),
+  retryChain: t.field({
+    type: [SessionNode],
+    description: 'All attempts of the chain, oldest to newest, this one among them.',
+    select: { chainId: true },
+    resolve: ({ chainId }, _args, context, info) => loadSessions({ context, info, by: 'chainId', value: chainId }),
+  }),
+}))

@@ -1,0 +1,28 @@
+import { builder } from '../../builder.ts'
+import { eventStream } from '../event-stream.ts'
+import { SessionEventObject, SessionEventTypeEnum, wireName } from './session-event.type.ts'
+
+const SessionEventFilter = builder.inputType('SessionEventFilter', {
+  description: 'All that are given must match.',
+  fields: (t) => ({
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
+    types: t.field({ type: [SessionEventTypeEnum], description: 'One of these.' }),
+  }),
+})
+
+builder.subscriptionField('sessionEvents', (t) =>
+  t.field({
+    type: SessionEventObject,
+    description:
+      'What happens to sessions, retries included. With the cursor of the last event that the client has as `after`, everything since then comes first, and nothing is missed.',
+    args: {
+      filter: t.arg({ type: SessionEventFilter, description: 'Which events.' }),
+      after: t.arg.string({ description: 'The cursor of the last event that the client has.' }),
+    },
+    subscribe: (_root, { filter, after }, context) =>
+      eventStream(context, { filter: filter ?? {}, types: filter?.types ? new Set(filter.types.map(wireName)) : null, after }),
+    resolve: (event) => event,
+  }),
+)

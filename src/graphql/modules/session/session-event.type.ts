@@ -1,0 +1,65 @@
+import { encodeCursor, SESSION_EVENT_TYPES, type OutboxEvent, type SessionEventType, type StatusEventData } from '../../../domain/events.ts'
+import type { SessionStatus } from '../../../domain/session/statuses.ts'
+import { builder } from '../../builder.ts'
+import { loadExistingSession } from '../../session-loader.ts'
+import { SessionStatusEnum } from './session.enums.ts'
+import { SessionNode } from './session.type.ts'
+
+export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
+  description: 'What happened to a session: the name on the wire behind `session.`, in upper case.',
+  values: {
+    CREATED: { description: 'It was created.' },
+    STATUS_CHANGED: { description: 'It moved on to another status that is not final.' },
+    TERMINATED: { description: 'It is over: it succeeded, or a person ended it.' },
+    ERROR: { description: 'It is over: it failed.' },
+    CANCELLED: { description: 'It is over before it started.' },
+    RETRY_SCHEDULED: { description: 'It failed; a retry waits out its delay.' },
+    RETRY_HELD: { description: 'Its retry is due, but something keeps it.' },
+    RETRY_DISPATCHED: { description: 'Its child session was created.' },
+    RETRY_SUCCEEDED: { description: 'It is a retry, and it succeeded.' },
+    RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
+    RETRY_CANCELLED: { description: 'A person cancelled its retry.' },
+  } as const,
+})
+
+export type SessionEventName = typeof SessionEventTypeEnum.$inferType
+
+export function eventName(type: SessionEventType): SessionEventName {
+  return type.slice('session.'.length).toUpperCase() as SessionEventName
+}
+
+export function wireName(name: SessionEventName): SessionEventType {
+  return SESSION_EVENT_TYPES.find((type) => eventName(type) === name)!
+}
+
+const dataOf = (event: OutboxEvent) => event.data as Partial<StatusEventData>
+
+export const SessionEventObject = builder.objectRef<OutboxEvent>('SessionEvent').implement({
+  description: 'Something happened to a session. At least once, in order within a chain.',
+  fields: (t) => ({
+    cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    type: t.field({ type: SessionEventTypeEnum, description: 'What happened.', resolve: ({ type }) => eventName(type) }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that it is about.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The session that it is about, as it is now.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
+    fromStatus: t.field({
+      type: SessionStatusEnum,
+      nullable: true,
+      description: 'The status before, where the event is about a status.',
+      resolve: (event) => (dataOf(event).from ?? null) as SessionStatus | null,
+    }),
+    toStatus: t.field({
+      type: SessionStatusEnum,
+      nullable: true,
+      description: 'The status after, where the event is about a status.',
+      resolve: (event) => (dataOf(event).to ?? null) as SessionStatus | null,
+    }),
+    reason: t.string({ nullable: true, description: 'Why, in words.', resolve: (event) => dataOf(event).reason ?? null }),
+  }),
+})

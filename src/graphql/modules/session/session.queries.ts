@@ -1,0 +1,48 @@
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { projectScope } from '../../scope.ts'
+import { loadSession } from '../../session-loader.ts'
+import { SessionFilter, sessionWhere } from './session.filter.ts'
+import { SessionOrder, sessionOrder } from './session.order.ts'
+import { SessionNode } from './session.type.ts'
+
+builder.queryField('session', (t) =>
+  t.field({
+    type: SessionNode,
+    nullable: true,
+    description: 'One session; null where there is none that you may see.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `sessionId`.' }) },
+    resolve: (_root, { id }, context, info) => loadSession({ context, info, by: 'id', value: id }),
+  }),
+)
+
+builder.queryField('sessions', (t) =>
+  t.connection(
+    {
+      type: SessionNode,
+      description: 'Sessions, newest first where nothing else is asked for.',
+      args: {
+        filter: t.arg({ type: SessionFilter, description: 'Which sessions.' }),
+        orderBy: t.arg({ type: [SessionOrder], description: 'In which order; what comes first counts most.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, orderBy, ...args }, context, info) => {
+        const { prisma } = context.services
+        const order = sessionOrder(orderBy)
+        const wanted: Prisma.SessionWhereInput = { AND: [projectScope(context.viewer), sessionWhere(filter)] }
+        const query = edgeQuery({ context, info, typeName: 'Session', order })
+        return keysetPage({
+          args,
+          order,
+          find: ({ where, ...page }) => prisma.session.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.session.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'SessionConnection', description: 'A page of sessions.' },
+    { name: 'SessionEdge', description: 'One session and its place.' },
+  ),
+)

@@ -1,0 +1,87 @@
+import { builder } from '../../builder.ts'
+import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { serialPage } from '../../paging/serial-page.ts'
+import { projectScope } from '../../scope.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
+import { SchedulingHistoryConnection } from '../history/history.type.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
+import { ClusterModeEnum, SessionOriginEnum, SessionResultEnum, SessionStatusEnum, SessionTypeEnum } from './session.enums.ts'
+
+export const SessionNode = builder.prismaNode('Session', {
+  description: 'One attempt at a piece of work. Attempts that follow each other form a chain.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
+  select: { id: true },
+  fields: (t) => ({
+    sessionId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    creationId: t.exposeString('creationId', { description: "The client's idempotency key, unique in the project." }),
+    name: t.exposeString('name', { description: 'What its client calls it; need not be unique.' }),
+    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'What it is for.' }),
+    status: t.expose('status', { type: SessionStatusEnum, description: 'Where it stands.' }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it stands there.' }),
+    result: t.expose('result', { type: SessionResultEnum, description: 'How it came out.' }),
+    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it ended as it did, in words.' }),
+    pendingReason: t.exposeString('pendingReason', { nullable: true, description: 'Why it still waits, in words.' }),
+    exitCode: t.exposeInt('exitCode', { nullable: true, description: 'Of the kernel that decided how it ended.' }),
+    failureCause: t.expose('failureCause', {
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Why it failed, once that is classified.',
+    }),
+    project: t.relation('project', { description: 'Whose it is.' }),
+    resourceGroup: t.relation('group', { description: 'Where it runs.' }),
+    kernels: t.relation('kernels', {
+      description: 'Its processes, the main one first.',
+      query: { orderBy: [{ role: 'asc' }, { index: 'asc' }] },
+    }),
+    image: t.exposeString('image', { nullable: true, description: 'Environment and interpreter of its kernels.' }),
+    command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
+    environ: t.field({
+      type: [EnvVar],
+      description: 'Environment of its kernels, beside what Reprise adds.',
+      select: { environ: true },
+      resolve: ({ environ }) => environ as { name: string; value: string }[],
+    }),
+    resourceSlots: t.field({
+      type: [ResourceSlot],
+      description: 'What each kernel may use.',
+      select: { resourceSlots: true },
+      resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
+    }),
+    clusterSize: t.exposeInt('clusterSize', { description: 'How many kernels it has.' }),
+    clusterMode: t.expose('clusterMode', { type: ClusterModeEnum, description: 'How they are spread over agents.' }),
+    batchTimeout: t.exposeFloat('batchTimeout', { nullable: true, description: 'Seconds that user code may run.' }),
+    startsAt: t.expose('startsAt', { type: 'DateTime', nullable: true, description: 'It does not start before.' }),
+    priority: t.exposeInt('priority', { description: '0 to 100; the higher goes first.' }),
+    labels: t.field({
+      type: [Label],
+      description: 'Words of its client.',
+      select: { labels: true },
+      resolve: ({ labels }) => labelsOf(labels),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code began.' }),
+    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was over.' }),
+    chainId: t.expose('chainId', { type: 'UUID', description: "The first attempt's id; the same for the whole chain." }),
+    retryCount: t.exposeInt('retryCount', { description: 'Retries used of the present budget; 0 for a first attempt.' }),
+    maxRetries: t.exposeInt('maxRetries', { description: 'The budget. 0 is none.' }),
+    attempt: t.exposeInt('attempt', { description: '1-based place in the chain; never starts again.' }),
+    epoch: t.exposeInt('epoch', { description: 'How often people have resubmitted this chain.' }),
+    origin: t.expose('origin', { type: SessionOriginEnum, description: 'Why it exists.' }),
+    retryCause: t.expose('retryCause', {
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Why it exists, where it is a retry: the cause of its parent’s failure.',
+    }),
+    schedulingHistory: t.field({
+      type: SchedulingHistoryConnection,
+      description: 'What the scheduler did with it, oldest first. Equal consecutive entries are one that counts up.',
+      args: forwardArguments(t),
+      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+      resolve: ({ id }, args, { loaders }) =>
+        serialPage({ id, args, loader: loaders.history, count: () => loaders.historyCount.load(id) }),
+    }),
+  }),
+})

@@ -1,0 +1,70 @@
+import { decodeKeyset, encodeKeyset, type OrderColumn } from './keyset-cursor.ts'
+import { invalidCursor, pageSize, type PageArguments } from './page-arguments.ts'
+
+export interface Page<Row> {
+  edges: { cursor: string; node: Row }[]
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
+  totalCount: () => Promise<number>
+}
+
+/** Goes as it is into Prisma's `findMany`. */
+export interface KeysetQuery {
+  where: object
+  orderBy: Record<string, 'asc' | 'desc'>[]
+  take: number
+}
+
+/**
+ * A page that begins behind a row rather than at a number: rows that come and go elsewhere move nothing. The
+ * last column of the order is unique, and each row carries all of them.
+ */
+export async function keysetPage<Row extends object>(options: {
+  args: PageArguments
+  order: readonly OrderColumn[]
+  find: (query: KeysetQuery) => Promise<Row[]>
+  count: () => Promise<number>
+}): Promise<Page<Row>> {
+  const { args, order, find, count } = options
+  const { size, backward } = pageSize(args)
+  const bounds = [bound(order, 'after', args.after), bound(order, 'before', args.before)].filter((where) => where !== null)
+  // One more than the page tells whether there is another.
+  const rows = await find({ where: { AND: bounds }, orderBy: orderBy(order, backward), take: size + 1 })
+  const more = rows.length > size
+  const page = rows.slice(0, size)
+  if (backward) page.reverse()
+  const edges = page.map((node) => ({ cursor: encodeKeyset(order, node), node }))
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage: backward ? args.before != null : more,
+      hasPreviousPage: backward ? more : args.after != null,
+      startCursor: edges.at(0)?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
+    totalCount: count,
+  }
+}
+
+function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery['orderBy'] {
+  return order.map(({ column, direction }) => ({ [column]: backward ? opposite(direction) : direction }))
+}
+
+/**
+ * (a, b, id) beyond (x, y, z), spelt out for Prisma. The first column's own bound is implied by the rest, but
+ * only it lets PostgreSQL begin its index scan at the cursor.
+ */
+function bound(order: readonly OrderColumn[], name: 'after' | 'before', cursor: string | null | undefined): object | null {
+  if (cursor == null) return null
+  const values = decodeKeyset(order, cursor)
+  if (!values) throw invalidCursor(name)
+  const beyond = order.map(({ direction }) => ((direction === 'asc') === (name === 'after') ? 'gt' : 'lt'))
+  const branches = order.map(({ column }, last) => ({
+    ...Object.fromEntries(order.slice(0, last).map((before, index) => [before.column, values[index]])),
+    [column]: { [beyond[last]!]: values[last] },
+  }))
+  return { [order[0]!.column]: { [`${beyond[0]!}e`]: values[0] }, OR: branches }
+}
+
+function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
+  return direction === 'asc' ? 'desc' : 'asc'
+}

@@ -1,0 +1,39 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../domain/limits.ts'
+
+export interface PageArguments {
+  first?: number | null
+  after?: string | null
+  last?: number | null
+  before?: string | null
+}
+
+export interface PageSize {
+  size: number
+  /** From the end, which `last` asks for. */
+  backward: boolean
+}
+
+/** @throws RepriseError that names the limit. */
+export function pageSize({ first, last, before }: PageArguments): PageSize {
+  if (first != null && last != null) throw invalid('last', 'Give `first` or `last`, not both.')
+  const backward = last != null || (first == null && before != null)
+  const name = backward ? 'last' : 'first'
+  const size = (backward ? last : first) ?? PAGE_SIZE_DEFAULT
+  if (size < 0) throw invalid(name, `\`${name}\` is ${size}, but a page cannot have less than 0 items.`)
+  if (size > PAGE_SIZE_MAX) throw invalid(name, `\`${name}\` is ${size}, but a page has at most ${PAGE_SIZE_MAX} items.`)
+  return { size, backward }
+}
+
+export function invalidCursor(name: 'after' | 'before'): RepriseError {
+  return invalid(name, `\`${name}\` is no cursor of this connection in this order.`)
+}
+
+export function invalid(path: string, message: string): RepriseError {
+  return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
+}
+
+/** For the complexity of a connection: as many rows as the page may have. */
+export function pageComplexity({ first, last }: PageArguments): { field: number; multiplier: number } {
+  return { field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
+}

@@ -1,0 +1,11 @@
+import type { Viewer } from '../services/service-context.ts'
+
+/** The part of a `where` that keeps a viewer within its project. Everything read by GraphQL passes through it. */
+export function projectScope({ projectId }: Viewer): { projectId?: string } {
+  return projectId === null ? {} : { projectId }
+}
+
+/** The same for the projects themselves. */
+export function ownProject({ projectId }: Viewer): { id?: string } {
+  return projectId === null ? {} : { id: projectId }
+}

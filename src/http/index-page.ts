@@ -1,0 +1,18 @@
+/** Tells people who open the server's address where things are. */
+export function indexPage(): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Reprise</title>
+<style>body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
+<h1>Reprise</h1>
+<p>Compute sessions that retry themselves.</p>
+<ul>
+  <li><a href="/graphql">/graphql</a>: GraphiQL in a browser; GraphQL over HTTP, server-sent events and graphql-ws for programs</li>
+  <li><a href="/healthz">/healthz</a>: whether the process runs</li>
+  <li><a href="/readyz">/readyz</a>: whether it can work</li>
+</ul>
+<p>Requests carry <code>Authorization: Bearer …</code>. The first token stands in the file
+<code>admin-token</code> of the server's data directory.</p>
+`
+}

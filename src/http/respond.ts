@@ -1,0 +1,11 @@
+import type { ServerResponse } from 'node:http'
+
+export function respond(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, {
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  response.end(body)
+}
