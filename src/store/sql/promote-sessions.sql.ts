@@ -30,7 +30,8 @@ const BY_TARGET: Readonly<Partial<Record<SessionStatus, { joins: string; sets: s
       SELECT k.status = 'ERROR' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
         k.role || k.index AS kernel, k.role = 'main' AS main
       FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
-      ORDER BY k.status = 'ERROR' OR k.exit_code IS DISTINCT FROM 0 DESC, k.role = 'main' DESC, k.terminated_at
+      ORDER BY failed DESC, CASE WHEN k.status = 'ERROR' OR k.exit_code IS DISTINCT FROM 0 THEN k.terminated_at END,
+        k.role = 'main' DESC, k.terminated_at
       LIMIT 1) AS ended`,
     sets: `, exit_code = ended.exit_code,
       result = CASE WHEN ended.failed OR NOT ended.main THEN 'FAILURE'::session_result ELSE 'SUCCESS' END,
