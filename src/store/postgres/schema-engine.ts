@@ -189,21 +189,12 @@ export async function applyMigrations(connectionString: string): Promise<string[
   )
 }
 
-/** The SQL that would bring an empty database to `schema.prisma`. */
-export async function schemaAsSql(connectionString: string): Promise<string> {
-  return diff(connectionString, () => ({ tag: 'empty' }))
-}
-
 /** The SQL that lies between this database and `schema.prisma`; no statement where they agree. */
 export async function driftFromSchema(connectionString: string): Promise<string> {
-  return diff(connectionString, (files) => ({ tag: 'schemaDatasource', files, configDir: PRISMA_DIR }))
-}
-
-async function diff(connectionString: string, from: (files: object[]) => object): Promise<string> {
   return withEngine(connectionString, async (engine, content) => {
     const files = [{ path: 'schema.prisma', content }]
     const result = await engine.diff({
-      from: from(files),
+      from: { tag: 'schemaDatasource', files, configDir: PRISMA_DIR },
       to: { tag: 'schemaDatamodel', files },
       script: true,
       exitCode: null,
