@@ -75,6 +75,7 @@ function moveFor(
     ...move,
     id: session.id,
     from: session.status,
+    failedAgentId: error?.agentId ?? null,
     reason: ends && error ? error.message : null,
     statusData: ends && error ? { error } : null,
     errorCode: error?.name ?? null,

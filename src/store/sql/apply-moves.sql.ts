@@ -22,6 +22,8 @@ export interface SessionMove {
   pauseMs: number | null
   /** Kernels go back to PENDING and leave their agents. */
   rescheduled: boolean
+  /** The agent that is to blame where it is rescheduled: it goes last from now on. */
+  failedAgentId: string | null
   /** Set where the session is on its way out. */
   result: SessionResult | null
   reason: string | null
@@ -42,7 +44,7 @@ const SQL = `
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
     "id" uuid, "from" session_status, "to" session_status, "kernelTo" kernel_status, "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result,
-    "tries" int, "pauseMs" float8, "rescheduled" bool, "result" session_result, "reason" text, "statusData" jsonb,
+    "tries" int, "pauseMs" float8, "rescheduled" bool, "failedAgentId" uuid, "result" session_result, "reason" text, "statusData" jsonb,
     "pendingReason" text, "errorCode" text, "message" text)
 ), moved AS (
   UPDATE sessions s SET
@@ -52,6 +54,8 @@ WITH moves AS (
     tries = m."tries",
     next_try_at = now() + make_interval(secs => m."pauseMs" / 1000),
     reschedules = s.reschedules + m."rescheduled"::int,
+    avoid_agents = CASE WHEN m."rescheduled" AND NOT m."failedAgentId" = ANY(s.avoid_agents)
+      THEN s.avoid_agents || m."failedAgentId" ELSE s.avoid_agents END,
     pending_reason = CASE WHEN m."to" = 'PENDING' THEN coalesce(m."pendingReason", s.pending_reason) END,
     result = coalesce(m."result", s.result),
     status_reason = coalesce(m."reason", s.status_reason),
