@@ -1,10 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { PrismaPg } from '@prisma/adapter-pg'
-import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum } from '@prisma/driver-adapter-utils'
+import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils'
 import type * as SchemaEngineGlue from '@prisma/schema-engine-wasm/schema_engine_bg'
-import pg from 'pg'
+import { CatalogAdapterFactory, CatalogPool } from './catalog-adapter.ts'
 
 /**
  * Prisma's own schema engine as WebAssembly: migrations, their history table and the drift check
@@ -20,68 +19,6 @@ interface Engine {
   markMigrationRolledBack(input: object): Promise<object>
   diff(input: object): Promise<{ exitCode: number; stdout: string | null }>
   free(): void
-}
-
-const OID_CHAR = 18
-const OID_TEXT = 25
-
-/**
- * Passes the one-byte catalogue type "char", which the adapter refuses, off as text, and remembers in which
- * columns of the newest answer: the schema engine wants to see them as characters again.
- */
-class CatalogPool extends pg.Pool {
-  charColumns: number[] = []
-
-  override query = (async (...args: Parameters<pg.Pool['query']>) => {
-    const answer = await (super.query(...args) as unknown as Promise<pg.QueryResult | pg.QueryResult[]>)
-    const fields = [answer].flat().at(-1)?.fields ?? []
-    this.charColumns = fields.flatMap((field, column) => (field.dataTypeID === OID_CHAR ? [column] : []))
-    for (const column of this.charColumns) fields[column]!.dataTypeID = OID_TEXT
-    return answer
-  }) as unknown as pg.Pool['query']
-}
-
-/**
- * Prisma's adapter with two wants of the schema engine mended: characters (above), and scripts that run as
- * PostgreSQL takes them, as one simple query and so one transaction. The adapter would cut a script at every
- * semicolon, also in comments, and spread the pieces over the connections of its pool.
- */
-class CatalogAdapterFactory extends PrismaPg {
-  readonly #pool: CatalogPool
-  readonly #migrations: ReadonlySet<string>
-
-  constructor(pool: CatalogPool, migrations: ReadonlySet<string>) {
-    super(pool)
-    this.#pool = pool
-    this.#migrations = migrations
-  }
-
-  override async connect() {
-    const adapter = await super.connect()
-    const queryRaw = adapter.queryRaw.bind(adapter)
-    adapter.queryRaw = async (query) => {
-      const result = await queryRaw(query)
-      for (const column of this.#pool.charColumns) result.columnTypes[column] = ColumnTypeEnum.Character
-      return result
-    }
-    adapter.executeScript = async (script) => {
-      await this.#pool.query(this.#migrations.has(script) ? asOneUnit(script) : script)
-    }
-    return adapter
-  }
-}
-
-/** Held while a migration's transaction runs, even one whose process is dead but whose statement still runs. */
-export const RUNNING_MIGRATION_LOCK_KEY = 7_265_707_271
-
-/**
- * A migration and the note that it took effect, in one transaction: PostgreSQL finishes and commits what a
- * killed process had sent, and the history must not call that failed. The one open row is the migration's own.
- */
-function asOneUnit(script: string): string {
-  return `SELECT pg_advisory_xact_lock(${RUNNING_MIGRATION_LOCK_KEY});
-${script}
-;UPDATE _prisma_migrations SET finished_at = clock_timestamp() WHERE finished_at IS NULL AND rolled_back_at IS NULL`
 }
 
 type Glue = typeof SchemaEngineGlue
