@@ -22,6 +22,8 @@ export interface PlaceableSession {
 export interface AgentRoom {
   id: string
   free: Map<string, Quantity>
+  /** What it has free when nothing runs on it. */
+  capacity: Quantities
   kernels: number
 }
 
@@ -34,7 +36,7 @@ export interface Placement {
 
 /**
  * Gives sessions, in the order given, to the agents of one group. One that does not fit lets those behind it
- * pass, a bounded number of times: then it holds the line until it fits.
+ * pass, a bounded number of times: then it holds the line until it fits, unless these agents could never take it.
  */
 export function place(sessions: readonly PlaceableSession[], agents: AgentRoom[], selector: AgentSelector): Placement {
   const placement: Placement = { placed: [], skipped: [], overtaken: [] }
@@ -54,7 +56,7 @@ export function place(sessions: readonly PlaceableSession[], agents: AgentRoom[]
     }
     placement.skipped.push({ sessionId: session.id, reason: whyNot(session, agents) })
     waiting.push(session.id)
-    if (session.skips >= HEAD_OF_LINE_SKIPS_MAX) holder = session
+    if (session.skips >= HEAD_OF_LINE_SKIPS_MAX && couldEverFit(session, agents, selector)) holder = session
   }
   return placement
 }
@@ -76,6 +78,11 @@ function placeOne(session: PlaceableSession, agents: AgentRoom[], selector: Agen
   }
   for (const { agent } of chosen) agent.kernels += 1
   return chosen.map(({ kernelId, agent }) => ({ kernelId, agentId: agent.id }))
+}
+
+function couldEverFit(session: PlaceableSession, agents: readonly AgentRoom[], selector: AgentSelector): boolean {
+  const empty = agents.map((agent) => ({ ...agent, free: new Map(agent.capacity) }))
+  return placeOne(session, empty, selector) !== undefined
 }
 
 /** A single-node session needs room for all its kernels on the agent that takes the first. */

@@ -57,7 +57,12 @@ async function placeReady(
   result: HandlerResult,
 ): Promise<void> {
   const agents = await readAgentRoom(tx, group.name)
-  const rooms = agents.map(({ id, free, kernels }) => ({ id, kernels, free: parseQuantities(free) }))
+  const rooms = agents.map(({ id, free, capacity, kernels }) => ({
+    id,
+    kernels,
+    free: parseQuantities(free),
+    capacity: parseQuantities(capacity),
+  }))
   const placement = place(sessions.map(toPlaceable), rooms, group.selector)
   await assignKernels(
     tx,

@@ -11,11 +11,14 @@ export interface AgentFree {
   id: string
   /** { slot: amount } as decimal text. */
   free: Record<string, string>
+  /** Likewise, with nothing in use. */
+  capacity: Record<string, string>
   kernels: number
 }
 
 const ROOM_SQL = `
 SELECT a.id, json_object_agg(s.slot, (s.capacity - s.used)::text) FILTER (WHERE s.slot IS NOT NULL) AS free,
+  json_object_agg(s.slot, s.capacity::text) FILTER (WHERE s.slot IS NOT NULL) AS capacity,
   (SELECT count(*) FROM kernels k WHERE k.agent_id = a.id AND k.slots_held) AS kernels
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.capacity <= s.declared
 WHERE a.resource_group = $1 AND a.status = 'ALIVE'
@@ -24,7 +27,7 @@ GROUP BY a.id ORDER BY a.id`
 /** Agents of a group that take work, with what they have free. */
 export async function readAgentRoom(tx: Queryable, resourceGroup: string): Promise<AgentFree[]> {
   const { rows } = await tx.query<AgentFree>(ROOM_SQL, [resourceGroup])
-  return rows.map((row) => ({ ...row, free: row.free ?? {} }))
+  return rows.map((row) => ({ ...row, free: row.free ?? {}, capacity: row.capacity ?? {} }))
 }
 
 /**
