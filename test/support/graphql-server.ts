@@ -1,0 +1,67 @@
+import { pino, type Logger } from 'pino'
+import { createEventBus } from '../../src/events/bus.ts'
+import { createRelay } from '../../src/events/relay.ts'
+import { createTopics } from '../../src/events/topics.ts'
+import { createWakeHub } from '../../src/events/wake-hub.ts'
+import { createHttpServer } from '../../src/http/http-server.ts'
+import { createPrisma } from '../../src/store/prisma.ts'
+import { testDatabase } from './database.ts'
+import { createFactories } from './factories.ts'
+
+export interface Answer {
+  status: number
+  // Answers are read by tests that know what they asked for.
+  data: any
+  errors?: { message: string; path?: (string | number)[]; extensions: Record<string, any> }[]
+}
+
+/** The API over real HTTP and a database of its own, with nothing behind it that drives sessions. */
+export async function startGraphQLServer(options: { log?: Logger; introspectionForStrangers?: boolean } = {}) {
+  const { log = pino({ enabled: false }), introspectionForStrangers } = options
+  const database = await testDatabase()
+  const { db, connectionString } = database
+  const factory = createFactories(db)
+  const prisma = createPrisma({ connectionString, connectionsMax: 5, onError: () => {} })
+  const bus = createEventBus()
+  const topics = createTopics()
+  const wake = createWakeHub()
+  const relay = createRelay({ db, bus, log, connectionString, pollIntervalMs: 50 })
+  wake.on('events', relay.wake)
+  await relay.start()
+  const server = createHttpServer({ db, prisma, bus, topics, wake, log, introspectionForStrangers })
+  const url = await server.listen('127.0.0.1', 0)
+  const adminToken = await factory.token({ role: 'ADMIN' })
+
+  async function query(text: string, variables: object = {}, token: string | null = adminToken): Promise<Answer> {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
+      body: JSON.stringify({ query: text, variables }),
+    })
+    return { status: response.status, ...((await response.json()) as Omit<Answer, 'status'>) }
+  }
+
+  return {
+    url,
+    database,
+    db,
+    factory,
+    prisma,
+    bus,
+    topics,
+    wake,
+    relay,
+    server,
+    adminToken,
+    query,
+    async close() {
+      await server.close()
+      await relay.stop()
+      bus.close()
+      await prisma.$disconnect()
+      await database.close()
+    },
+  }
+}
+
+export type TestServer = Awaited<ReturnType<typeof startGraphQLServer>>
