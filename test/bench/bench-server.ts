@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { createAgent } from '../../src/agent/agent.ts'
+import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
+import { createGateway } from '../../src/agent/gateway.ts'
+import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
+import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
+import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
+import type { ServiceContext } from '../../src/services/service-context.ts'
+import { notePresence } from '../../src/store/sql/agent-lease.sql.ts'
+import type { Database } from '../../src/store/database.ts'
+import { SERVER_OUTAGE_AFTER_MS } from '../../src/domain/limits.ts'
+import type { BenchGround } from './ground.ts'
+
+export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
+
+/** All of a server that drives sessions, built as the runtime builds it; nothing of HTTP. */
+export interface BenchServer extends AsyncDisposable {
+  hub: WakeHub
+  context: ServiceContext
+  startServices(...only: ServiceName[]): Promise<void>
+  startAgent(createExecutor: (hooks: ExecutorHooks) => Executor, slots: Record<string, string>): Promise<void>
+}
+
+export function openServer(ground: BenchGround, db: Database): BenchServer {
+  const { log } = ground
+  const resources = new AsyncDisposableStack()
+  const hub = createWakeHub()
+  const server = { id: randomUUID(), host: 'bench', pid: process.pid, roles: ['scheduler', 'agent'] }
+  const services = createSchedulerServices({ db, wake: hub, log, sync: NO_SYNC_POINTS, server })
+  const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
+  return {
+    hub,
+    context: { db, wake: hub, log, viewer },
+    async startServices(...only) {
+      await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
+      const names = only.length > 0 ? only : (Object.keys(services) as ServiceName[])
+      resources.defer(async () => {
+        await Promise.all(names.map((name) => services[name].stop()))
+      })
+      for (const name of names) {
+        if (name !== 'watch-agents') hub.on(name, services[name].wake)
+        services[name].start()
+      }
+    },
+    async startAgent(createExecutor, slots) {
+      const agent = createAgent({
+        gateway: createGateway({ db, wake: hub, onAgent: hub.onAgent, logged: () => {} }),
+        createExecutor,
+        agentDir: join(ground.dir, `agent-${randomUUID()}`),
+        name: 'bench',
+        resourceGroup: 'default',
+        address: 'embedded',
+        version: '0',
+        slots,
+        labels: {},
+        log,
+      })
+      await agent.start()
+      resources.defer(() => agent.stop())
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}

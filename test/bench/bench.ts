@@ -1,0 +1,40 @@
+import type { BenchGround } from './ground.ts'
+
+/** One line of the table. */
+export interface Measurement {
+  figure: number
+  unit: string
+  /** What was measured, in a few words. */
+  what: string
+  /** The same work without our logic, measured in the same run. */
+  ceiling?: number
+  /** What the figure must reach; `atMost` for latencies. */
+  target?: { atLeast: number } | { atMost: number }
+  /** What figure / ceiling must reach. */
+  ratioAtLeast?: number
+  /** Counts and checks that belong to the figure. */
+  notes?: Record<string, string | number>
+}
+
+export interface Bench {
+  name: string
+  /** How many sessions, where nothing else is asked for. */
+  size: number
+  run(ground: BenchGround, size: number): Promise<Measurement[]>
+}
+
+export interface Judged extends Measurement {
+  bench: string
+  ratio: number | null
+  met: boolean | null
+}
+
+/** Met only where all that was asked is; null where nothing was. */
+export function judge(bench: string, measurement: Measurement): Judged {
+  const { figure, ceiling, target, ratioAtLeast } = measurement
+  const ratio = ceiling === undefined ? null : figure / ceiling
+  const verdicts: boolean[] = []
+  if (target) verdicts.push('atLeast' in target ? figure >= target.atLeast : figure <= target.atMost)
+  if (ratioAtLeast !== undefined && ratio !== null) verdicts.push(ratio >= ratioAtLeast)
+  return { ...measurement, bench, ratio, met: verdicts.length === 0 ? null : verdicts.every(Boolean) }
+}

@@ -1,0 +1,85 @@
+import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
+import { createSession, createSessions } from '../../src/services/create-sessions.ts'
+import type { Database } from '../../src/store/database.ts'
+import { bareLifecycles } from './bare-lifecycles.ts'
+import type { Bench, Measurement } from './bench.ts'
+import { openServer, type BenchServer } from './bench-server.ts'
+import type { BenchGround } from './ground.ts'
+import { rowsWritten } from './rows-written.ts'
+import { countTo, percentile } from './waiting.ts'
+
+const CREATE_BATCH_SESSIONS = 500
+const SINGLE_SESSIONS = 30
+/** What an agent has room for at once. */
+const CPU_SLOTS = 2_000
+
+/** Sessions that end at once with the `noop` executor, from the first create to the last decision. */
+export const lifecycles: Bench = {
+  name: 'lifecycles',
+  size: 10_000,
+  async run(ground, size) {
+    const bare = await ground.database()
+    ground.progress(`${size} sessions by bare SQL`)
+    const ceiling = await bareLifecycles(ground, bare.db, size)
+    const served = await ground.database()
+    ground.progress(`${size} sessions by the server`)
+    const figure = await byServer(ground, served.db, size)
+    const notes = {
+      sessions: size,
+      'rows inserted+updated for each': await rowsWritten(served, size),
+      'by bare SQL': await rowsWritten(bare, size),
+    }
+    const target = { atLeast: 1_500 }
+    return [
+      { what: 'whole lifecycles, noop', figure, unit: 'sessions/s', ceiling, target, ratioAtLeast: 0.4, notes },
+      await oneByOne(ground, (await ground.database()).db),
+    ]
+  },
+}
+
+async function byServer(ground: BenchGround, db: Database, size: number): Promise<number> {
+  await using server = await openNoopServer(ground, db)
+  const begun = performance.now()
+  for (let done = 0; done < size; done += CREATE_BATCH_SESSIONS) {
+    await create(server, Math.min(CREATE_BATCH_SESSIONS, size - done))
+  }
+  await countTo(ground, db, 'decided', 'SELECT count(*) FROM retry_decisions', size)
+  return size / ((performance.now() - begun) / 1000)
+}
+
+async function openNoopServer(ground: BenchGround, db: Database): Promise<BenchServer> {
+  const server = openServer(ground, db)
+  await server.startServices()
+  await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
+  return server
+}
+
+async function create(server: BenchServer, count: number): Promise<void> {
+  const inputs = Array.from({ length: count }, () => ({ name: 'bench', command: ['noop'] }))
+  await createSessions(server.context, inputs)
+}
+
+/** What one session costs in time where nothing else goes on. */
+async function oneByOne(ground: BenchGround, db: Database): Promise<Measurement> {
+  await using server = await openNoopServer(ground, db)
+  const { context } = server
+  const times: number[] = []
+  for (let done = 0; done < SINGLE_SESSIONS; done++) {
+    ground.signal.throwIfAborted()
+    const begun = performance.now()
+    const { sessionId } = await createSession(context, { name: 'bench', command: ['noop'] })
+    for (let decided = false; !decided;) {
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      const { rows } = await context.db.query('SELECT FROM retry_decisions WHERE session_id = $1', [sessionId])
+      decided = rows.length > 0
+    }
+    times.push(performance.now() - begun)
+  }
+  return {
+    what: 'one session alone, create to decided, median',
+    figure: percentile(times, 0.5),
+    unit: 'ms',
+    target: { atMost: 50 },
+    notes: { sessions: SINGLE_SESSIONS, p99: `${percentile(times, 0.99).toFixed(0)} ms` },
+  }
+}
