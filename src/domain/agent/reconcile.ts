@@ -31,7 +31,7 @@ export interface Reconciliation {
   changes: KernelChange[]
   orders: { kernelId: string; assignment: number; want: 'PREPARE' | 'START' | 'STOP' }[]
   forget: { kernelId: string; assignment: number }[]
-  /** Reports that came after the end was booked without the agent: changes nothing but what is known to be gone. */
+  /** Reports of kernels whose end is booked: they change nothing but what is known to be gone. */
   stale: { kernelId: string; status: string }[]
 }
 
@@ -65,8 +65,8 @@ export function reconcile(agentId: string, booked: readonly BookedKernel[], obse
 
 function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
   answer.forget.push({ kernelId: kernel.id, assignment: kernel.assignment })
-  if (kernel.confirmedGone) return
   answer.stale.push({ kernelId: kernel.id, status: report.status })
+  if (kernel.confirmedGone) return
   if (report.status === 'EXITED' || report.status === 'FAILED') answer.changes.push(confirmGone(kernel))
 }
 
@@ -102,13 +102,14 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
 /** Nothing of it runs. Before it ran that is for the handler in charge; a kernel that was to stop has stopped. */
 function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true }
-  if (kernel.failed || kernel.startedAt !== null) return undefined
+  if (kernel.status === 'RUNNING') return { ...change, to: 'ERROR', ended: true, gone: true, error: report.error ?? VANISHED }
+  if (kernel.failed) return undefined
   const error = report.error ?? { name: 'executor-failed', message: 'the agent could not start it and did not say why' }
   return { ...change, error }
 }
 
 function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
-  const ran = report.startedAt !== null
+  const ran = report.startedAt !== null || kernel.startedAt !== null
   const ends = { ...change, ended: true, gone: true, started: ran, exitCode: report.exitCode, oomKilled: report.oomKilled }
   if (kernel.status === 'TERMINATING') return { ...ends, to: 'TERMINATED', error: report.error }
   // Only what was told to start can have run; an agent that says otherwise is not believed.
@@ -117,11 +118,12 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   return { ...ends, to: 'ERROR', error: report.error ?? exitError(report) }
 }
 
+const VANISHED: FailureError = { name: 'kernel-vanished', message: 'gone without a trace' }
 const NEVER_RAN: FailureError = { name: 'kernel-vanished', message: 'the agent stopped it before it ran' }
 
 function exitError(report: ObservedKernel): FailureError {
   if (report.oomKilled) return { name: 'oom-killed', message: 'killed for using more memory than its slot allows' }
-  if (report.exitCode === null) return { name: 'kernel-vanished', message: 'gone without a trace' }
+  if (report.exitCode === null) return VANISHED
   return { name: 'kernel-exited', message: `exited with ${report.exitCode}`, exitCode: report.exitCode }
 }
 
