@@ -2,21 +2,24 @@ import { z } from 'zod'
 import type { RegisterAnswer, RegisterRequest } from '../domain/agent/protocol.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { HEARTBEAT_INTERVAL_MS, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
+import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { readGroupFence } from '../store/sql/group-fence.sql.ts'
 import { registerAgentRow } from '../store/sql/register-agent.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
+const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT)
+
 const schema = z.object({
   agentId: z.uuid(),
   instanceId: z.uuid(),
-  name: z.string().min(1).max(NAME_LENGTH_MAX),
-  resourceGroup: z.string().min(1).max(NAME_LENGTH_MAX),
-  address: z.string().max(NAME_LENGTH_MAX),
-  version: z.string().max(NAME_LENGTH_MAX),
+  name: text.min(1),
+  resourceGroup: text.min(1),
+  address: text,
+  version: text,
   slots: z.record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount).refine((slots) => Object.keys(slots).length <= SLOTS_MAX),
-  labels: z.record(z.string(), z.string()),
+  labels: z.record(text, text),
 })
 
 /** @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND */

@@ -4,15 +4,23 @@ import { reconcile, type KernelChange, type Reconciliation } from '../domain/age
 import { RepriseError } from '../domain/errors.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
 import { retryEnvironment } from '../domain/retry/environment.ts'
+import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
 import { applyKernelChanges, noteHeard, readBooked } from '../store/sql/sync-agent.sql.ts'
 import type { WakeTopic } from '../domain/wake.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** Exit codes are 8 bits, and 128 + signal; Windows has 32. */
-const exitCode = z.int().min(-2_147_483_648).max(4_294_967_295).nullable()
-const failure = z.object({ name: z.string().max(64), message: z.string().max(4_096), exitCode: z.int().optional() })
+/** Exit codes are 8 bits, and 128 + signal; Windows has 32, which the column holds as signed. */
+const exitCode = z
+  .int()
+  .min(-2_147_483_648)
+  .max(4_294_967_295)
+  .nullable()
+  .transform((code) => code && code | 0)
+/** Never refused for its words: the end of a kernel would not be booked. */
+const words = (max: number) => z.string().max(max).transform(toStorableText)
+const failure = z.object({ name: words(64), message: words(4_096), exitCode: z.int().optional() })
 
 const schema = z.object({
   agentId: z.uuid(),
@@ -38,7 +46,7 @@ const schema = z.object({
       offset: z.int().min(0),
       bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
       // Each byte that is no UTF-8 is read as a character of three.
-      text: z.string().max(LOG_CHUNK_BYTES_MAX).refine((text) => !text.includes('\0'), 'must not contain NUL'),
+      text: z.string().max(LOG_CHUNK_BYTES_MAX).refine(isStorableText, STORABLE_TEXT),
       at: z.iso.datetime(),
     }),
   ),
