@@ -4,6 +4,7 @@ import type { Queryable } from '../database.ts'
 /**
  * An agent comes, or comes back: its row, its slots, and where its log shipping goes on. A slot keeps room for
  * what is in use of it even where the agent now declares less.
+ * Locks: the agent, then its slots in key order, as whoever books slots does.
  */
 const REGISTER_SQL = `
 WITH registered AS (
@@ -17,6 +18,7 @@ WITH registered AS (
   INSERT INTO agent_slots (agent_id, slot, declared, capacity)
   SELECT registered.id, slot.key, slot.value::numeric, slot.value::numeric
   FROM registered, jsonb_each_text($8::jsonb) AS slot
+  ORDER BY slot.key
   ON CONFLICT (agent_id, slot) DO UPDATE SET declared = excluded.declared,
     capacity = greatest(excluded.declared, agent_slots.used)
 ), withdrawn AS (
