@@ -1,0 +1,103 @@
+import { expect, it } from 'vitest'
+import type { SyncAnswer, SyncRequest } from '../../../src/domain/agent/protocol.ts'
+import { SYNC_WAIT_MAX_MS } from '../../../src/domain/limits.ts'
+import { sessionIn } from '../../support/drive-session.ts'
+import { observed, playedAgent } from '../../support/played-agent.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { kernelRows } from '../../support/session-rows.ts'
+
+const given = useScheduling()
+
+interface Poll {
+  answer: Promise<SyncAnswer>
+  abort: AbortController
+  /** When the gateway has looked and found nothing: it listens, and the database is idle. */
+  waiting(): Promise<void>
+}
+
+async function poll(request: Partial<SyncRequest> = {}): Promise<Poll> {
+  const instanceId = (await given.sql('SELECT instance_id FROM agents WHERE id = $1', [given.agent.id]))[0]!['instance_id'] as string
+  const abort = new AbortController()
+  const full = { agentId: given.agent.id, instanceId, observed: [], logs: [], waitMs: SYNC_WAIT_MAX_MS, ...request }
+  const answer = given.server.gateway.sync(full, abort.signal)
+  return {
+    answer,
+    abort,
+    async waiting() {
+      const still = Symbol('still waiting')
+      expect(await Promise.race([answer, given.sql('SELECT pg_sleep(0.05)').then(() => still)])).toBe(still)
+    },
+  }
+}
+
+async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+it('answers within milliseconds when there is something to do', async () => {
+  const { server } = given
+  await sessionIn(server, given.agent, 'SCHEDULED')
+  const { answer, waiting } = await poll()
+  await waiting()
+  const ms = await elapsedMs(async () => {
+    await server.run('prepare-sessions')
+    expect((await answer).orders).toMatchObject([{ want: 'PREPARE' }])
+  })
+  expect(ms).toBeLessThan(500)
+})
+
+it('waits on when it was woken for nothing', async () => {
+  const { server, agent } = given
+  const { answer, abort, waiting } = await poll()
+  await waiting()
+  server.hub.wakeAgents([agent.id])
+  await waiting()
+  abort.abort()
+  expect(await answer).toEqual({ orders: [], forget: [] })
+})
+
+it('answers at once when the agent hangs up', async () => {
+  const { answer, abort, waiting } = await poll()
+  await waiting()
+  expect(await elapsedMs(() => (abort.abort(), answer))).toBeLessThan(100)
+})
+
+it('does not wait where there is an order already, nor for another agent\'s news', async () => {
+  const { server, agent } = given
+  const other = playedAgent(server.gateway)
+  await other.register({ cpu: '0' })
+  const { waiting, abort } = await poll()
+  await waiting()
+  server.hub.wakeAgents([other.id])
+  await waiting()
+  abort.abort()
+  await sessionIn(server, agent, 'PREPARING')
+  const second = await poll()
+  expect(await elapsedMs(() => second.answer)).toBeLessThan(500)
+})
+
+it('stores the logs of a poll that waits, once', async () => {
+  const { server, agent, sql } = given
+  const id = await sessionIn(server, agent, 'RUNNING')
+  const [kernel] = await kernelRows(given.db, id)
+  const piece = { kernelId: kernel!.id, stream: 'STDOUT' as const, offset: 0, bytes: 2, text: 'hi', at: '2026-11-21T00:00:00Z' }
+  const report = observed(kernel!.id, 1, { status: 'RUNNING', startedAt: 'now' })
+  const { answer, abort, waiting } = await poll({ logs: [piece], observed: [report] })
+  await waiting()
+  server.hub.wakeAgents([agent.id])
+  await waiting()
+  abort.abort()
+  await answer
+  expect(await sql('SELECT text FROM kernel_logs')).toEqual([{ text: 'hi' }])
+})
+
+it('is told that it was superseded while it waited', async () => {
+  const { server, agent } = given
+  const { answer, waiting } = await poll()
+  await waiting()
+  await playedAgent(server.gateway, { id: agent.id }).register()
+  server.hub.wakeAgents([agent.id])
+  await expect(answer).rejects.toMatchObject({ code: 'AGENT_SUPERSEDED' })
+})
