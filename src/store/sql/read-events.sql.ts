@@ -10,11 +10,11 @@ import type { Queryable } from '../database.ts'
 const SQL = `
 SELECT xid::text AS xid, id::text AS id, type, session_id AS "sessionId", chain_id AS "chainId",
   project_id AS "projectId", data, occurred_at AS "occurredAt"
-FROM session_events
-WHERE (xid, id) > ($1::xid8, $2::int8) AND xid < pg_snapshot_xmin(pg_current_snapshot())
+FROM session_events e
+WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
   AND ($3::uuid IS NULL OR project_id = $3) AND ($4::uuid IS NULL OR chain_id = $4)
   AND ($5::uuid IS NULL OR session_id = $5) AND ($6::text[] IS NULL OR type = ANY($6))
-ORDER BY xid, id LIMIT $7`
+ORDER BY e.xid, e.id LIMIT $7`
 
 interface EventRow {
   xid: string

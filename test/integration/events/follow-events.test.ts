@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { EventCursor, EventFilter, OutboxEvent } from '../../../src/domain/events.ts'
+import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
+import { followEvents } from '../../../src/events/follow-events.ts'
+import { createRelay, type Relay } from '../../../src/events/relay.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { numbered, writeEvents, type WrittenEvent } from '../../support/outbox.ts'
+
+const log = pino({ enabled: false })
+const BEGINNING: EventCursor = { xid: 0n, id: 0n }
+const QUEUE_EVENTS_MAX = 10
+
+let database: TestDatabase
+let bus: EventBus
+let relay: Relay
+let closing: AbortController
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.close())
+beforeEach(async () => {
+  await database.fresh()
+  bus = createEventBus({ queueEventsMax: QUEUE_EVENTS_MAX })
+  closing = new AbortController()
+  relay = createRelay({ db: database.db, bus, log, pollIntervalMs: 5 })
+  await relay.start()
+})
+afterEach(() => relay.stop())
+
+function follow(options: { after?: EventCursor; filter?: EventFilter; batchEventsMax?: number } = {}) {
+  return followEvents({ db: database.db, bus, closing: closing.signal, filter: {}, ...options })
+}
+
+async function take(source: AsyncIterator<OutboxEvent>, count: number): Promise<OutboxEvent[]> {
+  const events: OutboxEvent[] = []
+  while (events.length < count) {
+    const { value, done } = await source.next()
+    if (done) break
+    events.push(value)
+  }
+  return events
+}
+
+/** Until the relay has handed them all over: transactions in other databases of the server may hold it up. */
+async function published(work: () => Promise<void>, count: number): Promise<void> {
+  const publish = bus.publish
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let seen = 0
+  bus.publish = (events) => {
+    publish(events)
+    seen += events.length
+    if (seen >= count) resolve()
+  }
+  await work()
+  await promise
+  bus.publish = publish
+}
+
+const numbersOf = (events: OutboxEvent[]) => events.map(({ data }) => (data as unknown as { n: number }).n)
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n)
+const write = (from: number, to: number, event: WrittenEvent = {}) =>
+  writeEvents(database.db, range(from, to).map((n) => numbered(n, event)))
+
+test('without a cursor it begins with what comes next', async () => {
+  await published(() => write(0, 3), 3)
+  const events = follow()
+  await write(3, 5)
+  expect(numbersOf(await take(events, 2))).toEqual([3, 4])
+})
+
+test('with a cursor it begins behind that, and goes on live', async () => {
+  await write(0, 6)
+  const [, second] = await take(follow({ after: BEGINNING }), 2)
+  const events = follow({ after: second!.cursor, batchEventsMax: 2 })
+  expect(numbersOf(await take(events, 4))).toEqual([2, 3, 4, 5])
+  await write(6, 8)
+  expect(numbersOf(await take(events, 2))).toEqual([6, 7])
+})
+
+test('from the outbox to live there is no gap and no duplicate, however they interleave', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 0, max: 30 }),
+      fc.array(fc.record({ events: fc.integer({ min: 1, max: 8 }), reads: fc.integer({ min: 0, max: 6 }) }), { maxLength: 8 }),
+      fc.integer({ min: 1, max: 5 }),
+      async (before, steps, batchEventsMax) => {
+        const chainId = randomUUID()
+        await write(0, before, { chainId })
+        const events = follow({ after: BEGINNING, filter: { chainId }, batchEventsMax })
+        let written = before
+        const seen: OutboxEvent[] = []
+        for (const step of steps) {
+          await write(written, written + step.events, { chainId })
+          written += step.events
+          seen.push(...(await take(events, Math.min(step.reads, written - seen.length))))
+        }
+        seen.push(...(await take(events, written - seen.length)))
+        await events.return!()
+        expect(numbersOf(seen)).toEqual(range(0, written))
+      },
+    ),
+    { numRuns: 25 },
+  )
+})
+
+test('a reader that falls behind its queue reads the outbox instead, and misses nothing', async () => {
+  const events = follow()
+  await write(0, 1)
+  expect(numbersOf(await take(events, 1))).toEqual([0])
+  await published(() => write(1, 10 * QUEUE_EVENTS_MAX + 5), 10 * QUEUE_EVENTS_MAX + 4)
+  expect(numbersOf(await take(events, 10 * QUEUE_EVENTS_MAX + 4))).toEqual(range(1, 10 * QUEUE_EVENTS_MAX + 5))
+})
+
+test('a reader that falls behind before its first event is not sent what was before it came', async () => {
+  await published(() => write(0, 20), 20)
+  const events = follow()
+  await published(() => write(20, 20 + 3 * QUEUE_EVENTS_MAX), 3 * QUEUE_EVENTS_MAX)
+  expect(numbersOf(await take(events, 3 * QUEUE_EVENTS_MAX))).toEqual(range(20, 20 + 3 * QUEUE_EVENTS_MAX))
+})
+
+describe('filters', () => {
+  const sessionId = randomUUID()
+  const chainId = randomUUID()
+  const filters: [string, EventFilter][] = [
+    ['session', { sessionId }],
+    ['chain', { chainId }],
+    ['type', { types: new Set(['session.retry_held' as const]) }],
+    ['session of another chain', { sessionId, chainId: randomUUID() }],
+  ]
+  const written = [
+    numbered(0, { sessionId }),
+    numbered(1, { chainId }),
+    numbered(2, { type: 'session.retry_held' }),
+    numbered(3),
+  ]
+  const expected: Record<string, number[]> = { session: [0], chain: [1], type: [2], 'session of another chain': [] }
+
+  test.each(filters)('by %s are the same live and from the outbox', async (name, filter) => {
+    const live = follow({ filter })
+    await writeEvents(database.db, written)
+    const all = follow({ after: BEGINNING, filter })
+    expect(numbersOf(await take(all, expected[name]!.length))).toEqual(expected[name])
+    expect(numbersOf(await take(live, expected[name]!.length))).toEqual(expected[name])
+  })
+})
+
+test('ends while it waits, and leaves nothing behind', async () => {
+  const events = follow()
+  const pending = events.next()
+  expect(bus.subscribers).toBe(1)
+  await events.return!()
+  expect(await pending).toEqual({ done: true, value: undefined })
+  expect(bus.subscribers).toBe(0)
+})
+
+test('ends when it was never read', async () => {
+  await follow().return!()
+  expect(bus.subscribers).toBe(0)
+})
+
+test('ends when the server closes', async () => {
+  const events = follow()
+  const pending = events.next()
+  closing.abort()
+  expect((await pending).done).toBe(true)
+  expect((await follow().next()).done).toBe(true)
+  expect(bus.subscribers).toBe(0)
+})
