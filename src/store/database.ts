@@ -33,6 +33,8 @@ export function openDatabase(options: {
     application_name: 'reprise',
   })
   pool.on('error', options.onError)
+  // A connection that breaks while it is lent out tells its statements; as an event nobody heard it would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return {
     query: (text, values) => pool.query(prepared(text, values)),
     async transaction(work) {
