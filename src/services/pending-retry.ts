@@ -1,4 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
+import type { RetryPhase } from '../domain/retry/causes.ts'
 import type { RetryChange } from '../store/sql/change-retry.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
@@ -14,7 +15,13 @@ export function whoseRetry({ viewer }: ServiceContext, { sessionId }: PendingRet
 export function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
   if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   if (!change.changed) {
-    const state = change.phase === null ? 'no retry decision yet' : `a retry that is ${change.phase}`
-    throw new RepriseError('NO_PENDING_RETRY', `session ${sessionId} has ${state}, none that is scheduled or held`)
+    throw new RepriseError('NO_PENDING_RETRY', `session ${sessionId} has ${stateOf(change.phase)}`)
   }
+}
+
+function stateOf(phase: RetryPhase | null): string {
+  if (phase === null) return 'no retry decision yet'
+  // It was pending when the statement began, and somebody else was first.
+  if (phase === 'SCHEDULED' || phase === 'HELD') return 'a retry that was dispatched or cancelled at this moment'
+  return `a retry that is ${phase}, none that is scheduled or held`
 }
