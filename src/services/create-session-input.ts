@@ -17,6 +17,7 @@ import {
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { parseAmount } from '../domain/session/amounts.ts'
+import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 
 /** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
@@ -28,8 +29,8 @@ export type ParsedCreateSession = z.output<typeof schema>
 /** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
-const text = (max: number) => z.string().min(1).max(max).refine(hasNoNul, 'must not contain NUL')
-const argument = z.string().refine(hasNoNul, 'must not contain NUL').refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
+const text = (max: number) => z.string().min(1).max(max).refine(isStorableText, STORABLE_TEXT)
+const argument = z.string().refine(isStorableText, STORABLE_TEXT).refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
 
 const environ = z
   .array(
@@ -61,7 +62,7 @@ const resourceSlots = z
   })
 
 const labels = z
-  .array(z.strictObject({ key: text(NAME_LENGTH_MAX), value: z.string().max(NAME_LENGTH_MAX).refine(hasNoNul, 'must not contain NUL') }))
+  .array(z.strictObject({ key: text(NAME_LENGTH_MAX), value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT) }))
   .max(LABELS_MAX)
   .superRefine(unique('key'))
   .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
@@ -69,7 +70,7 @@ const labels = z
 const startsAt = z
   .union([z.date(), z.iso.datetime({ offset: true })])
   .transform((time) => (typeof time === 'string' ? new Date(time) : time))
-  .refine((time) => !Number.isNaN(time.getTime()) && time.getUTCFullYear() < 10_000, 'must be a point in time')
+  .refine((time) => time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10_000, 'must be a point in time')
 
 const retryPolicy = z.unknown().transform((input, context): Partial<RetryPolicy> => {
   const parsed = parseRetryPolicy(input ?? {})
@@ -83,8 +84,8 @@ const retryPolicy = z.unknown().transform((input, context): Partial<RetryPolicy>
 const schema = z.strictObject({
   name: text(NAME_LENGTH_MAX),
   sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),
-  project: z.string().default('default'),
-  resourceGroup: z.string().default('default'),
+  project: text(NAME_LENGTH_MAX).default('default'),
+  resourceGroup: text(NAME_LENGTH_MAX).default('default'),
   image: text(NAME_LENGTH_MAX).nullish(),
   command: z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX),
   environ: environ.default([]),
@@ -95,7 +96,7 @@ const schema = z.strictObject({
   startsAt: startsAt.nullish(),
   priority: z.int().min(0).max(100).default(10),
   labels: labels.default({}),
-  dependsOn: z.array(z.uuid()).max(DEPENDENCIES_MAX).default([]),
+  dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
   creationId: text(CREATION_ID_LENGTH_MAX).nullish(),
   retryPolicy: retryPolicy.prefault({}),
 })
@@ -110,10 +111,6 @@ export function parseCreateSession(input: unknown): { value: ParsedCreateSession
 function withoutNulls(input: unknown): unknown {
   if (typeof input !== 'object' || input === null) return input
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
-}
-
-function hasNoNul(value: string): boolean {
-  return !value.includes('\0')
 }
 
 function fitsArgument(value: string): boolean {
