@@ -8,11 +8,13 @@ import {
   RETRIES_MAX,
   RULE_EXIT_CODES_MAX,
   RULES_MAX,
+  SLOT_FRACTION_DIGITS_MAX,
   SLOT_NAME_LENGTH_MAX,
   SLOTS_MAX,
   UNCOUNTED_RETRIES_MAX,
 } from '../limits.ts'
 import { parseAmount } from '../session/amounts.ts'
+import { isStorableText, STORABLE_TEXT } from '../storable-text.ts'
 import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
 import { AVOIDANCES, BACKOFFS, JITTERS, RULE_ACTIONS, type RetryPolicy } from './policy.ts'
 
@@ -37,20 +39,22 @@ const ruleMatch = z.strictObject({
     .optional(),
   exitCodes: exitCodes.optional(),
   exitCodesNotIn: exitCodes.optional(),
-  reason: z.string().min(1).max(REASON_LENGTH_MAX).optional(),
+  reason: z.string().min(1).max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).optional(),
 })
 
 const slotGrowth = z
   .strictObject({
-    slot: z.string().min(1).max(SLOT_NAME_LENGTH_MAX),
+    slot: z.string().min(1).max(SLOT_NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
     factor: z.number().positive(),
     max: z.union([z.string(), z.number()]).optional(),
   })
   .transform((growth, context) => {
     if (growth.max === undefined) return { slot: growth.slot, factor: growth.factor }
     const max = parseAmount(growth.slot, growth.max)
-    if (max === undefined) {
-      context.addIssue({ code: 'custom', path: ['max'], message: 'Not an amount: a plain, non-negative decimal' })
+    // Finer amounts than scheduling counts in would come to stand in a child's slots.
+    if (max === undefined || (max.split('.')[1] ?? '').length > SLOT_FRACTION_DIGITS_MAX) {
+      const message = `Not an amount: a plain, non-negative decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits`
+      context.addIssue({ code: 'custom', path: ['max'], message })
       return z.NEVER
     }
     return { slot: growth.slot, factor: growth.factor, max }
