@@ -43,6 +43,7 @@ export interface NewSession {
 /**
  * Sessions with their kernels, dependencies and `session.created` events. A session that is there already
  * (by creation id in its project, by parent, or by place in its chain) is left out of the answer.
+ * Inserted in the order of creation ids: two calls that share some wait for each other in one direction alone.
  * About 7,000 sessions/s in batches of 500.
  */
 const SQL = `
@@ -67,6 +68,7 @@ WITH input AS (
     ("retryPolicy" ->> 'maxRetries')::int, "retryPolicy", "retryPolicySources", "retryCause",
     "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents", "avoidGroups"
   FROM input
+  ORDER BY "projectId", "creationId"
   ON CONFLICT DO NOTHING
   RETURNING id, chain_id, project_id
 ), kernels AS (
