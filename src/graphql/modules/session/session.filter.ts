@@ -58,6 +58,7 @@ function where(filter: SessionFilterShape, budget: { terms: number }, depth: num
   if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
   const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
   const inner = (filters: SessionFilterShape[]) => filters.map((each) => where(each, budget, depth + 1))
+  const all = [...(retryPhase ? [phaseIn(retryPhase)] : []), ...inner(filter.AND ?? [])]
   return {
     ...oneOf('status', status),
     ...oneOf('result', result),
@@ -69,10 +70,23 @@ function where(filter: SessionFilterShape, budget: { terms: number }, depth: num
     ...(filter.name && { name: given(filter.name) as Prisma.StringFilter }),
     ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...(filter.createdAt && { createdAt: given(filter.createdAt) }),
-    AND: [...(retryPhase ? [phaseIn(retryPhase)] : []), ...inner(filter.AND ?? [])],
-    ...(filter.OR && { OR: inner(filter.OR) }),
-    ...(filter.NOT && { NOT: where(filter.NOT, budget, depth + 1) }),
+    ...(all.length > 0 && { AND: all }),
+    ...(filter.OR && anyOf(inner(filter.OR))),
+    ...(filter.NOT && not(where(filter.NOT, budget, depth + 1))),
   }
+}
+
+/** An empty filter matches everything. Prisma would leave it out of an OR, and so let it match nothing. */
+function anyOf(wheres: Prisma.SessionWhereInput[]): Prisma.SessionWhereInput {
+  return wheres.some(isEmpty) ? {} : { OR: wheres }
+}
+
+function not(inner: Prisma.SessionWhereInput): Prisma.SessionWhereInput {
+  return isEmpty(inner) ? { id: { in: [] } } : { NOT: inner }
+}
+
+function isEmpty(inner: Prisma.SessionWhereInput): boolean {
+  return Object.keys(inner).length === 0
 }
 
 function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {
