@@ -14,6 +14,11 @@ import { reconnectPauseMs } from './reconnect-pause.ts'
 const ANSWER_TIMEOUT_MS = 10_000
 /** Between two syncs with news: what happens within it travels together. */
 const NEWS_INTERVAL_MS = 8
+/**
+ * A server repeats its orders at once for as long as they are not carried out, through the whole grace of a stop.
+ * Between such answers the agent waits longer and longer, up to this, or for news of its own.
+ */
+const REPEAT_PAUSE_MAX_MS = 250
 
 export interface LoopParts {
   gateway: Gateway
@@ -37,10 +42,12 @@ export interface LoopParts {
 export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'superseded'> {
   let registered: RegisterAnswer | null = null
   let failures = 0
+  let repeats = 0
   while (!parts.signal.aborted) {
     try {
       if (registered === null) registered = await register(parts)
-      else await syncOnce(parts, registered)
+      else repeats = (await syncOnce(parts, registered)) === 'repeated' ? repeats + 1 : 0
+      if (repeats > 0) await parts.news.wait(Math.min(NEWS_INTERVAL_MS * 2 ** repeats, REPEAT_PAUSE_MAX_MS))
       if (failures > 0) parts.log.info('the server answers again')
       failures = 0
     } catch (error) {
@@ -72,7 +79,9 @@ async function register({ gateway, identity, shipper, fence, news, log, signal }
   return answer
 }
 
-async function syncOnce(parts: LoopParts, { fenceAfterMs, heartbeatMs }: RegisterAnswer): Promise<void> {
+/** @returns repeated: the server did not wait for news, though the agent had none */
+async function syncOnce(parts: LoopParts, registered: RegisterAnswer): Promise<'told' | 'waited' | 'repeated'> {
+  const { fenceAfterMs, heartbeatMs } = registered
   const { executor, identity, shipper, fence, news, log } = parts
   const hasNews = news.take()
   const observed = executor.observe()
@@ -86,7 +95,10 @@ async function syncOnce(parts: LoopParts, { fenceAfterMs, heartbeatMs }: Registe
   // An end that waited for its log can be told now, and more text may be there.
   if (logs.length > 0) news.tell()
   applyAnswer(executor, answer, log)
-  if (waitMs === 0) await pause(Math.max(0, NEWS_INTERVAL_MS - (performance.now() - sentAt)))
+  const tookMs = performance.now() - sentAt
+  if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
+  await pause(Math.max(0, NEWS_INTERVAL_MS - tookMs))
+  return 'told'
 }
 
 async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) {

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
 /** Whether something happened that the server has not been told, and a way to wait for it. */
 export interface News {
   /** Something happened. */
@@ -7,6 +9,8 @@ export interface News {
   /** Aborted by the next news; at once where some are there. Given back by `ignore`. */
   interrupt(controller: AbortController): void
   ignore(): void
+  /** Until news come, at most so long. */
+  wait(ms: number): Promise<void>
 }
 
 export function createNews(): News {
@@ -28,6 +32,12 @@ export function createNews(): News {
     },
     ignore() {
       waiting = null
+    },
+    async wait(ms) {
+      const controller = new AbortController()
+      this.interrupt(controller)
+      await pause(ms, undefined, { signal: controller.signal }).catch(() => undefined)
+      this.ignore()
     },
   }
 }

@@ -155,6 +155,17 @@ test('registers again where the server does not know it any more', async () => {
   expect(gateway.registrations[1]).toEqual(gateway.registrations[0])
 })
 
+test('an order that takes its time is not asked about without pause', async () => {
+  await newAgent().start()
+  const { kernelId } = order(['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'])
+  await eventually(() => gateway.text(kernelId, 'STDOUT') === 'ready\n')
+  const before = gateway.syncs.length
+  gateway.orders = [{ want: 'STOP', assignment: 1, kernelId, graceMs: 1_500 }]
+  gateway.wake()
+  await ended(kernelId)
+  expect(gateway.syncs.length - before).toBeLessThan(20)
+})
+
 test('stops when it is superseded', async () => {
   const agent = newAgent()
   await agent.start()

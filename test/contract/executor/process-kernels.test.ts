@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
@@ -160,6 +160,5 @@ test('spec and script are readable to the owner alone', async () => {
   await reaches(executor, kernelId, 'RUNNING')
   const record = join(fixture.agentDir, 'kernels', kernelId, 'spec.json')
   expect(JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ assignment: 1, spec: { kernelId } })
-  const { statSync } = await import('node:fs')
   expect(statSync(record).mode & 0o077).toBe(0)
 })

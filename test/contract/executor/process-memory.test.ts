@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openMemoryCgroups } from '../../../src/agent/executors/process/memory-cgroup.ts'
@@ -50,7 +50,6 @@ test.skipIf(probed === null)('a kernel’s cgroup goes with it, and kills what m
   const spec = kernelSpec({ command, resourceSlots: { mem: String(LIMIT) } })
   executor.start(spec, 1)
   await reaches(executor, spec.kernelId, 'EXITED')
-  const { readFileSync } = await import('node:fs')
   const path = readFileSync(group, 'utf8').trim()
   expect(path).toContain(spec.kernelId)
   const mount = existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/memory'
