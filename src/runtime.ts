@@ -77,7 +77,7 @@ export async function migrateOnly(config: Config, log: Logger): Promise<string[]
   await using resources = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true })
-  return migrate(await openDatabaseServer(config, dataDir, log, resources), log)
+  return await migrate(await openDatabaseServer(config, dataDir, log, resources), log)
 }
 
 async function openDatabaseServer(

@@ -33,8 +33,8 @@ export function createWakeHub(): WakeHub {
 }
 
 function call(listeners: ReadonlySet<() => void> | undefined): void {
-  // A copy: a listener may remove itself.
-  for (const listener of [...(listeners ?? [])]) listener()
+  // A set may be changed while it is walked: a listener that removes itself is no harm.
+  for (const listener of listeners ?? []) listener()
 }
 
 function add(listeners: Listeners, key: string, listener: () => void): () => void {

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers, killAll } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createGraphQLClient, GraphQLRequestError } from '../../src/client/graphql-client.ts'
@@ -135,16 +135,18 @@ describe('says what is wrong', () => {
   })
 
   test('a port that is taken', { timeout: 60_000 }, async () => {
+    const database = await emptyDatabase()
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
     const { status, output } = await run(['serve'], {
       REPRISE_PORT: String(port),
       REPRISE_DATA_DIR: dataDir,
-      REPRISE_DATABASE_URL: inject('postgres').replace(/[^/]+$/, 'reprise_template'),
+      REPRISE_DATABASE_URL: database.connectionString,
       REPRISE_ROLES: 'api',
     })
     taken.close()
+    await database.drop()
     expect(status).toBe(1)
     expect(output).toContain(`port ${port}`)
     expect(output).toContain('REPRISE_PORT')

@@ -20,7 +20,7 @@ export function checkCase(demoCase: DemoCase, chain: readonly Attempt[]): string
 
 function checkAttempt(attempt: Attempt, expected: ExpectedAttempt): string[] {
   const oomKilled = attempt.kernels.some((kernel) => kernel.oomKilled)
-  const found: Record<keyof ExpectedAttempt, unknown> = { ...attempt, phase: attempt.retryState.phase, oomKilled } as never
+  const found: Record<keyof ExpectedAttempt, unknown> = { ...attempt, phase: attempt.retryState.phase, oomKilled }
   return Object.entries(expected).flatMap(([key, value]) => {
     const actual = found[key as keyof ExpectedAttempt]
     return actual === value ? [] : [`attempt ${attempt.attempt} has ${key} ${String(actual)}, should have ${String(value)}`]

@@ -39,7 +39,7 @@ export async function startServer(options: {
     },
   })
   const log: string[] = []
-  createInterface({ input: child.stderr! }).on('line', (line) => {
+  createInterface({ input: child.stderr }).on('line', (line) => {
     log.push(line)
     options.onLog(line)
   })

@@ -55,14 +55,14 @@ interface Whose {
 }
 
 export async function cancelPendingRetry(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
-  return change(db, CANCEL_SQL, whose)
+  return run(db, CANCEL_SQL, whose)
 }
 
 export async function makeRetryDue(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
-  return change(db, NOW_SQL, whose)
+  return run(db, NOW_SQL, whose)
 }
 
-async function change(db: Queryable, statement: string, whose: Whose): Promise<RetryChange | undefined> {
+async function run(db: Queryable, statement: string, whose: Whose): Promise<RetryChange | undefined> {
   const values = [whose.sessionId, whose.visibleProjectId, whose.actor]
   return (await db.query<RetryChange>(statement, values)).rows[0]
 }

@@ -82,7 +82,7 @@ export function parseStatus(text: string): ShimStatus {
 }
 
 function applyStatusLine(status: ShimStatus, line: string): void {
-  const [word = '', rest = ''] = splitOnce(line)
+  const [word, rest] = splitOnce(line)
   if (word === 'began') status.shim = parseProcStat(rest)
   if (word === 'exit') status.exitCode = Number(rest)
   if (word === 'outside') status.outsideCgroup = true
