@@ -1,13 +1,16 @@
 import { RepriseError } from '../domain/errors.ts'
 import type { RetryPhase } from '../domain/retry/causes.ts'
 import type { RetryChange } from '../store/sql/change-retry.sql.ts'
+import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface PendingRetryInput {
   sessionId: string
 }
 
+/** @throws RepriseError SESSION_NOT_FOUND */
 export function whoseRetry({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
+  requireSessionId(sessionId)
   return { sessionId, visibleProjectId: viewer.projectId, actor: viewer.name }
 }
 

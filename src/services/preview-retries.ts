@@ -5,6 +5,7 @@ import { previewRetries as preview, type RetryPreview } from '../domain/retry/pr
 import { SHIPPED_POLICY } from '../domain/retry/policy.ts'
 import { readStoredPolicy } from '../domain/retry/stored-policy.ts'
 import { readPreviewSource } from '../store/sql/preview-scope.sql.ts'
+import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface PreviewRetriesInput {
@@ -39,6 +40,7 @@ export async function previewRetries(context: ServiceContext, input: PreviewRetr
 }
 
 async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
+  requireSessionId(sessionId)
   const session = await readPreviewSource(db, sessionId, viewer.projectId)
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   return session

@@ -1,8 +1,10 @@
 import { RepriseError } from '../domain/errors.ts'
 import { REASON_LENGTH_MAX } from '../domain/limits.ts'
+import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { isTerminal } from '../domain/session/statuses.ts'
 import { terminateSessionRow } from '../store/sql/terminate-session.sql.ts'
 import { assertMayChange } from './authorize.ts'
+import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
@@ -16,8 +18,9 @@ export async function terminateSession(
   const { db, viewer, wake } = context
   assertMayChange(viewer)
   const { sessionId: id, force, reason } = input
-  if (reason && (reason.length > REASON_LENGTH_MAX || reason.includes('\0'))) {
-    const message = `must be at most ${REASON_LENGTH_MAX} characters, without NUL`
+  requireSessionId(id)
+  if (reason && (reason.length > REASON_LENGTH_MAX || !isStorableText(reason))) {
+    const message = `must be at most ${REASON_LENGTH_MAX} characters, and ${STORABLE_TEXT}`
     throw new RepriseError('VALIDATION_FAILED', `reason: ${message}`, [{ path: 'reason', message }])
   }
   const from = await terminateSessionRow(db, {
