@@ -1,7 +1,10 @@
 import { compareCursors, type EventCursor, type OutboxEvent } from '../domain/events.ts'
 
 /** What a subscriber takes from its queue. After a gap it has to read the outbox from `after` on. */
-export type Delivery = { kind: 'events'; events: OutboxEvent[] } | { kind: 'gap'; after: EventCursor } | { kind: 'closed' }
+export type Delivery =
+  | { kind: 'events'; events: OutboxEvent[] }
+  | { kind: 'gap'; after: EventCursor }
+  | { kind: 'closed' }
 
 /**
  * The queue between the relay, which never waits, and one subscriber, which may be slow. Past its bound it

@@ -66,5 +66,7 @@ builder.globalConnectionField('totalCount', (t) =>
   }),
 )
 builder.queryType({ description: 'Everything that can be read.' })
-builder.mutationType({ description: 'Everything that can be changed. What a caller can mend is a member of the result.' })
+builder.mutationType({
+  description: 'Everything that can be changed. What a caller can mend is a member of the result.',
+})
 builder.subscriptionType({ description: 'What happens, as it happens; with `after`, what happened since.' })

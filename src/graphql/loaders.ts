@@ -53,7 +53,11 @@ function pageLoader<Row>(
       await Promise.all(
         [...groups].map(async ([size, group]) => {
           const { after, limit } = group[0]!
-          const rows = await read(group.map(({ id }) => id), after, limit)
+          const rows = await read(
+            group.map(({ id }) => id),
+            after,
+            limit,
+          )
           pages.set(size, Map.groupBy(rows, idOf))
         }),
       )

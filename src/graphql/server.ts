@@ -1,4 +1,5 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
+import { parse } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { useAuthentication, type Identity } from './authentication.ts'
 import { createContext, type GraphQLContext, type GraphQLServices, type Requester } from './context.ts'
@@ -57,8 +58,8 @@ export function createGraphQLServer(options: {
 
 function useTokenLimit(): Plugin {
   return {
-    onParse({ params }) {
-      params.options = { ...params.options, maxTokens: QUERY_TOKENS_MAX }
+    onParse({ setParseFn }) {
+      setParseFn((source, options) => parse(source, { ...options, maxTokens: QUERY_TOKENS_MAX }))
     },
   }
 }

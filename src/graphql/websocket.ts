@@ -19,7 +19,11 @@ type Connection = Context<{ authorization?: unknown }, Extra & { identity?: Iden
 type Executable = ReturnType<GraphQLServer['getEnveloped']>
 
 /** Speaks graphql-transport-ws on the sockets of `server`; the token comes with the connection's parameters. */
-export function serveWebSockets(server: WebSocketServer, graphql: GraphQLServer, authenticate: Authenticate): Disposable {
+export function serveWebSockets(
+  server: WebSocketServer,
+  graphql: GraphQLServer,
+  authenticate: Authenticate,
+): Disposable {
   return useServer<{ authorization?: unknown }, { identity?: Identity }>(
     {
       connectionInitWaitTimeout: INIT_TIMEOUT_MS,

@@ -23,7 +23,8 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
   async function lookUp(hash: Buffer): Promise<Viewer | null> {
     const row = await findToken(db, hash)
     if (!row || !isWellFormed(row)) return null
-    if (row.useUnnoted) noteTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
+    if (row.useUnnoted)
+      noteTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
     return { tokenId: row.id, name: row.name, role: row.role, projectId: row.projectId, userId: row.userId }
   }
 

@@ -24,7 +24,14 @@ export async function ensureAdminToken(db: Database, dataDir: string): Promise<A
   const created = existing === null && (await create(path))
   const token = existing ?? (await read(path))!
   const hash = hashToken(token)
-  await insertToken(db, { id: uuidv7(), name: 'admin', hash, prefix: tokenPrefix(token), role: 'ADMIN', projectId: null })
+  await insertToken(db, {
+    id: uuidv7(),
+    name: 'admin',
+    hash,
+    prefix: tokenPrefix(token),
+    role: 'ADMIN',
+    projectId: null,
+  })
   return { token, path, created }
 }
 

@@ -64,7 +64,10 @@ export function createFactories(db: Database) {
     await insertRows(
       db,
       'agent_slots',
-      [{ slot: 'cpu', amount: 1_000 }, { slot: 'mem', amount: 2 ** 40 }].map(({ slot, amount }) => ({
+      [
+        { slot: 'cpu', amount: 1_000 },
+        { slot: 'mem', amount: 2 ** 40 },
+      ].map(({ slot, amount }) => ({
         agent_id: id,
         slot,
         declared: amount,
@@ -125,7 +128,9 @@ function buildSession(spec: SessionSpec, agentId: string | null): Built {
   const createdAt = spec.createdAt ?? new Date()
   const later = (ms: number) => new Date(createdAt.getTime() + ms)
   const policy = { ...SHIPPED_POLICY, ...spec.retryPolicy }
-  const cause = failed ? (spec.failureCause ?? (status === 'ERROR' ? 'KERNEL_NONZERO_EXIT' : 'SCHEDULER_TIMEOUT')) : null
+  const cause = failed
+    ? (spec.failureCause ?? (status === 'ERROR' ? 'KERNEL_NONZERO_EXIT' : 'SCHEDULER_TIMEOUT'))
+    : null
   const projectId = parent?.projectId ?? spec.projectId ?? DEFAULT_PROJECT_ID
   const row: SessionRow = {
     id,
@@ -222,10 +227,10 @@ async function insertSession(tx: Queryable, { row, session, kernels, decision, p
   await insertRows(tx, 'kernels', kernels)
   const held = kernels.filter((kernel) => kernel['slots_held'])
   if (held.length > 0) {
-    await tx.query(`UPDATE agent_slots SET used = used + CASE slot WHEN 'cpu' THEN 1 ELSE 1048576 END * $2::int WHERE agent_id = $1`, [
-      held[0]!['agent_id'],
-      held.length,
-    ])
+    await tx.query(
+      `UPDATE agent_slots SET used = used + CASE slot WHEN 'cpu' THEN 1 ELSE 1048576 END * $2::int WHERE agent_id = $1`,
+      [held[0]!['agent_id'], held.length],
+    )
   }
   if (decision) await insertRows(tx, 'retry_decisions', [decision])
   if (parentId === null) return
@@ -240,4 +245,3 @@ async function insertSession(tx: Queryable, { row, session, kernels, decision, p
   )
   await tx.query('UPDATE sessions SET retry_decided = true WHERE id = $1', [parentId])
 }
-

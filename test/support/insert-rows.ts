@@ -1,7 +1,11 @@
 import type { Queryable } from '../../src/store/database.ts'
 
 /** Plain rows by column name; columns that a row leaves out have their defaults. */
-export async function insertRows(db: Queryable, table: string, rows: readonly Record<string, unknown>[]): Promise<void> {
+export async function insertRows(
+  db: Queryable,
+  table: string,
+  rows: readonly Record<string, unknown>[],
+): Promise<void> {
   for (const row of rows) {
     const columns = Object.keys(row).map((name) => `"${name}"`)
     const select = `SELECT ${columns.join()} FROM json_populate_record(NULL::${table}, $1::json)`

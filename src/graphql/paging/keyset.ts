@@ -26,7 +26,9 @@ export async function keysetPage<Row extends object>(options: {
 }): Promise<Page<Row>> {
   const { args, order, find, count } = options
   const { size, backward } = pageSize(args)
-  const bounds = [bound(order, 'after', args.after), bound(order, 'before', args.before)].filter((where) => where !== null)
+  const bounds = [bound(order, 'after', args.after), bound(order, 'before', args.before)].filter(
+    (where) => where !== null,
+  )
   // One more than the page tells whether there is another.
   const rows = await find({ where: { AND: bounds }, orderBy: orderBy(order, backward), take: size + 1 })
   const more = rows.length > size
@@ -53,7 +55,11 @@ function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery[
  * (a, b, id) beyond (x, y, z), spelt out for Prisma. The first column's own bound is implied by the rest, but
  * only it lets PostgreSQL begin its index scan at the cursor.
  */
-function bound(order: readonly OrderColumn[], name: 'after' | 'before', cursor: string | null | undefined): object | null {
+function bound(
+  order: readonly OrderColumn[],
+  name: 'after' | 'before',
+  cursor: string | null | undefined,
+): object | null {
   if (cursor == null) return null
   const values = decodeKeyset(order, cursor)
   if (!values) throw invalidCursor(name)

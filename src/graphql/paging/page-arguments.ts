@@ -21,7 +21,8 @@ export function pageSize({ first, last, before }: PageArguments): PageSize {
   const name = backward ? 'last' : 'first'
   const size = (backward ? last : first) ?? PAGE_SIZE_DEFAULT
   if (size < 0) throw invalid(name, `\`${name}\` is ${size}, but a page cannot have less than 0 items.`)
-  if (size > PAGE_SIZE_MAX) throw invalid(name, `\`${name}\` is ${size}, but a page has at most ${PAGE_SIZE_MAX} items.`)
+  if (size > PAGE_SIZE_MAX)
+    throw invalid(name, `\`${name}\` is ${size}, but a page has at most ${PAGE_SIZE_MAX} items.`)
   return { size, backward }
 }
 

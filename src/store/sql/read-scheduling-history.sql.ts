@@ -38,7 +38,10 @@ export async function readSchedulingHistory(
 const COUNT_SQL = `
 SELECT entity_id AS id, count(*) AS count FROM scheduling_history WHERE entity_id = ANY($1::uuid[]) GROUP BY entity_id`
 
-export async function countSchedulingHistory(db: Queryable, entityIds: readonly string[]): Promise<Map<string, number>> {
+export async function countSchedulingHistory(
+  db: Queryable,
+  entityIds: readonly string[],
+): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: string; count: number }>(COUNT_SQL, [entityIds])
   return new Map(rows.map(({ id, count }) => [id, count]))
 }

@@ -63,7 +63,10 @@ async function published(work: () => Promise<void>, count: number): Promise<void
 const numbersOf = (events: OutboxEvent[]) => events.map(({ data }) => (data as unknown as { n: number }).n)
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n)
 const write = (from: number, to: number, event: WrittenEvent = {}) =>
-  writeEvents(database.db, range(from, to).map((n) => numbered(n, event)))
+  writeEvents(
+    database.db,
+    range(from, to).map((n) => numbered(n, event)),
+  )
 
 test('without a cursor it begins with what comes next', async () => {
   await published(() => write(0, 3), 3)
@@ -85,7 +88,9 @@ test('from the outbox to live there is no gap and no duplicate, however they int
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 30 }),
-      fc.array(fc.record({ events: fc.integer({ min: 1, max: 8 }), reads: fc.integer({ min: 0, max: 6 }) }), { maxLength: 8 }),
+      fc.array(fc.record({ events: fc.integer({ min: 1, max: 8 }), reads: fc.integer({ min: 0, max: 6 }) }), {
+        maxLength: 8,
+      }),
       fc.integer({ min: 1, max: 5 }),
       async (before, steps, batchEventsMax) => {
         const chainId = randomUUID()

@@ -56,7 +56,13 @@ describe('a walk through sessions', () => {
 
   test.each([
     ['by default', undefined],
-    ['by priority, then name', [{ field: 'PRIORITY', direction: 'DESC' }, { field: 'NAME', direction: 'ASC' }]],
+    [
+      'by priority, then name',
+      [
+        { field: 'PRIORITY', direction: 'DESC' },
+        { field: 'NAME', direction: 'ASC' },
+      ],
+    ],
     ['by creation', [{ field: 'CREATED_AT', direction: 'ASC' }]],
     ['by status change', [{ field: 'STATUS_CHANGED_AT', direction: 'DESC' }]],
   ])('is the same backward, %s', async (_name, orderBy) => {
@@ -146,7 +152,11 @@ describe('filters', () => {
     ['not', { NOT: { status: ['PENDING', 'ERROR'] } }, ['done', 'running']],
     ['or', { OR: [{ name: { equals: 'done' } }, { project: 'other' }] }, ['done', 'elsewhere']],
     ['and', { AND: [{ status: ['ERROR'] }, { retryPhase: ['HELD'] }] }, ['held']],
-    ['or with an empty one', { OR: [{}, { name: { equals: 'held' } }], status: ['ERROR'] }, ['elsewhere', 'failed', 'held']],
+    [
+      'or with an empty one',
+      { OR: [{}, { name: { equals: 'held' } }], status: ['ERROR'] },
+      ['elsewhere', 'failed', 'held'],
+    ],
     ['or of none', { OR: [] }, []],
     ['not an empty one', { NOT: {} }, []],
     ['null', null as never, ['done', 'elsewhere', 'failed', 'held', 'interactive', 'pending', 'running']],

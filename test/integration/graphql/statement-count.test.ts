@@ -7,7 +7,8 @@ let server: TestServer
 
 beforeAll(async () => {
   server = await startGraphQLServer()
-  for (let n = 0; n < 50; n++) await server.factory.chain(CHAIN_LENGTH, { name: `tail-${n}`, status: 'ERROR', phase: 'EXHAUSTED' })
+  for (let n = 0; n < 50; n++)
+    await server.factory.chain(CHAIN_LENGTH, { name: `tail-${n}`, status: 'ERROR', phase: 'EXHAUSTED' })
 }, 120_000)
 afterAll(() => server?.close())
 
@@ -54,7 +55,8 @@ async function page(first: number) {
 }
 
 async function firstAttempts(): Promise<string> {
-  const text = '{ sessions(first: 50, orderBy: [{ field: ATTEMPT, direction: ASC }, { field: NAME }]) { pageInfo { endCursor } } }'
+  const text =
+    '{ sessions(first: 50, orderBy: [{ field: ATTEMPT, direction: ASC }, { field: NAME }]) { pageInfo { endCursor } } }'
   return (await server.query(text)).data.sessions.pageInfo.endCursor
 }
 

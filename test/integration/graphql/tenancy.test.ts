@@ -15,7 +15,12 @@ beforeAll(async () => {
   const ours = await factory.project('ours')
   const foreign = await factory.project('foreign')
   mine = await factory.session({ projectId: ours, status: 'ERROR', retryPolicy: { maxRetries: 1 }, name: 'mine' })
-  theirs = await factory.session({ projectId: foreign, status: 'ERROR', retryPolicy: { maxRetries: 1 }, name: 'theirs' })
+  theirs = await factory.session({
+    projectId: foreign,
+    status: 'ERROR',
+    retryPolicy: { maxRetries: 1 },
+    name: 'theirs',
+  })
   member = await factory.token({ role: 'MEMBER', projectId: ours })
   viewer = await factory.token({ role: 'VIEWER', projectId: ours })
 })
@@ -38,8 +43,16 @@ describe('what is of another project is not found', () => {
 
   test('as a node', async () => {
     const text = 'query ($id: ID!) { node(id: $id) { __typename id } }'
-    const own: [string, string][] = [['Session', mine.id], ['Kernel', mine.kernelIds[0]!], ['Project', mine.projectId]]
-    const foreign: [string, string][] = [['Session', theirs.id], ['Kernel', theirs.kernelIds[0]!], ['Project', theirs.projectId]]
+    const own: [string, string][] = [
+      ['Session', mine.id],
+      ['Kernel', mine.kernelIds[0]!],
+      ['Project', mine.projectId],
+    ]
+    const foreign: [string, string][] = [
+      ['Session', theirs.id],
+      ['Kernel', theirs.kernelIds[0]!],
+      ['Project', theirs.projectId],
+    ]
     for (const [type, id] of own) expect((await read(text, { id: globalId(type, id) })).node?.__typename).toBe(type)
     for (const [type, id] of foreign) expect(await read(text, { id: globalId(type, id) })).toEqual({ node: null })
     for (const type of ['Session', 'Kernel', 'Project', 'Agent']) {
@@ -70,7 +83,9 @@ describe('what is of another project is not found', () => {
       [id, mine.id, theirs.projectId],
     )
     const text = 'query ($id: UUID!) { session(id: $id) { childSession { name } retryChain { name } } }'
-    expect(await read(text, { id: mine.id })).toEqual({ session: { childSession: null, retryChain: [{ name: 'mine' }] } })
+    expect(await read(text, { id: mine.id })).toEqual({
+      session: { childSession: null, retryChain: [{ name: 'mine' }] },
+    })
     const all = await server.query(text, { id: mine.id })
     expect(all.data.session.childSession).toEqual({ name: 'stray' })
     await server.db.query('DELETE FROM sessions WHERE id = $1', [id])
@@ -142,7 +157,9 @@ describe('strangers', () => {
   })
 
   test('may introspect, but nothing beside', async () => {
-    expect((await server.query('{ __schema { queryType { name } } }', {}, null)).data.__schema.queryType.name).toBe('Query')
+    expect((await server.query('{ __schema { queryType { name } } }', {}, null)).data.__schema.queryType.name).toBe(
+      'Query',
+    )
     expect((await server.query('{ __typename sessions { totalCount } }', {}, null)).status).toBe(401)
     const spread = 'query { ...Q } fragment Q on Query { sessions { totalCount } }'
     expect((await server.query(spread, {}, null)).status).toBe(401)

@@ -22,7 +22,8 @@ builder.queryField('projects', (t) =>
         return keysetPage({
           args,
           order: BY_NAME,
-          find: ({ where, ...page }) => prisma.project.findMany({ ...query, ...page, where: { AND: [visible, where] } }),
+          find: ({ where, ...page }) =>
+            prisma.project.findMany({ ...query, ...page, where: { AND: [visible, where] } }),
           count: () => prisma.project.count({ where: visible }),
         })
       },

@@ -57,7 +57,8 @@ builder.queryField('retryDecisions', (t) =>
         return keysetPage({
           args,
           order: NEWEST_FIRST,
-          find: ({ where, ...page }) => prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          find: ({ where, ...page }) =>
+            prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
           count: () => prisma.retryDecision.count({ where: wanted }),
         })
       },

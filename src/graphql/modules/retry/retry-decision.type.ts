@@ -42,7 +42,11 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
       resolve: ({ delayMs }) => seconds(delayMs),
     }),
     dueAt: t.expose('dueAt', { type: 'DateTime', nullable: true, description: 'When the retry is or was due.' }),
-    holdReason: t.expose('holdReason', { type: HoldReasonEnum, nullable: true, description: 'What keeps it, while it is held.' }),
+    holdReason: t.expose('holdReason', {
+      type: HoldReasonEnum,
+      nullable: true,
+      description: 'What keeps it, while it is held.',
+    }),
     childSession: t.field({
       type: SessionNode,
       nullable: true,
@@ -52,7 +56,11 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
         childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
     }),
     decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When it was decided.' }),
-    dispatchedAt: t.expose('dispatchedAt', { type: 'DateTime', nullable: true, description: 'When the child was created.' }),
+    dispatchedAt: t.expose('dispatchedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the child was created.',
+    }),
   }),
 })
 

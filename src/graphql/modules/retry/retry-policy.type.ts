@@ -7,7 +7,10 @@ const RuleMatchType = builder.objectRef<RuleMatch>('RetryRuleMatch').implement({
   fields: (t) => ({
     causes: t.expose('causes', { type: [FailureCauseEnum], nullable: true, description: 'One of these causes.' }),
     exitCodes: t.exposeIntList('exitCodes', { nullable: true, description: 'One of these exit codes.' }),
-    exitCodesNotIn: t.exposeIntList('exitCodesNotIn', { nullable: true, description: 'An exit code, but none of these.' }),
+    exitCodesNotIn: t.exposeIntList('exitCodesNotIn', {
+      nullable: true,
+      description: 'An exit code, but none of these.',
+    }),
     reason: t.exposeString('reason', { nullable: true, description: 'A reason like this, with `*` and `?`.' }),
   }),
 })
@@ -40,7 +43,11 @@ const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement({
       nullable: true,
       description: 'Slots that grow.',
     }),
-    scaleTimeout: t.expose('scaleTimeout', { type: TimeoutGrowthType, nullable: true, description: 'A timeout that grows.' }),
+    scaleTimeout: t.expose('scaleTimeout', {
+      type: TimeoutGrowthType,
+      nullable: true,
+      description: 'A timeout that grows.',
+    }),
     avoid: t.expose('avoid', { type: AvoidanceEnum, nullable: true, description: 'What the retry stays away from.' }),
   }),
 })

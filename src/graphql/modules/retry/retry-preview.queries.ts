@@ -9,7 +9,9 @@ const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').impleme
   description: 'A retry that would follow if each attempt failed in the same way.',
   fields: (t) => ({
     retry: t.exposeInt('retry', { description: '1-based within the budget.' }),
-    delaySeconds: t.exposeFloat('delaySeconds', { description: 'Its delay, without jitter where that is not known yet.' }),
+    delaySeconds: t.exposeFloat('delaySeconds', {
+      description: 'Its delay, without jitter where that is not known yet.',
+    }),
     earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
     latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
     elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'All delays up to it together.' }),
@@ -35,10 +37,17 @@ builder.queryField('retryPolicyPreview', (t) =>
     type: RetryPolicyPreview,
     description: 'Which retries a policy would give. Creates nothing.',
     args: {
-      policy: t.arg({ type: RetryPolicyInput, required: true, description: 'What is not given is as for the session, or as shipped.' }),
+      policy: t.arg({
+        type: RetryPolicyInput,
+        required: true,
+        description: 'What is not given is as for the session, or as shipped.',
+      }),
       cause: t.arg({ type: FailureCauseEnum, description: 'For this failure; without it, for any eligible one.' }),
       exitCode: t.arg.int({ description: 'For this exit code.' }),
-      sessionId: t.arg({ type: 'UUID', description: 'The further retries of this session; without it, those of a first attempt.' }),
+      sessionId: t.arg({
+        type: 'UUID',
+        description: 'The further retries of this session; without it, those of a first attempt.',
+      }),
     },
     resolve: (_root, args, context) => previewRetries(context, args),
   }),

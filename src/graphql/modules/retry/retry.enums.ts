@@ -6,7 +6,9 @@ export const FailureCauseEnum = builder.enumType('FailureCause', {
     AGENT_TRANSIENT: { description: 'Its agent was lost or restarted while it ran.' },
     SCHEDULER_TIMEOUT: { description: 'The scheduler could not bring it to run in time.' },
     IMAGE_PULL_FAILURE: { description: 'Its image could not be fetched.' },
-    KERNEL_NONZERO_EXIT: { description: 'User code ended with another exit code than 0, or ran into the batch timeout.' },
+    KERNEL_NONZERO_EXIT: {
+      description: 'User code ended with another exit code than 0, or ran into the batch timeout.',
+    },
     OOM_KILLED: { description: 'It used more memory than its slot allows, and was killed.' },
     UNKNOWN: { description: 'Something that has no name here.' },
     USER_CANCELLED: { description: 'A person ended it. Never retried.' },

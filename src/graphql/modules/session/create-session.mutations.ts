@@ -63,7 +63,8 @@ builder.mutationField('createSession', (t) =>
     type: CreateSessionResult,
     description: 'Creates a session. With a `creationId` it can be repeated: the same id gives the same session.',
     args: { input: t.arg({ type: CreateSessionInput, required: true, description: 'What to run, and how.' }) },
-    resolve: (_root, { input }, context) => asResult(async () => payload(await createSession(context, input as CreateSession))),
+    resolve: (_root, { input }, context) =>
+      asResult(async () => payload(await createSession(context, input as CreateSession))),
   }),
 )
 

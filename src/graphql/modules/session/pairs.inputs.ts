@@ -12,7 +12,10 @@ export const ResourceSlotInput = builder.inputType('ResourceSlotInput', {
   description: 'An amount of one resource, per kernel.',
   fields: (t) => ({
     slot: t.string({ required: true, description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
-    amount: t.string({ required: true, description: 'How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`.' }),
+    amount: t.string({
+      required: true,
+      description: 'How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`.',
+    }),
   }),
 })
 

@@ -22,7 +22,11 @@ builder.subscriptionField('sessionEvents', (t) =>
       after: t.arg.string({ description: 'The cursor of the last event that the client has.' }),
     },
     subscribe: (_root, { filter, after }, context) =>
-      eventStream(context, { filter: filter ?? {}, types: filter?.types ? new Set(filter.types.map(wireName)) : null, after }),
+      eventStream(context, {
+        filter: filter ?? {},
+        types: filter?.types ? new Set(filter.types.map(wireName)) : null,
+        after,
+      }),
     resolve: (event) => event,
   }),
 )

@@ -1,4 +1,10 @@
-import { encodeCursor, SESSION_EVENT_TYPES, type OutboxEvent, type SessionEventType, type StatusEventData } from '../../../domain/events.ts'
+import {
+  encodeCursor,
+  SESSION_EVENT_TYPES,
+  type OutboxEvent,
+  type SessionEventType,
+  type StatusEventData,
+} from '../../../domain/events.ts'
 import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../session-loader.ts'
@@ -38,7 +44,11 @@ export const SessionEventObject = builder.objectRef<OutboxEvent>('SessionEvent')
   description: 'Something happened to a session. At least once, in order within a chain.',
   fields: (t) => ({
     cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
-    type: t.field({ type: SessionEventTypeEnum, description: 'What happened.', resolve: ({ type }) => eventName(type) }),
+    type: t.field({
+      type: SessionEventTypeEnum,
+      description: 'What happened.',
+      resolve: ({ type }) => eventName(type),
+    }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that it is about.' }),
     session: t.field({
@@ -60,6 +70,10 @@ export const SessionEventObject = builder.objectRef<OutboxEvent>('SessionEvent')
       description: 'The status after, where the event is about a status.',
       resolve: (event) => (dataOf(event).to ?? null) as SessionStatus | null,
     }),
-    reason: t.string({ nullable: true, description: 'Why, in words.', resolve: (event) => dataOf(event).reason ?? null }),
+    reason: t.string({
+      nullable: true,
+      description: 'Why, in words.',
+      resolve: (event) => dataOf(event).reason ?? null,
+    }),
   }),
 })

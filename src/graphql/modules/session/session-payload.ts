@@ -16,7 +16,7 @@ export function sessionPayload<Shape extends SessionPayload>(name: Shape['__type
         type: SessionNode,
         description: 'The session, as it is now.',
         resolve: (payload: SessionPayload, _args, context, info) =>
-        loadExistingSession({ context, info, by: 'id', value: payload.sessionId }),
+          loadExistingSession({ context, info, by: 'id', value: payload.sessionId }),
       }),
     }),
   })

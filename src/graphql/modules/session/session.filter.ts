@@ -58,7 +58,12 @@ function where(filter: SessionFilterShape, budget: { terms: number }, depth: num
   if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
   const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
   const inner = (filters: SessionFilterShape[]) => filters.map((each) => where(each, budget, depth + 1))
-  const all = [...(retryPhase ? [phaseIn(retryPhase)] : []), ...inner(filter.AND ?? [])]
+  const all = [
+    ...(retryPhase ? [phaseIn(retryPhase)] : []),
+    ...inner(filter.AND ?? []),
+    ...(filter.OR ? [anyOf(inner(filter.OR))] : []),
+    ...(filter.NOT ? [not(where(filter.NOT, budget, depth + 1))] : []),
+  ].filter((each) => !isEmpty(each))
   return {
     ...oneOf('status', status),
     ...oneOf('result', result),
@@ -71,18 +76,20 @@ function where(filter: SessionFilterShape, budget: { terms: number }, depth: num
     ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...(filter.createdAt && { createdAt: given(filter.createdAt) }),
     ...(all.length > 0 && { AND: all }),
-    ...(filter.OR && anyOf(inner(filter.OR))),
-    ...(filter.NOT && not(where(filter.NOT, budget, depth + 1))),
   }
 }
 
+/** Said so that Prisma, which drops an empty OR inside an AND, does not overlook it. */
+const NOTHING: Prisma.SessionWhereInput = { id: { in: [] } }
+
 /** An empty filter matches everything. Prisma would leave it out of an OR, and so let it match nothing. */
 function anyOf(wheres: Prisma.SessionWhereInput[]): Prisma.SessionWhereInput {
+  if (wheres.length === 0) return NOTHING
   return wheres.some(isEmpty) ? {} : { OR: wheres }
 }
 
 function not(inner: Prisma.SessionWhereInput): Prisma.SessionWhereInput {
-  return isEmpty(inner) ? { id: { in: [] } } : { NOT: inner }
+  return isEmpty(inner) ? NOTHING : { NOT: inner }
 }
 
 function isEmpty(inner: Prisma.SessionWhereInput): boolean {

@@ -6,7 +6,13 @@ import { isUuid, NO_UUID } from '../../uuid.ts'
 import { SchedulingHistoryConnection } from '../history/history.type.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
-import { ClusterModeEnum, SessionOriginEnum, SessionResultEnum, SessionStatusEnum, SessionTypeEnum } from './session.enums.ts'
+import {
+  ClusterModeEnum,
+  SessionOriginEnum,
+  SessionResultEnum,
+  SessionStatusEnum,
+  SessionTypeEnum,
+} from './session.enums.ts'
 
 export const SessionNode = builder.prismaNode('Session', {
   description: 'One attempt at a piece of work. Attempts that follow each other form a chain.',
@@ -64,8 +70,13 @@ export const SessionNode = builder.prismaNode('Session', {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code began.' }),
     terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was over.' }),
-    chainId: t.expose('chainId', { type: 'UUID', description: "The first attempt's id; the same for the whole chain." }),
-    retryCount: t.exposeInt('retryCount', { description: 'Retries used of the present budget; 0 for a first attempt.' }),
+    chainId: t.expose('chainId', {
+      type: 'UUID',
+      description: "The first attempt's id; the same for the whole chain.",
+    }),
+    retryCount: t.exposeInt('retryCount', {
+      description: 'Retries used of the present budget; 0 for a first attempt.',
+    }),
     maxRetries: t.exposeInt('maxRetries', { description: 'The budget. 0 is none.' }),
     attempt: t.exposeInt('attempt', { description: '1-based place in the chain; never starts again.' }),
     epoch: t.exposeInt('epoch', { description: 'How often people have resubmitted this chain.' }),

@@ -15,7 +15,10 @@ const TerminateSessionInput = builder.inputType('TerminateSessionInput', {
 
 type Shape = SessionPayload<'TerminateSessionPayload'>
 
-const TerminateSessionPayload = sessionPayload<Shape>('TerminateSessionPayload', 'A session that is over, or about to be.')
+const TerminateSessionPayload = sessionPayload<Shape>(
+  'TerminateSessionPayload',
+  'A session that is over, or about to be.',
+)
 
 const TerminateSessionResult = builder.unionType('TerminateSessionResult', {
   description: 'The session, or what the caller can mend.',

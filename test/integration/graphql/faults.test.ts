@@ -1,0 +1,115 @@
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { connect } from '../../support/graphql-stream.ts'
+
+let server: TestServer
+const logged: any[] = []
+
+beforeAll(async () => {
+  const lines = new Writable({
+    write(chunk, _encoding, done) {
+      logged.push(JSON.parse(String(chunk)))
+      done()
+    },
+  })
+  server = await startGraphQLServer({ log: pino({ base: null }, lines) })
+})
+afterAll(() => server?.close())
+
+describe('a fault of ours', () => {
+  beforeAll(() => server.db.query('ALTER TABLE agents RENAME TO agents_away'))
+  afterAll(() => server.db.query('ALTER TABLE agents_away RENAME TO agents'))
+
+  test.each(['HTTP', 'graphql-ws'])('is told over %s as a request id that the log knows', async (transport) => {
+    const text = '{ resourceGroups { name } agents { totalCount } }'
+    const answer =
+      transport === 'HTTP'
+        ? await server.query(text)
+        : (await connect(server.url, server.adminToken).subscribe(text).next()).value
+    const [error] = answer.errors
+    expect(error.path).toEqual(['agents'])
+    expect(error.extensions).toEqual({ code: 'INTERNAL', requestId: expect.any(String) })
+    expect(error.message).toBe(`Unexpected error. The log has more under the request id ${error.extensions.requestId}.`)
+    expect(JSON.stringify(answer)).not.toMatch(/prisma|agents_away|does not exist/i)
+    const line = logged.find(({ requestId }) => requestId === error.extensions.requestId)
+    expect(line).toMatchObject({
+      level: 50,
+      path: 'agents',
+      err: { message: expect.stringContaining('does not exist') },
+    })
+  })
+})
+
+describe('a query that asks for too much', () => {
+  const nest = (depth: number): string => (depth === 0 ? 'name' : `parentSession { ${nest(depth - 1)} }`)
+
+  test.each([
+    [
+      'deep',
+      `{ sessions { edges { node { ${nest(20)} } } } }`,
+      /^The query is too deep: 2\d, where the limit is 15\.$/,
+    ],
+    [
+      'broad',
+      `{ ${Array.from({ length: 600 }, (_, n) => `a${n}: __typename`).join(' ')} resourceGroups { name } }`,
+      /too broad/,
+    ],
+    [
+      'complex',
+      '{ sessions(first: 100) { edges { node { retryChain { retryChain { retryChain { name kernels { id } } } } } } } }',
+      /too complex/,
+    ],
+    ['long', `{ ${'__typename '.repeat(5_000)} }`, /token/i],
+  ])('is refused: too %s', async (_name, text, message) => {
+    const { data, errors } = await server.query(text)
+    expect(data ?? null).toBeNull()
+    expect(errors?.[0]?.message).toMatch(message)
+  })
+
+  test('is not one that a page of 100 sessions needs', async () => {
+    const { errors } = await server.query(`{ sessions(first: 100) { totalCount edges { cursor node {
+      id name status result priority createdAt startedAt terminatedAt project { name } resourceGroup { name }
+      labels { key value } kernels { role index status agent { name } } retryState { phase label reason scheduledAt }
+      parentSession { sessionId } retryChain { sessionId attempt status retryCause kernels { status exitCode } } } } } }`)
+    expect(errors).toBeUndefined()
+  })
+
+  test('is not what GraphiQL introspects', async () => {
+    const { getIntrospectionQuery } = await import('graphql')
+    expect((await server.query(getIntrospectionQuery(), {}, null)).errors).toBeUndefined()
+  })
+})
+
+describe('scalars', () => {
+  test.each([
+    ['session(id: "nonsense") { name }', /UUID cannot represent "nonsense"/],
+    ['sessions(filter: { createdAt: { gt: "yesterday" } }) { totalCount }', /DateTime cannot represent "yesterday"/],
+    ['sessions(filter: { createdAt: { gt: "2026-02-31T00:00:00Z" } }) { totalCount }', /DateTime cannot represent/],
+  ])('%s', async (field, message) => {
+    const { status, errors } = await server.query(`{ ${field} }`)
+    expect(errors?.[0]?.message).toMatch(message)
+    expect(status).toBeLessThan(500)
+  })
+
+  test('take ids in upper case', async () => {
+    const { id } = await server.factory.session({ name: 'found' })
+    const { data } = await server.query('query ($id: UUID!) { session(id: $id) { name } }', { id: id.toUpperCase() })
+    expect(data.session.name).toBe('found')
+  })
+})
+
+test('the server says where things are and how it is', async () => {
+  const get = (path: string, accept = '*/*') => fetch(`${server.url}${path}`, { headers: { accept } })
+  expect(await (await get('/')).text()).toContain('/graphql')
+  expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })
+  expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' })
+  expect((await get('/nowhere')).status).toBe(404)
+  const page = await get('/graphql', 'text/html')
+  expect(page.headers.get('content-type')).toContain('text/html')
+  const html = await page.text()
+  expect(html).toContain('<title>Reprise</title>')
+  // All that the page runs is in it: it works where there is no network.
+  expect(html).not.toMatch(/<script[^>]+src=|<link[^>]+rel=["']?stylesheet/)
+})

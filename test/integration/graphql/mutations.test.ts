@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+
+const CREATE = `mutation ($input: CreateSessionInput!) { createSession(input: $input) { __typename
+  ... on CreateSessionPayload { created session { ${'sessionId creationId name sessionType status result command environ { name value }'}
+    resourceSlots { slot amount } labels { key value } priority clusterSize clusterMode batchTimeout startsAt maxRetries
+    retryCount attempt epoch origin project { name } resourceGroup { name } kernels { role index status agent { name } }
+    retryPolicy { maxRetries retryDelay backoff maxRetryDelay jitter eligibleCauses rules { action match { exitCodes } } }
+    retryState { phase attempt maxAttempts label } parentSession { sessionId } rootSession { name } retryChain { name } } }
+  ... on ValidationError { code message issues { path message } }
+  ... on Error { code message } } }`
+
+async function create(input: object) {
+  const { data, errors } = await server.query(CREATE, { input })
+  expect(errors).toBeUndefined()
+  return data.createSession
+}
+
+describe('createSession', () => {
+  test('gives back the session as it was asked for, with defaults for the rest', async () => {
+    const result = await create({
+      name: 'full',
+      command: ['sh', '-c', 'exit 3'],
+      environ: [{ name: 'A', value: '1' }],
+      resourceSlots: [{ slot: 'mem', amount: '2g' }],
+      labels: [{ key: 'team', value: 'red' }],
+      clusterSize: 2,
+      batchTimeout: 1.5,
+      startsAt: '2030-01-01T00:00:00+02:00',
+      retryPolicy: { maxRetries: 3, maxRetryDelay: null, rules: [{ match: { exitCodes: [3] }, action: 'RETRY' }] },
+    })
+    expect(result).toMatchObject({
+      __typename: 'CreateSessionPayload',
+      created: true,
+      session: {
+        name: 'full',
+        sessionType: 'BATCH',
+        status: 'PENDING',
+        result: 'UNDEFINED',
+        environ: [{ name: 'A', value: '1' }],
+        labels: [{ key: 'team', value: 'red' }],
+        priority: 10,
+        batchTimeout: 1.5,
+        startsAt: '2029-12-31T22:00:00.000Z',
+        maxRetries: 3,
+        origin: 'INITIAL',
+        project: { name: 'default' },
+        kernels: [
+          { role: 'main', index: 1, agent: null },
+          { role: 'sub', index: 1, agent: null },
+        ],
+        retryPolicy: {
+          maxRetries: 3,
+          maxRetryDelay: null,
+          jitter: 'DETERMINISTIC',
+          rules: [{ action: 'RETRY', match: { exitCodes: [3] } }],
+        },
+        retryState: { phase: 'UNDECIDED', attempt: 1, maxAttempts: 4, label: 'attempt 1 of 4' },
+        parentSession: null,
+        rootSession: { name: 'full' },
+        retryChain: [{ name: 'full' }],
+      },
+    })
+    expect(result.session.resourceSlots).toContainEqual({ slot: 'mem', amount: '2147483648' })
+  })
+
+  test('repeated with its creationId gives the first session', async () => {
+    const input = { name: 'once', command: ['true'], creationId: randomUUID() }
+    const first = await create(input)
+    const again = await create({ ...input, name: 'twice' })
+    expect(again).toMatchObject({ created: false, session: { sessionId: first.session.sessionId, name: 'once' } })
+  })
+
+  test('tells all faults at once', async () => {
+    const result = await create({ name: '', command: [], priority: 101, retryPolicy: { maxRetries: -1 } })
+    expect(result).toMatchObject({ __typename: 'ValidationError', code: 'VALIDATION_FAILED' })
+    expect(result.issues.map(({ path }: any) => path).toSorted()).toEqual([
+      'command',
+      'name',
+      'priority',
+      'retryPolicy.maxRetries',
+    ])
+  })
+
+  test('tells what does not exist', async () => {
+    const missing = await create({ name: 'x', command: ['true'], resourceGroup: 'nowhere' })
+    expect(missing).toMatchObject({ __typename: 'NotFoundError', code: 'RESOURCE_GROUP_NOT_FOUND' })
+  })
+})
+
+describe('createSessions', () => {
+  const text = `mutation ($input: CreateSessionsInput!) { createSessions(input: $input) { __typename
+    ... on CreateSessionsPayload { results { __typename ... on CreateSessionPayload { session { name } } ... on Error { code } } }
+    ... on Error { code message } } }`
+
+  test('creates what can be created, in order', async () => {
+    const good = (name: string) => ({ name, command: ['true'] })
+    const { data } = await server.query(text, {
+      input: { sessions: [good('a'), { ...good('b'), priority: -1 }, good('c')] },
+    })
+    expect(data.createSessions.results).toEqual([
+      { __typename: 'CreateSessionPayload', session: { name: 'a' } },
+      { __typename: 'ValidationError', code: 'VALIDATION_FAILED' },
+      { __typename: 'CreateSessionPayload', session: { name: 'c' } },
+    ])
+  })
+
+  test('refuses more than a thousand', async () => {
+    const sessions = Array.from({ length: 1_001 }, () => ({ name: 'x', command: ['true'] }))
+    const { data } = await server.query(text, { input: { sessions } })
+    expect(data.createSessions).toMatchObject({ __typename: 'ValidationError', code: 'VALIDATION_FAILED' })
+  })
+})
+
+describe('a session', () => {
+  const change = async (mutation: string, sessionId: string) => {
+    const payload = `${mutation[0]!.toUpperCase()}${mutation.slice(1)}Payload`
+    const text = `mutation ($id: UUID!) { ${mutation}(input: { sessionId: $id }) { __typename
+      ... on Error { code message } ... on ${payload} { session { status retryState { phase scheduledAt } } } } }`
+    const { data, errors } = await server.query(text, { id: sessionId })
+    expect(errors).toBeUndefined()
+    return data[mutation]
+  }
+
+  test('that waits is cancelled when it is terminated, and cannot be terminated again', async () => {
+    const { session } = await create({ name: 'x', command: ['true'] })
+    expect(await change('terminateSession', session.sessionId)).toMatchObject({ session: { status: 'CANCELLED' } })
+    expect(await change('terminateSession', session.sessionId)).toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
+  })
+
+  test('that failed has a retry that can be cancelled, once', async () => {
+    const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+    expect(await change('cancelRetry', id)).toMatchObject({ session: { retryState: { phase: 'CANCELLED' } } })
+    expect(await change('cancelRetry', id)).toMatchObject({ __typename: 'InvalidStateError', code: 'NO_PENDING_RETRY' })
+    expect(await change('retryNow', id)).toMatchObject({ code: 'NO_PENDING_RETRY' })
+  })
+
+  test('that failed has a retry that can be hurried', async () => {
+    const createdAt = new Date(Date.now() + 3_600_000)
+    const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, createdAt })
+    const { session } = await change('retryNow', id)
+    expect(Date.parse(session.retryState.scheduledAt)).toBeLessThan(Date.now() + 60_000)
+  })
+
+  test('that is not there', async () => {
+    for (const mutation of ['terminateSession', 'cancelRetry', 'retryNow']) {
+      expect(await change(mutation, randomUUID())).toMatchObject({
+        __typename: 'NotFoundError',
+        code: 'SESSION_NOT_FOUND',
+      })
+    }
+  })
+})
+
+test('retryPolicyPreview plans without creating', async () => {
+  const text = `query ($policy: RetryPolicyInput!) { retryPolicyPreview(policy: $policy, cause: OOM_KILLED) {
+    eligible explanation schedule { retry delaySeconds earliestSeconds latestSeconds elapsedSeconds resourceSlots { slot } } } }`
+  const policy = { maxRetries: 3, retryDelay: 1, backoff: 'EXPONENTIAL', jitter: 'NONE' }
+  const { data } = await server.query(text, { policy })
+  expect(data.retryPolicyPreview.schedule.map(({ delaySeconds }: any) => delaySeconds)).toEqual([1, 2, 4])
+  const wrong = await server.query(text, { policy: { jitterRatio: 2 } })
+  expect(wrong.errors?.[0]?.extensions).toMatchObject({
+    code: 'VALIDATION_FAILED',
+    issues: [{ path: 'policy.jitterRatio' }],
+  })
+})
