@@ -8,7 +8,11 @@ export interface Queryable {
   ): Promise<{ rows: Row[]; rowCount: number | null }>
 }
 
-/** A statement with a name is prepared once per connection. */
+/**
+ * Statements have no name, so each is planned for its batch. Batches vary from one row to hundreds, and tables from
+ * empty to millions: a plan kept from the first runs would be wrong for most. Planning costs 0.3 to 1 ms; forcing it
+ * by `plan_cache_mode` would also plan each check of a foreign key anew, row by row.
+ */
 export interface Database extends Queryable {
   /** Commits when `work` resolves, rolls back when it throws. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
@@ -27,22 +31,19 @@ export function openDatabase(options: {
     connectionString: options.connectionString,
     max: options.connectionsMax,
     types: { getTypeParser: parserFor },
-    // Batches vary from one row to hundreds, and tables from empty to millions: a plan kept from the first runs
-    // would be wrong for most. Planning costs 1 to 2 ms per batch.
-    options: '-c plan_cache_mode=force_custom_plan',
     application_name: 'reprise',
   })
   pool.on('error', options.onError)
   // A connection that breaks while it is lent out tells its statements; as an event nobody heard it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return {
-    query: (text, values) => pool.query(prepared(text, values)),
+    query: (text, values) => pool.query(text, values as unknown[]),
     async transaction(work) {
       const client = await pool.connect()
       let fault: Error | undefined
       try {
         await client.query('BEGIN')
-        const result = await work({ query: (text, values) => client.query(prepared(text, values)) })
+        const result = await work({ query: (text, values) => client.query(text, values as unknown[]) })
         await client.query('COMMIT')
         return result
       } catch (error) {
@@ -55,19 +56,6 @@ export function openDatabase(options: {
     },
     close: () => pool.end(),
   }
-}
-
-const statementNames = new Map<string, string>()
-
-/** Statements with parameters are prepared once per connection, under a name of their own. */
-function prepared(text: string, values: readonly unknown[] = []): pg.QueryConfig {
-  if (values.length === 0) return { text }
-  let name = statementNames.get(text)
-  if (name === undefined) {
-    name = `s${statementNames.size}`
-    statementNames.set(text, name)
-  }
-  return { name, text, values: values as unknown[] }
 }
 
 /** int8 as number where it is exact (counts, sizes), else as bigint would surprise JSON: ids that need more stay text by a cast. */

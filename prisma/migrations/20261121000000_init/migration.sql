@@ -526,16 +526,17 @@ ALTER TABLE "retry_decisions"
 -- kernel slots or takes them changes it in the same transaction. Rows are locked in key order.
 CREATE FUNCTION book_agent_slots() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  WITH changes AS (
-    SELECT o.agent_id, slot.key AS slot, -slot.value::numeric AS amount
-    FROM old_kernels o JOIN new_kernels n USING (id), jsonb_each_text(o.resource_slots) AS slot
-    WHERE o.slots_held AND NOT n.slots_held
-    UNION ALL
-    SELECT n.agent_id, slot.key, slot.value::numeric
-    FROM old_kernels o JOIN new_kernels n USING (id), jsonb_each_text(n.resource_slots) AS slot
-    WHERE n.slots_held AND NOT o.slots_held
+  -- No join of old with new rows: transition tables have no index, and a batch would be compared with itself.
+  WITH holds AS (
+    SELECT agent_id, resource_slots, sum(held) AS held FROM (
+      SELECT agent_id, resource_slots, -1 AS held FROM old_kernels WHERE slots_held
+      UNION ALL
+      SELECT agent_id, resource_slots, 1 FROM new_kernels WHERE slots_held
+    ) AS kernels
+    GROUP BY agent_id, resource_slots HAVING sum(held) <> 0
   ), sums AS (
-    SELECT agent_id, slot, sum(amount) AS amount FROM changes GROUP BY agent_id, slot
+    SELECT agent_id, slot.key AS slot, sum(held * slot.value::numeric) AS amount
+    FROM holds, jsonb_each_text(resource_slots) AS slot GROUP BY agent_id, slot.key
   ), slots AS (
     SELECT a.agent_id, a.slot, sums.amount FROM agent_slots a JOIN sums USING (agent_id, slot)
     ORDER BY a.agent_id, a.slot FOR NO KEY UPDATE OF a
