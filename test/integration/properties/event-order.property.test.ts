@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { compareCursors, type EventCursor, type OutboxEvent } from '../../../src/domain/events.ts'
+import type { Queryable } from '../../../src/store/database.ts'
+import { readEvents, readHorizon } from '../../../src/store/sql/read-events.sql.ts'
+import { eventually } from '../../support/eventually.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase({ connectionsMax: 12 })
+})
+afterAll(() => database.close())
+
+const START: EventCursor = { xid: 0n, id: 0n }
+
+async function write(db: Queryable, sessionId: string, n: number): Promise<void> {
+  await db.query(
+    `INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+    VALUES ('session.status_changed', $1, $1, $1, jsonb_build_object('n', $2::int))`,
+    [sessionId, n],
+  )
+}
+
+function numbers(events: readonly OutboxEvent[]): unknown[] {
+  return events.map(({ data }) => (data as unknown as { n: number }).n)
+}
+
+/** Other tests' transactions on the same PostgreSQL hold events up as well, for as long as they last. */
+async function readAll(after: EventCursor, count: number): Promise<OutboxEvent[]> {
+  return eventually(async () => {
+    const events = await readEvents(database.db, after, 1_000)
+    return events.length >= count && events
+  })
+}
+
+/** A transaction that a test begins, writes in and ends when it likes. */
+async function openTransaction(): Promise<{ tx: Queryable; commit(): Promise<void> }> {
+  const begun = Promise.withResolvers<Queryable>()
+  const ending = Promise.withResolvers<void>()
+  const done = database.db.transaction(async (tx) => {
+    begun.resolve(tx)
+    await ending.promise
+  })
+  return { tx: await begun.promise, commit: () => (ending.resolve(), done) }
+}
+
+it('a transaction that writes first and commits last holds up those after it, and is not skipped', async () => {
+  const { db } = database
+  await database.fresh()
+  const chain = randomUUID()
+  await write(db, chain, 0)
+  const first = await readAll(START, 1)
+  const slow = await openTransaction()
+  await write(slow.tx, chain, 1)
+  await write(db, chain, 2)
+  expect(numbers(await readEvents(db, START, 100))).toEqual([0])
+  await write(slow.tx, chain, 3)
+  await slow.commit()
+  expect(numbers(await readAll(first.at(-1)!.cursor, 3))).toEqual([1, 3, 2])
+})
+
+it('the horizon is passed by nothing that is read after it', async () => {
+  const { db } = database
+  const chain = randomUUID()
+  const slow = await openTransaction()
+  await write(slow.tx, chain, 1)
+  const horizon = await readHorizon(db)
+  await write(db, chain, 2)
+  await slow.commit()
+  expect(numbers(await readAll(horizon, 2))).toEqual([1, 2])
+})
+
+it('a reader that goes on from its cursor sees each event once, in cursor order, whoever commits when', async () => {
+  const { db } = database
+  const action = fc.oneof(
+    fc.record({ does: fc.constant('write'), slot: fc.nat({ max: 3 }) } as const),
+    fc.record({ does: fc.constant('commit'), slot: fc.nat({ max: 3 }) } as const),
+    fc.record({ does: fc.constant('read'), limit: fc.integer({ min: 1, max: 4 }) } as const),
+  )
+  const property = fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 60 }), async (actions) => {
+    await database.fresh()
+    const chain = randomUUID()
+    const open = new Map<number, Awaited<ReturnType<typeof openTransaction>>>()
+    const seen: OutboxEvent[] = []
+    let written = 0
+    const last = () => seen.at(-1)?.cursor ?? START
+    for (const one of actions) {
+      if (one.does === 'write') {
+        const transaction = open.get(one.slot) ?? (await openTransaction())
+        open.set(one.slot, transaction)
+        await write(transaction.tx, chain, written++)
+      } else if (one.does === 'commit') {
+        await open.get(one.slot)?.commit()
+        open.delete(one.slot)
+      } else seen.push(...(await readEvents(db, last(), one.limit)))
+    }
+    for (const transaction of open.values()) await transaction.commit()
+    seen.push(...(await readAll(last(), written - seen.length)))
+    expect(new Set(numbers(seen)).size).toBe(written)
+    expect(seen).toHaveLength(written)
+    expect(seen.toSorted((a, b) => compareCursors(a.cursor, b.cursor))).toEqual(seen)
+  })
+  await fc.assert(property, { numRuns: 40 })
+})
