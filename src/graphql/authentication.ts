@@ -63,7 +63,7 @@ function refusal(code: 'UNAUTHENTICATED' | 'FORBIDDEN', message: string): GraphQ
 
 function isIntrospection(query: string | undefined): boolean {
   try {
-    return query !== undefined && asksForSchemaOnly(parse(query, { maxTokens: 2_000 }))
+    return query !== undefined && asksForSchemaOnly(parse(query, { maxLexicalTokens: 2_000 }))
   } catch {
     return false
   }

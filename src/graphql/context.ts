@@ -6,12 +6,11 @@ import type { Logger } from '../observability/log.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { Wake } from '../domain/wake.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
-import type { Database } from '../store/database.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 
 /** What the server has, the same for all requests. */
 export interface GraphQLServices {
-  db: Database
+  db: ServiceContext['db']
   prisma: PrismaClient
   bus: EventBus
   topics: Topics

@@ -1,8 +1,8 @@
 import DataLoader from 'dataloader'
 import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
 import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
-import type { Viewer } from '../services/service-context.ts'
-import type { GraphQLServices } from './context.ts'
+import type { PrismaClient } from '../generated/prisma/client.ts'
+import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 
 /** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
@@ -24,7 +24,10 @@ export interface PageRequest {
   limit: number
 }
 
-export function createLoaders(services: Pick<GraphQLServices, 'db' | 'prisma'>, viewer: Viewer): Loaders {
+export function createLoaders(
+  services: Pick<ServiceContext, 'db'> & { prisma: PrismaClient },
+  viewer: Viewer,
+): Loaders {
   return {
     sessions: createSessionLoader(services.prisma, viewer),
     history: pageLoader(

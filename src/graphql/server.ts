@@ -1,5 +1,5 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import { parse } from 'graphql'
+import { parse, type ParseOptions } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { useAuthentication, type Identity } from './authentication.ts'
 import { createContext, type GraphQLContext, type GraphQLServices, type Requester } from './context.ts'
@@ -59,7 +59,9 @@ export function createGraphQLServer(options: {
 function useTokenLimit(): Plugin {
   return {
     onParse({ setParseFn }) {
-      setParseFn((source, options) => parse(source, { ...options, maxTokens: QUERY_TOKENS_MAX }))
+      setParseFn((source: string, options?: ParseOptions) =>
+        parse(source, { ...options, maxLexicalTokens: QUERY_TOKENS_MAX }),
+      )
     },
   }
 }

@@ -1,9 +1,10 @@
-import { GraphQLError, type ExecutionArgs } from 'graphql'
+import { GraphQLError, type DocumentNode, type ExecutionArgs, type GraphQLSchema } from 'graphql'
 import { useServer, type Extra } from 'graphql-ws/use/ws'
-import type { Context, Disposable, SubscribePayload } from 'graphql-ws'
+import type { Context, Disposable, ServerOptions, SubscribePayload } from 'graphql-ws'
 import type { WebSocketServer } from 'ws'
 import type { Authenticate } from '../services/authenticate.ts'
 import { identify, type Identity } from './authentication.ts'
+import type { GraphQLContext } from './context.ts'
 import { newRequestId } from './request-id.ts'
 import type { GraphQLServer } from './server.ts'
 
@@ -16,7 +17,16 @@ const PING_INTERVAL_MS = 12_000
 const INIT_TIMEOUT_MS = 10_000
 
 type Connection = Context<{ authorization?: unknown }, Extra & { identity?: Identity }>
-type Executable = ReturnType<GraphQLServer['getEnveloped']>
+
+/** What Yoga types as `any`. */
+interface Executable {
+  schema: GraphQLSchema
+  parse: (query: string) => DocumentNode
+  validate: (schema: GraphQLSchema, document: DocumentNode) => readonly GraphQLError[]
+  contextFactory: () => Promise<GraphQLContext> | GraphQLContext
+  execute: NonNullable<ServerOptions['execute']>
+  subscribe: NonNullable<ServerOptions['subscribe']>
+}
 
 /** Speaks graphql-transport-ws on the sockets of `server`; the token comes with the connection's parameters. */
 export function serveWebSockets(
@@ -57,12 +67,12 @@ async function prepare(
     requestId: newRequestId(),
     revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
   }
-  const executable = graphql.getEnveloped({ requester, params: payload })
+  const executable = graphql.getEnveloped({ requester, params: payload }) as unknown as Executable
   const { schema, parse, validate, contextFactory } = executable
   try {
     const document = parse(payload.query)
     const errors = validate(schema, document)
-    if (errors.length > 0) return errors as GraphQLError[]
+    if (errors.length > 0) return errors
     const { operationName, variables: variableValues } = payload
     const contextValue = await contextFactory()
     return { schema, document, operationName, variableValues, contextValue, rootValue: { executable } }

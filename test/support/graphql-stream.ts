@@ -31,7 +31,7 @@ export function connect(url: string, token: string | null) {
           const { value, done } = await source.next()
           if (done) throw new Error(`ended after ${taken.length} of ${count}`)
           if (value?.errors) throw Object.assign(new Error(value.errors[0]?.message), { errors: value.errors })
-          taken.push(value!.data)
+          taken.push(value.data)
         }
         return taken
       },

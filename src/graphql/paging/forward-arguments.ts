@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import type { builder } from '../builder.ts'
 
 type FieldBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 const CREATE = `mutation ($input: CreateSessionInput!) { createSession(input: $input) { __typename
-  ... on CreateSessionPayload { created session { ${'sessionId creationId name sessionType status result command environ { name value }'}
+  ... on CreateSessionPayload { created session { sessionId creationId name sessionType status result command environ { name value }
     resourceSlots { slot amount } labels { key value } priority clusterSize clusterMode batchTimeout startsAt maxRetries
     retryCount attempt epoch origin project { name } resourceGroup { name } kernels { role index status agent { name } }
     retryPolicy { maxRetries retryDelay backoff maxRetryDelay jitter eligibleCauses rules { action match { exitCodes } } }

@@ -1,7 +1,7 @@
 import { encodeCursor, RETRY_EVENT_TYPES, type OutboxEvent, type RetryEventData } from '../../../domain/events.ts'
 import type { FailureCause } from '../../../domain/retry/causes.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../session-loader.ts'
+import { loadExistingSession } from '../../load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, RetryEventTypeEnum } from './retry.enums.ts'
 

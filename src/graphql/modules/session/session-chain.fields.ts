@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { loadExistingSession, loadSession, loadSessions } from '../../session-loader.ts'
+import { loadExistingSession, loadSession, loadSessions } from '../../load-session.ts'
 import { SessionNode } from './session.type.ts'
 
 /** The ways from one attempt to the others of its chain. */

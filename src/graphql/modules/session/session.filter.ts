@@ -72,7 +72,7 @@ function where(filter: SessionFilterShape, budget: { terms: number }, depth: num
     ...oneOf('failureCause', failureCause),
     ...(project != null && { project: { name: project } }),
     ...(chainId != null && { chainId }),
-    ...(filter.name && { name: given(filter.name) as Prisma.StringFilter }),
+    ...(filter.name && { name: given(filter.name) }),
     ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...(filter.createdAt && { createdAt: given(filter.createdAt) }),
     ...(all.length > 0 && { AND: all }),

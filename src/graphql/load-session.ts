@@ -1,0 +1,25 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import type { GraphQLResolveInfo } from 'graphql'
+import type { Prisma, Session } from '../generated/prisma/client.ts'
+import type { GraphQLContext } from './context.ts'
+import type { SessionKey } from './session-loader.ts'
+
+type Asked = { context: GraphQLContext; info: GraphQLResolveInfo; by: SessionKey; value: string }
+
+/** As `loadSession`, where a foreign key says that there is one. */
+export async function loadExistingSession(asked: Asked): Promise<Session> {
+  const session = await loadSession(asked)
+  if (!session) throw new Error(`no session with ${asked.by} ${asked.value}`)
+  return session
+}
+
+/** The session that the field `info` resolves to, with what its selection needs. */
+export async function loadSession(asked: Asked): Promise<Session | null> {
+  return (await loadSessions(asked)).at(0) ?? null
+}
+
+/** As `loadSession`, for all that have this key, oldest attempt first. */
+export function loadSessions({ context, info, by, value }: Asked): Promise<Session[]> {
+  const { select = {} } = queryFromInfo({ context, info, typeName: 'Session' }) as { select?: Prisma.SessionSelect }
+  return context.loaders.sessions.load({ by, value, select, selectKey: JSON.stringify(select) })
+}
