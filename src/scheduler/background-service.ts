@@ -23,6 +23,7 @@ export interface BackgroundService {
 
 const FAULT_PAUSE_MIN_MS = 200
 const FAULT_PAUSE_MAX_MS = 5_000
+const BREATHER_MAX_MS = 50
 
 /**
  * The skeleton of everything that runs in the background: looks when woken and every `intervalMs` anyway, never
@@ -65,12 +66,20 @@ export function defineService(options: {
     wakeUp = undefined
   }
 
+  /** What comes within as much time as the look took, is looked at together: few looks at many under load. */
+  async function breathe(lookMs: number): Promise<void> {
+    await sleep(Math.min(lookMs, BREATHER_MAX_MS), undefined, { signal: stopped.signal }).catch(() => {})
+  }
+
   async function run(): Promise<void> {
     // Services that start together do not look together for ever.
     await rest(Math.random() * Math.min(100, options.intervalMs))
     while (!stopped.signal.aborted) {
+      const begun = performance.now()
       const pause = await look()
-      if (!woken && pause > 0 && !stopped.signal.aborted) await rest(pause)
+      if (pause === 0 || stopped.signal.aborted) continue
+      if (woken) await breathe(performance.now() - begun)
+      else await rest(pause)
     }
   }
 
