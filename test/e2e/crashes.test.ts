@@ -1,13 +1,11 @@
-import { readdir, readFile, rm } from 'node:fs/promises'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findLeftovers, killAll } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createGraphQLClient, type GraphQLClient } from '../../src/client/graphql-client.ts'
 import { resumeEvents } from '../../src/client/resume-events.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /**
  * The real server, PostgreSQL and processes, with the server killed by SIGKILL at random moments again and
@@ -65,7 +63,7 @@ let client: GraphQLClient
 let connection: { url: string; token: string }
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'reprise-crashes-'))
+  dataDir = await temporaryDirectory('crashes')
   server = await startServer({ dataDir, port: 0, onLog: () => {} })
   connection = { url: server.url, token: await readAdminToken(dataDir) }
   client = createGraphQLClient(connection)
@@ -73,8 +71,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server?.stop()
-  await killAll(await findLeftovers(dataDir))
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
 })
 
 test('no crash of the server loses a session, runs an attempt twice, or keeps an event from a subscriber', { timeout: 150_000 }, async () => {

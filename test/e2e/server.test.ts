@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { findLeftovers, killAll } from '../../src/cli/demo/leftovers.ts'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createGraphQLClient, GraphQLRequestError } from '../../src/client/graphql-client.ts'
 import { emptyDatabase } from '../support/database.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** The server as a process: what it prints, how it starts and stops, and what it leaves behind. */
 
@@ -21,18 +21,11 @@ let dataDir: string
 let made = 0
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'reprise-server-'))
-  // Also the embedded database's own user has to get through.
-  await chmod(root, 0o755)
+  root = await temporaryDirectory('server')
 })
 
 beforeEach(() => {
   dataDir = join(root, `data-${made++}`)
-})
-
-afterAll(async () => {
-  await killAll(await findLeftovers(root))
-  await rm(root, { recursive: true, force: true, maxRetries: 5 })
 })
 
 async function run(args: string[], environment: Record<string, string>) {
