@@ -147,5 +147,16 @@ async function startHttp(ground: Ground): Promise<string> {
   resources.defer(() => prisma.$disconnect())
   const server = createHttpServer({ db, prisma, bus, topics, wake, log })
   resources.defer(() => server.close())
-  return server.listen(config.host, config.port)
+  try {
+    return await server.listen(config.host, config.port)
+  } catch (error) {
+    throw new Error(whyNotListening(config, error as NodeJS.ErrnoException), { cause: error })
+  }
+}
+
+function whyNotListening({ host, port }: Config, { code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EADDRINUSE') return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`
+  if (code === 'EACCES') return `port ${port} needs more rights than this user has: set REPRISE_PORT to one above 1023`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `this machine has no address ${host}: set REPRISE_HOST`
+  return `cannot listen on ${host}:${port}: ${message}`
 }
