@@ -71,18 +71,7 @@ function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliati
 }
 
 function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange | undefined {
-  const change: KernelChange = {
-    id: kernel.id,
-    assignment: kernel.assignment,
-    from: kernel.status,
-    to: kernel.status,
-    started: false,
-    ended: false,
-    gone: false,
-    exitCode: null,
-    oomKilled: false,
-    error: null,
-  }
+  const change = unchanged(kernel)
   switch (report.status) {
     case 'PREPARING':
       return undefined
@@ -151,6 +140,10 @@ function missing(kernel: BookedKernel, answer: Reconciliation): void {
 }
 
 function confirmGone(kernel: BookedKernel): KernelChange {
+  return { ...unchanged(kernel), gone: true }
+}
+
+function unchanged(kernel: BookedKernel): KernelChange {
   return {
     id: kernel.id,
     assignment: kernel.assignment,
@@ -158,7 +151,7 @@ function confirmGone(kernel: BookedKernel): KernelChange {
     to: kernel.status,
     started: false,
     ended: false,
-    gone: true,
+    gone: false,
     exitCode: null,
     oomKilled: false,
     error: null,

@@ -1,6 +1,6 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import { decideRetry } from '../../domain/retry/decide.ts'
-import type { RetryVerdict } from '../../domain/retry/verdict.ts'
+import { verdict, type RetryVerdict } from '../../domain/retry/verdict.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
@@ -41,57 +41,43 @@ function tell(decisions: readonly DecisionRow[], log: Logger): void {
 /** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */
 function decide(session: UndecidedSession, log: Logger): RetryVerdict {
   try {
-    const verdict = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
-    if (verdict.cause === null && verdict.phase === 'NOT_ELIGIBLE') {
-      log.error({ sessionId: session.id, statusData: session.statusData }, verdict.explanation)
+    const decided = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
+    if (decided.cause === null && decided.phase === 'NOT_ELIGIBLE') {
+      log.error({ sessionId: session.id, statusData: session.statusData }, decided.explanation)
     }
-    return verdict
+    return decided
   } catch (error) {
     log.error({ sessionId: session.id, err: error }, 'the retry decision failed')
     const explanation = `not retried: the decision failed: ${error instanceof Error ? error.message : String(error)}`
-    return { ...UNDECIDABLE, explanation }
+    return verdict('NOT_ELIGIBLE', { explanation })
   }
 }
 
-const UNDECIDABLE: Omit<RetryVerdict, 'explanation'> = {
-  phase: 'NOT_ELIGIBLE',
-  cause: null,
-  matchedRule: null,
-  counted: true,
-  baseMs: null,
-  jitterMs: null,
-  delayMs: null,
-  dueAt: null,
-  growth: null,
-  avoid: { agents: [], groups: [] },
-  emit: null,
-}
-
-function decisionRow(session: UndecidedSession, verdict: RetryVerdict): DecisionRow {
-  const dueAt = verdict.dueAt?.toISOString() ?? null
+function decisionRow(session: UndecidedSession, decided: RetryVerdict): DecisionRow {
+  const dueAt = decided.dueAt?.toISOString() ?? null
   return {
     sessionId: session.id,
     projectId: session.projectId,
     chainId: session.chainId,
-    phase: verdict.phase,
-    cause: verdict.cause,
-    matchedRule: verdict.matchedRule,
-    counted: verdict.counted,
-    baseDelayMs: verdict.baseMs,
-    jitterMs: verdict.jitterMs,
-    delayMs: verdict.delayMs,
+    phase: decided.phase,
+    cause: decided.cause,
+    matchedRule: decided.matchedRule,
+    counted: decided.counted,
+    baseDelayMs: decided.baseMs,
+    jitterMs: decided.jitterMs,
+    delayMs: decided.delayMs,
     dueAt,
-    explanation: verdict.explanation,
-    details: { growth: verdict.growth, avoid: verdict.avoid },
-    event: verdict.emit,
-    eventData: verdict.emit && {
+    explanation: decided.explanation,
+    details: { growth: decided.growth, avoid: decided.avoid },
+    event: decided.emit,
+    eventData: decided.emit && {
       attempt: session.retryCount + 1,
       maxAttempts: session.maxRetries + 1,
-      cause: verdict.cause,
-      delaySeconds: verdict.delayMs === null ? null : verdict.delayMs / 1000,
+      cause: decided.cause,
+      delaySeconds: decided.delayMs === null ? null : decided.delayMs / 1000,
       scheduledAt: dueAt,
       childSessionId: null,
-      reason: verdict.explanation,
+      reason: decided.explanation,
     },
   }
 }

@@ -1,16 +1,10 @@
 import type { AgentSelector } from '../../domain/scheduling/place.ts'
-import type { ClusterMode, SessionStatus } from '../../domain/session/statuses.ts'
+import type { Judged } from '../../domain/session/judge.ts'
+import type { ClusterMode } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-export interface PendingSession {
+export interface PendingSession extends Omit<Judged, 'kernels'> {
   id: string
-  status: SessionStatus
-  tries: number
-  reschedules: number
-  triesMax: number
-  reschedulesMax: number
-  expired: boolean
-  pendingReason: string | null
   clusterMode: ClusterMode
   resourceSlots: Record<string, string>
   skips: number

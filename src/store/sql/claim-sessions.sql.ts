@@ -1,7 +1,8 @@
 import { FENCE_MARGIN_MS } from '../../domain/limits.ts'
 import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
-import type { KernelStatus, SessionStatus } from '../../domain/session/statuses.ts'
+import type { Judged } from '../../domain/session/judge.ts'
+import type { KernelStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 export interface ClaimedKernel {
@@ -17,16 +18,8 @@ export interface ClaimedKernel {
 }
 
 /** A session that a lifecycle handler holds for the length of its transaction. */
-export interface ClaimedSession {
+export interface ClaimedSession extends Judged {
   id: string
-  status: SessionStatus
-  tries: number
-  reschedules: number
-  triesMax: number
-  reschedulesMax: number
-  /** Longer in its status than the group allows. */
-  expired: boolean
-  pendingReason: string | null
   kernels: ClaimedKernel[]
 }
 

@@ -1,30 +1,10 @@
-import type { SessionOrigin, SessionResult, SessionType } from '../../domain/session/statuses.ts'
+import type { DecidedSession } from '../../domain/retry/decide.ts'
 import type { Queryable } from '../database.ts'
 
-export interface UndecidedSession {
-  id: string
+export interface UndecidedSession extends DecidedSession {
   projectId: string
   chainId: string
-  status: 'TERMINATED' | 'ERROR' | 'CANCELLED'
-  result: SessionResult
-  sessionType: SessionType
-  origin: SessionOrigin
-  retryCount: number
-  uncountedRetries: number
-  maxRetries: number
-  attempt: number
-  exitCode: number | null
-  statusReason: string | null
-  statusData: unknown
-  terminatedBy: string | null
-  startedAt: Date | null
-  terminatedAt: Date
-  epochStartedAt: Date
-  resourceSlots: Record<string, string>
-  batchTimeout: number | null
-  resourceGroup: string
   retryPolicy: unknown
-  failedAgents: string[]
   /** The database's time, the same for the whole batch. */
   now: Date
 }

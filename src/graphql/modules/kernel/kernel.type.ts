@@ -21,7 +21,7 @@ export const KernelStatusEnum = builder.enumType('KernelStatus', {
   } as const,
 })
 
-export const KernelNode = builder.prismaNode('Kernel', {
+const KernelNode = builder.prismaNode('Kernel', {
   description: 'One process of a session.',
   id: { field: 'id' },
   nullable: true,
