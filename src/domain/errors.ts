@@ -3,6 +3,7 @@ export const ERRORS = {
   VALIDATION_FAILED: { type: 'ValidationError', httpStatus: 422, retryable: false },
   SESSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   PROJECT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  DOMAIN_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   RESOURCE_GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   KERNEL_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },

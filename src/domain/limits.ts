@@ -45,6 +45,8 @@ export const HEAD_OF_LINE_SKIPS_MAX = 50
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
+/** Domains, and projects, in a list of what is set for them. */
+export const SCOPES_LISTED_MAX = 1_000
 export const NAME_LENGTH_MAX = 256
 export const COMMAND_ARGUMENTS_MAX = 1_000
 /** Linux refuses single arguments of more than 128 KiB. */

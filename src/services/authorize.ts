@@ -10,3 +10,13 @@ export function assertMayChange(viewer: Viewer): void {
   if (viewer.role === 'ADMIN' || viewer.role === 'MEMBER') return
   throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}, which changes nothing.`)
 }
+
+/** An administrator of one project has no say about others, so none about its domain or the cluster either. */
+export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' | 'PROJECT'): void {
+  if (viewer.role !== 'ADMIN') {
+    throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}; this needs ADMIN.`)
+  }
+  if (viewer.projectId !== null && scope !== 'PROJECT') {
+    throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is for one project; this concerns others too.`)
+  }
+}

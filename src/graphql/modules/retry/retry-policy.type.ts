@@ -32,7 +32,7 @@ const TimeoutGrowthType = builder.objectRef<TimeoutGrowth>('RetryTimeoutGrowth')
   }),
 })
 
-const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement({
+export const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement({
   description: 'What to do about failures of one kind.',
   fields: (t) => ({
     match: t.expose('match', { type: RuleMatchType, description: 'Which failures.' }),

@@ -1,0 +1,45 @@
+import { setRetryDefaults, type RetryDefaults } from '../../../services/set-retry-defaults.ts'
+import { builder } from '../../builder.ts'
+import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { RetryDefaultsType } from './retry-defaults.type.ts'
+import { RetryPolicyInput } from './retry-policy.inputs.ts'
+import { RetryScopeEnum } from './retry-scope.enum.ts'
+
+const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {
+  description: 'What sessions of a scope fall back on.',
+  fields: (t) => ({
+    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
+    name: t.string({ description: 'Of the domain or project; nothing for the cluster.' }),
+    policy: t.field({ type: RetryPolicyInput, description: 'Replaces what was set there. Null clears it.' }),
+  }),
+})
+
+const SetRetryDefaultsPayload = builder
+  .objectRef<{ __typename: 'SetRetryDefaultsPayload'; retryDefaults: RetryDefaults }>('SetRetryDefaultsPayload')
+  .implement({
+    description: 'What is set now.',
+    fields: (t) => ({
+      retryDefaults: t.expose('retryDefaults', { type: RetryDefaultsType, description: 'What is set now.' }),
+    }),
+  })
+
+const SetRetryDefaultsResult = builder.unionType('SetRetryDefaultsResult', {
+  description: 'What is set now, or what the caller can mend.',
+  types: [SetRetryDefaultsPayload, ValidationError, NotFoundError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+builder.mutationField('setRetryDefaults', (t) =>
+  t.field({
+    type: SetRetryDefaultsResult,
+    description:
+      'Sets what sessions created from now on fall back on, for administrators. Sessions that exist keep their policy.',
+    args: { input: t.arg({ type: SetRetryDefaultsInput, required: true, description: 'What, and where.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({
+        __typename: 'SetRetryDefaultsPayload' as const,
+        retryDefaults: await setRetryDefaults(context, input),
+      })),
+  }),
+)

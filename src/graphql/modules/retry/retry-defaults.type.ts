@@ -1,0 +1,52 @@
+import type { RetryPolicy } from '../../../domain/retry/policy.ts'
+import type { RetryDefaults } from '../../../services/set-retry-defaults.ts'
+import { builder } from '../../builder.ts'
+import { BackoffEnum, FailureCauseEnum, JitterEnum } from './retry.enums.ts'
+import { RetryRuleType } from './retry-policy.type.ts'
+import { RetryScopeEnum } from './retry-scope.enum.ts'
+
+const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('PartialRetryPolicy').implement({
+  description: 'Some fields of a retry policy. Those that are not in `given` are null, and left to others.',
+  fields: (t) => ({
+    given: t.stringList({
+      description: 'Names of the fields that are set here.',
+      resolve: (policy) => Object.keys(policy),
+    }),
+    maxRetries: t.exposeInt('maxRetries', { nullable: true, description: 'As in RetryPolicy.' }),
+    retryDelay: t.exposeFloat('retryDelay', { nullable: true, description: 'As in RetryPolicy.' }),
+    backoff: t.expose('backoff', { type: BackoffEnum, nullable: true, description: 'As in RetryPolicy.' }),
+    backoffMultiplier: t.exposeFloat('backoffMultiplier', { nullable: true, description: 'As in RetryPolicy.' }),
+    maxRetryDelay: t.exposeFloat('maxRetryDelay', {
+      nullable: true,
+      description: 'As in RetryPolicy: null may be given.',
+    }),
+    jitter: t.expose('jitter', { type: JitterEnum, nullable: true, description: 'As in RetryPolicy.' }),
+    jitterRatio: t.exposeFloat('jitterRatio', { nullable: true, description: 'As in RetryPolicy.' }),
+    eligibleCauses: t.expose('eligibleCauses', {
+      type: [FailureCauseEnum],
+      nullable: true,
+      description: 'As in RetryPolicy.',
+    }),
+    emitRetryEvents: t.exposeBoolean('emitRetryEvents', { nullable: true, description: 'As in RetryPolicy.' }),
+    maxElapsed: t.exposeFloat('maxElapsed', { nullable: true, description: 'As in RetryPolicy: null may be given.' }),
+    countPreStartFailures: t.exposeBoolean('countPreStartFailures', {
+      nullable: true,
+      description: 'As in RetryPolicy.',
+    }),
+    maxUncountedRetries: t.exposeInt('maxUncountedRetries', { nullable: true, description: 'As in RetryPolicy.' }),
+    rules: t.expose('rules', { type: [RetryRuleType], nullable: true, description: 'As in RetryPolicy.' }),
+  }),
+})
+
+export const RetryDefaultsType = builder.objectRef<RetryDefaults>('RetryDefaults').implement({
+  description: 'What sessions fall back on that say nothing themselves. Narrower scopes win, field by field.',
+  fields: (t) => ({
+    scope: t.expose('scope', { type: RetryScopeEnum, description: 'Where they are set.' }),
+    name: t.exposeString('name', { nullable: true, description: 'Of the domain or project; null for the cluster.' }),
+    policy: t.expose('policy', {
+      type: PartialPolicyType,
+      nullable: true,
+      description: 'What is set there; null where nothing is.',
+    }),
+  }),
+})

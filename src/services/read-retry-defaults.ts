@@ -1,0 +1,14 @@
+import { SCOPES_LISTED_MAX } from '../domain/limits.ts'
+import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
+import { listRetryDefaults } from '../store/sql/retry-defaults.sql.ts'
+import type { RetryDefaults } from './set-retry-defaults.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/** All that are set and concern the viewer, widest scope first. What no longer validates counts for nothing. */
+export async function readRetryDefaults({ db, viewer }: ServiceContext): Promise<RetryDefaults[]> {
+  const stored = await listRetryDefaults(db, viewer.projectId, SCOPES_LISTED_MAX)
+  return stored.map(({ scope, name, policy: written }) => {
+    const parsed = parseRetryPolicy(written)
+    return { scope, name, policy: 'policy' in parsed ? parsed.policy : null }
+  })
+}

@@ -1,0 +1,51 @@
+import { RepriseError } from '../domain/errors.ts'
+import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
+import type { RetryPolicy } from '../domain/retry/policy.ts'
+import type { RetryScope } from '../domain/retry/scope.ts'
+import { recordAudit } from '../store/sql/record-audit.sql.ts'
+import { replaceRetryDefaults } from '../store/sql/retry-defaults.sql.ts'
+import { assertMayAdminister } from './authorize.ts'
+import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
+import type { ServiceContext } from './service-context.ts'
+
+export interface SetRetryDefaultsInput extends RetryScopeInput {
+  /** Replaces what was set there; null clears. */
+  policy?: object | null
+}
+
+/** What a scope says of policies; null where it says nothing. */
+export interface RetryDefaults {
+  scope: RetryScope
+  /** Null for the cluster. */
+  name: string | null
+  policy: Partial<RetryPolicy> | null
+}
+
+/**
+ * What sessions created from now on fall back on, where they and narrower scopes say nothing. Sessions that
+ * exist have their policy already.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
+ */
+export async function setRetryDefaults(context: ServiceContext, input: SetRetryDefaultsInput): Promise<RetryDefaults> {
+  assertMayAdminister(context.viewer, input.scope)
+  const policy = parse(input)
+  const { scope, name, id, projectId } = await resolveScope(context, input)
+  await context.db.transaction(async (tx) => {
+    const before = await replaceRetryDefaults(tx, scope, id, policy)
+    const details = { scope, name, before, after: policy }
+    await recordAudit(tx, { actor: context.viewer.name, action: 'retry.set_defaults', projectId, details })
+  })
+  return { scope, name, policy }
+}
+
+function parse(input: SetRetryDefaultsInput): Partial<RetryPolicy> | null {
+  const parsed = input.policy == null ? { policy: null } : parseRetryPolicy(input.policy)
+  const policyIssues = 'policy' in parsed ? [] : parsed.issues
+  const issues = [
+    ...scopeIssues(input),
+    ...policyIssues.map(({ path, message }) => ({ path: path === '' ? 'policy' : `policy.${path}`, message })),
+  ]
+  if (issues.length === 0 && 'policy' in parsed) return parsed.policy
+  const faults = issues.map(({ path, message }) => `${path}: ${message}`)
+  throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+}
