@@ -19,6 +19,8 @@ const NEWS_INTERVAL_MS = 8
  * Between such answers the agent waits longer and longer, up to this, or for news of its own.
  */
 const REPEAT_PAUSE_MAX_MS = 250
+/** A server that is there answers this often within the fence, or kernels would be stopped for want of news. */
+const POLLS_PER_FENCE = 3
 
 export interface LoopParts {
   gateway: Gateway
@@ -81,12 +83,12 @@ async function register({ gateway, identity, shipper, fence, news, log, signal }
 
 /** @returns repeated: the server did not wait for news, though the agent had none */
 async function syncOnce(parts: LoopParts, registered: RegisterAnswer): Promise<'told' | 'waited' | 'repeated'> {
-  const { fenceAfterMs, heartbeatMs } = registered
+  const { fenceAfterMs } = registered
   const { executor, identity, shipper, fence, news, log } = parts
   const hasNews = news.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
-  const waitMs = hasNews || logs.length > 0 ? 0 : Math.min(SYNC_WAIT_MAX_MS, heartbeatMs)
+  const waitMs = hasNews || logs.length > 0 ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
   const sentAt = performance.now()
   const answer = await send(parts, { agentId, instanceId, observed: shipper.report(observed), logs, waitMs })
@@ -99,6 +101,10 @@ async function syncOnce(parts: LoopParts, registered: RegisterAnswer): Promise<'
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await pause(Math.max(0, NEWS_INTERVAL_MS - tookMs))
   return 'told'
+}
+
+function pollMs({ heartbeatMs, fenceAfterMs }: RegisterAnswer): number {
+  return Math.min(SYNC_WAIT_MAX_MS, heartbeatMs, Math.ceil(fenceAfterMs / POLLS_PER_FENCE))
 }
 
 async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) {

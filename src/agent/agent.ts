@@ -4,7 +4,7 @@ import type { Gateway } from '../domain/agent/protocol.ts'
 import type { Logger } from '../observability/log.ts'
 import { loadAgentId } from './agent-identity.ts'
 import { acquireAgentLock } from './agent-lock.ts'
-import { runAgentLoop } from './agent-loop.ts'
+import { type LoopParts, runAgentLoop } from './agent-loop.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
@@ -57,8 +57,7 @@ export function createAgent(options: AgentOptions): Agent {
     fence.resume()
     const shipper = createLogShipper(executor, log)
     const kept = resources.move()
-    const loop = runAgentLoop({ ...options, executor, identity, shipper, fence, news, signal: ending.signal })
-    return { reason: loop.finally(() => kept.disposeAsync()) }
+    return { reason: loop(kept, { ...options, executor, identity, shipper, fence, news, signal: ending.signal }) }
   }
 
   return {
@@ -76,6 +75,11 @@ export function createAgent(options: AgentOptions): Agent {
     },
     done: done.promise,
   }
+}
+
+async function loop(resources: AsyncDisposableStack, parts: LoopParts): Promise<'stopped' | 'superseded'> {
+  await using _ = resources
+  return await runAgentLoop(parts)
 }
 
 function identityOf({ name, resourceGroup, address, version, slots, labels }: AgentOptions) {

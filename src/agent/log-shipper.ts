@@ -98,7 +98,8 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
 async function readKernel(executor: Executor, log: Logger, shipment: Shipment, budget: number): Promise<StreamRead> {
   const { kernelId, offsets } = shipment
   const before = offsets.STDOUT + offsets.STDERR
-  const allowance = Math.max(0, Math.min(budget, LOG_BYTES_PER_KERNEL_MAX - before))
+  const isFull = before >= LOG_BYTES_PER_KERNEL_MAX
+  const allowance = Math.max(0, Math.min(budget, LOG_BYTES_PER_KERNEL_MAX + (isFull ? 1 : 0) - before))
   const all: StreamRead = { pieces: [], bytes: 0, end: true }
   try {
     for (const stream of ['STDOUT', 'STDERR'] as const) {
@@ -113,9 +114,9 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
     log.error({ kernelId, error: String(error) }, 'log could not be read')
     all.end = true
   }
-  const last = all.pieces.at(-1)
-  if (last !== undefined && !all.end && before + all.bytes >= LOG_BYTES_PER_KERNEL_MAX) last.text += TRUNCATION_NOTE
-  shipment.drained = before >= LOG_BYTES_PER_KERNEL_MAX || (all.end && all.bytes === 0)
+  // The first byte that is not kept is sent as the note, in a piece of its own: no piece may grow.
+  if (isFull) for (const piece of all.pieces) piece.text = TRUNCATION_NOTE
+  shipment.drained = before > LOG_BYTES_PER_KERNEL_MAX || (all.end && all.bytes === 0)
   return all
 }
 

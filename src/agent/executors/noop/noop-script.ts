@@ -22,7 +22,7 @@ export type NoopScript =
   | { kind: 'oom' | 'vanish' | 'pull-fail' | 'prepare-fail' | 'start-fail' }
 
 export function noopScript(spec: KernelSpec): NoopScript {
-  const [program, word, first, second] = spec.command
+  const [program, word = '', first, second] = spec.command
   if (spec.image === 'missing') return { kind: 'pull-fail' }
   if (program !== 'noop') return exit(0)
   switch (word) {

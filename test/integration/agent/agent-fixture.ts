@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { type Agent, createAgent } from '../../../src/agent/agent.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
+import type { LogStreamName } from '../../../src/domain/agent/protocol.ts'
+import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
+import { createLogger } from '../../../src/observability/log.ts'
+import type { CreateSessionInput } from '../../../src/services/create-session-input.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { kernelRows, sessionRow, type SessionRow } from '../../support/session-rows.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { testServer, type ServiceName, type TestServer } from '../../support/test-server.ts'
+import { faultyGateway, type FaultyGateway } from './faulty-gateway.ts'
+import { processesIn } from './processes.ts'
+
+const log = createLogger({ level: 'silent', format: 'json' })
+
+export interface AgentFixture {
+  readonly db: Database
+  readonly server: TestServer
+  readonly gateway: FaultyGateway
+  readonly agentDir: string
+  /** An instance of the one agent that `agentDir` belongs to. */
+  newAgent(options?: { executor?: 'process' | 'noop'; cpu?: string }): Agent
+  /** A session of one kernel. */
+  create(command: string[], input?: Partial<CreateSessionInput>): Promise<{ sessionId: string; kernelId: string }>
+  reaches(sessionId: string, status: SessionStatus): Promise<SessionRow>
+  /** What the server has kept. @throws where a piece is missing or there twice */
+  text(kernelId: string, stream?: LogStreamName): Promise<string>
+  /** Of the only resource group, until the next test. */
+  configure(settings: { fence_after_ms?: number; stop_grace_ms?: number }): Promise<void>
+}
+
+/** A real server on a database of the file's own, with its services running unless `live` is false, and agents to be started. */
+export function useAgentProgram({ live = true } = {}): AgentFixture {
+  let database: TestDatabase
+  let server: TestServer
+  let gateway: FaultyGateway
+  let agentDir: string
+  let agents: Agent[]
+  beforeAll(async () => {
+    database = await testDatabase()
+  })
+  afterAll(() => database.close())
+  beforeEach(async () => {
+    await database.fresh()
+    server = testServer(database.db)
+    gateway = faultyGateway(server.gateway)
+    agentDir = await temporaryDirectory('agent')
+    agents = []
+    await server.run('watch-agents')
+    if (live) startServices(server)
+  })
+  afterEach(async () => {
+    await Promise.all(agents.map((agent) => agent.stop()))
+    await Promise.all(Object.values(server.services).map((service) => service.stop()))
+    await gateway.idle()
+    await endKernels(agentDir)
+  })
+
+  return {
+    get db() {
+      return database.db
+    },
+    get server() {
+      return server
+    },
+    get gateway() {
+      return gateway
+    },
+    get agentDir() {
+      return agentDir
+    },
+    newAgent({ executor = 'process', cpu = '4' } = {}) {
+      const agent = createAgent({
+        gateway,
+        createExecutor: (hooks) =>
+          executor === 'noop' ? createNoopExecutor(hooks) : createProcessExecutor({ agentDir, log }, hooks),
+        agentDir,
+        name: 'agent-1',
+        resourceGroup: 'default',
+        address: '127.0.0.1',
+        version: '0',
+        slots: { cpu },
+        labels: {},
+        log,
+      })
+      agents.push(agent)
+      return agent
+    },
+    async create(command, input = {}) {
+      const sessionId = await server.create({ command, ...input })
+      const [kernel] = await kernelRows(database.db, sessionId)
+      return { sessionId, kernelId: kernel!.id }
+    },
+    reaches: (sessionId, status) =>
+      eventually(
+        async () => {
+          const row = await sessionRow(database.db, sessionId)
+          return row.status === status && row
+        },
+        { what: `session ${status}` },
+      ),
+    text: (kernelId, stream = 'STDOUT') => readKept(database.db, kernelId, stream),
+    async configure(settings) {
+      for (const [name, value] of Object.entries(settings)) {
+        await database.db.query(`UPDATE resource_groups SET ${name} = $1`, [value])
+      }
+    },
+  }
+}
+
+function startServices({ hub, services }: TestServer): void {
+  for (const name of Object.keys(services) as ServiceName[]) {
+    if (name !== 'watch-agents') hub.on(name, services[name].wake)
+    services[name].start()
+  }
+}
+
+async function readKept(db: Database, kernelId: string, stream: LogStreamName): Promise<string> {
+  const statement = `SELECT "offset"::float8 AS offset, bytes, text FROM kernel_logs
+    WHERE kernel_id = $1 AND stream = $2 ORDER BY kernel_logs."offset"`
+  const { rows } = await db.query<{ offset: number; bytes: number; text: string }>(statement, [kernelId, stream])
+  let end = 0
+  for (const { offset, bytes } of rows) {
+    if (offset !== end) throw new Error(`${stream} is kept up to ${end}, and then from ${offset}`)
+    end += bytes
+  }
+  return rows.map(({ text }) => text).join('')
+}
+
+/** Whatever the test left running in there. The nursery of a stopped agent looks every 2 s whether it may leave. */
+async function endKernels(agentDir: string): Promise<void> {
+  const executor = createProcessExecutor({ agentDir, log }, { changed: () => {} })
+  await executor.recover()
+  for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+  await eventually(() => processesIn(agentDir).length === 0)
+}

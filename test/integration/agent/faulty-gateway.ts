@@ -1,0 +1,124 @@
+import type { Gateway, RegisterRequest, SyncRequest } from '../../../src/domain/agent/protocol.ts'
+
+export type Request = RegisterRequest | SyncRequest
+
+export interface Held {
+  /** With the first request that is held. */
+  reached: Promise<SyncRequest>
+  open(): void
+}
+
+/** The way from an agent to the real gateway, on which calls can be refused and held up, and answers lost. */
+export interface FaultyGateway extends Gateway {
+  /** Those that were answered. */
+  readonly registrations: RegisterRequest[]
+  /** Those that the server was given, in their order. */
+  readonly syncs: SyncRequest[]
+  readonly refusals: number
+  readonly lost: number
+  /** Calls of an agent that waits for their answers, at once. */
+  readonly underWayMax: number
+  /** The server takes these, and their answers never arrive. */
+  lose: (request: Request) => boolean
+  /** The server is away: calls under way end without an answer, others are refused. */
+  cut(): void
+  heal(): void
+  /** Keeps the first such request from the server, even when its agent has hung up since. */
+  hold(which: (request: SyncRequest) => boolean): Held
+  /** When nothing is with the server any more. */
+  idle(): Promise<void>
+}
+
+export function faultyGateway(server: Gateway): FaultyGateway {
+  const registrations: RegisterRequest[] = []
+  const syncs: SyncRequest[] = []
+  const atServer = new Set<Promise<unknown>>()
+  const counts = { refusals: 0, lost: 0, underWay: 0, underWayMax: 0 }
+  let outage = new AbortController()
+  let holding: {
+    which: (request: SyncRequest) => boolean
+    arrive(request: SyncRequest): void
+    opened: Promise<void>
+  } | null = null
+
+  async function pass<T>(request: Request, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (outage.signal.aborted) {
+      counts.refusals++
+      throw new Error('the server is away')
+    }
+    const connection = AbortSignal.any([signal, outage.signal])
+    const answering = call(connection)
+    atServer.add(answering)
+    const answer = await answering.finally(() => atServer.delete(answering))
+    if (connection.aborted) throw connection.reason
+    if (!gateway.lose(request)) return answer
+    counts.lost++
+    throw new Error('the answer is lost')
+  }
+
+  async function holdUp(request: SyncRequest): Promise<void> {
+    if (!holding?.which(request)) return
+    const { arrive, opened } = holding
+    holding = null
+    arrive(request)
+    await opened
+  }
+
+  async function counted<T>(signal: AbortSignal, call: Promise<T>): Promise<T> {
+    counts.underWayMax = Math.max(counts.underWayMax, ++counts.underWay)
+    let isOver = false
+    const over = () => {
+      if (!isOver) counts.underWay--
+      isOver = true
+    }
+    signal.addEventListener('abort', over)
+    return call.finally(over)
+  }
+
+  const gateway: FaultyGateway = {
+    registrations,
+    syncs,
+    get refusals() {
+      return counts.refusals
+    },
+    get lost() {
+      return counts.lost
+    },
+    get underWayMax() {
+      return counts.underWayMax
+    },
+    lose: () => false,
+    cut() {
+      outage.abort(new Error('the server went away'))
+    },
+    heal() {
+      if (outage.signal.aborted) outage = new AbortController()
+    },
+    hold(which) {
+      const arrival = Promise.withResolvers<SyncRequest>()
+      const opening = Promise.withResolvers<void>()
+      holding = { which, arrive: arrival.resolve, opened: opening.promise }
+      return { reached: arrival.promise, open: opening.resolve }
+    },
+    async idle() {
+      while (atServer.size > 0) await Promise.allSettled(atServer)
+    },
+    async register(request, signal) {
+      const answer = await pass(request, signal, (connection) => server.register(request, connection))
+      registrations.push(request)
+      return answer
+    },
+    async sync(request, signal) {
+      return counted(
+        signal,
+        holdUp(request).then(() =>
+          pass(request, signal, (connection) => {
+            syncs.push(request)
+            return server.sync(request, connection)
+          }),
+        ),
+      )
+    },
+  }
+  return gateway
+}
