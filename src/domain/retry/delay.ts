@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
 import { delayCeilingMs, type RetryPolicy } from './policy.ts'
+import { sha1 } from './sha1.ts'
 
 export type DelayPolicy = Pick<
   RetryPolicy,
@@ -71,9 +71,4 @@ function jitter(policy: DelayPolicy, baseMs: number, input: DelayInput): number 
 
 function jitterSpanMs(policy: DelayPolicy, baseMs: number): number {
   return Math.floor(baseMs * policy.jitterRatio)
-}
-
-/** As a 160-bit big-endian integer. */
-function sha1(text: string): bigint {
-  return BigInt(`0x${createHash('sha1').update(text, 'utf8').digest('hex')}`)
 }

@@ -1,0 +1,76 @@
+import { sha1 } from './sha1.ts'
+
+/** How Airflow's `next_retry_datetime` computes a delay. Seconds; whole ones wherever backoff is on. */
+
+/** Releases by formula: 2.6 to 2.9, 2.10 to 3.1, and from 3.2 on. */
+export const AIRFLOW_RELEASES = ['AIRFLOW_2_6', 'AIRFLOW_2_10', 'AIRFLOW_3_2'] as const
+export type AirflowRelease = (typeof AIRFLOW_RELEASES)[number]
+
+/** What every release since 2.6 cuts delays with backoff to: 24 hours. */
+export const AIRFLOW_CEILING_SECONDS = 86_400
+
+export interface AirflowBackoff {
+  release: AirflowRelease
+  retryDelay: number
+  /** 0 is off. */
+  multiplier: number
+  /** Null or 0 is none. */
+  maxRetryDelay: number | null
+}
+
+/** What the jitter is a hash of. */
+export interface AirflowTask {
+  dagId: string
+  taskId: string
+  /** As Python writes it: `2016-01-01 00:00:00+00:00`, or `None`. */
+  logicalDate: string
+}
+
+export interface AirflowDelay {
+  /** Null where backoff is off. */
+  minBackoff: bigint | null
+  /** In [0, minBackoff). */
+  jitter: bigint
+  seconds: number
+}
+
+/** Until 3.1 the setting was a flag, and any number but 0 was true; since 3.2 it is the multiplier itself. */
+export function airflowMultiplier(release: AirflowRelease, setting: boolean | number): number {
+  if (typeof setting === 'boolean') return setting ? 2 : 0
+  if (release !== 'AIRFLOW_3_2') return setting === 0 ? 0 : 2
+  return setting > 0 && setting !== 1 ? setting : 0
+}
+
+/** The number that the formula sees at the nth retry. Until 2.9 it was already one more than the failed try's. */
+export function airflowTryNumber(release: AirflowRelease, retry: number): number {
+  return release === 'AIRFLOW_2_6' ? retry + 1 : retry
+}
+
+export function airflowDelay(backoff: AirflowBackoff, task: AirflowTask, tryNumber: number): AirflowDelay {
+  const minBackoff = airflowMinBackoff(backoff, tryNumber)
+  if (minBackoff === null) return { minBackoff, jitter: 0n, seconds: backoff.retryDelay }
+  const jitter = sha1(`${task.dagId}#${task.taskId}#${task.logicalDate}#${tryNumber}`) % minBackoff
+  return { minBackoff, jitter, seconds: cut(minBackoff + jitter, backoff.maxRetryDelay) }
+}
+
+/** Between these, both included, lies the delay of any task. */
+export function airflowDelayBounds(backoff: AirflowBackoff, tryNumber: number): { earliest: number; latest: number } {
+  const minBackoff = airflowMinBackoff(backoff, tryNumber)
+  if (minBackoff === null) return { earliest: backoff.retryDelay, latest: backoff.retryDelay }
+  const { maxRetryDelay } = backoff
+  return { earliest: cut(minBackoff, maxRetryDelay), latest: cut(2n * minBackoff - 1n, maxRetryDelay) }
+}
+
+/** Null where backoff is off. A product beyond what a float holds is the ceiling. */
+function airflowMinBackoff({ release, retryDelay, multiplier }: AirflowBackoff, tryNumber: number): bigint | null {
+  if (multiplier === 0 || multiplier === 1) return null
+  const exponent = release === 'AIRFLOW_2_6' ? tryNumber - 2 : tryNumber - 1
+  const product = Math.ceil(retryDelay * multiplier ** exponent)
+  if (!Number.isFinite(product)) return BigInt(AIRFLOW_CEILING_SECONDS)
+  return BigInt(Math.max(product, 1))
+}
+
+function cut(seconds: bigint, maxRetryDelay: number | null): number {
+  const ceiling = maxRetryDelay ? Math.min(maxRetryDelay, AIRFLOW_CEILING_SECONDS) : AIRFLOW_CEILING_SECONDS
+  return Math.min(Number(seconds), ceiling)
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import type { ValidationIssue } from '../errors.ts'
+import { NAME_LENGTH_MAX } from '../limits.ts'
+import { AIRFLOW_RELEASES, type AirflowTask } from './airflow-delay.ts'
+
+/** The settings of an Airflow operator that retries depend on, with Airflow's defaults. Durations are seconds. */
+export type AirflowSettings = z.output<typeof retrySettings>
+
+export type ParsedAirflowSettings =
+  | { settings: AirflowSettings; task: AirflowTask | null }
+  | { issues: ValidationIssue[] }
+
+const retrySettings = z.strictObject({
+  release: z.enum(AIRFLOW_RELEASES).default('AIRFLOW_3_2'),
+  retries: z.int().nonnegative().default(0),
+  retryDelay: z.number().nonnegative().default(300),
+  retryExponentialBackoff: z.union([z.boolean(), z.number()]).default(false),
+  /** Airflow takes 0 for none. */
+  maxRetryDelay: z
+    .number()
+    .nonnegative()
+    .transform((seconds) => (seconds === 0 ? null : seconds))
+    .nullable()
+    .default(null),
+})
+
+const name = z.string().min(1).max(NAME_LENGTH_MAX)
+
+const settingsWithTask = z
+  .strictObject({
+    ...retrySettings.shape,
+    dagId: name.optional(),
+    taskId: name.optional(),
+    logicalDate: name.default('None'),
+  })
+  .refine(({ dagId, taskId }) => (dagId === undefined) === (taskId === undefined), {
+    path: ['taskId'],
+    message: 'dagId and taskId are given together or not at all',
+  })
+
+/** Null counts as not given. Without a DAG and a task there is no jitter to compute. */
+export function parseAirflowSettings(input: object): ParsedAirflowSettings {
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
+  const parsed = settingsWithTask.safeParse(given)
+  if (!parsed.success) {
+    return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
+  }
+  const { dagId, taskId, logicalDate, ...settings } = parsed.data
+  const task = dagId === undefined || taskId === undefined ? null : { dagId, taskId, logicalDate }
+  return { settings, task }
+}
