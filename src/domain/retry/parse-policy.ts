@@ -17,16 +17,21 @@ import { parseAmount } from '../session/amounts.ts'
 import { isStorableText, STORABLE_TEXT } from '../storable-text.ts'
 import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
 import { AVOIDANCES, BACKOFFS, JITTERS, RULE_ACTIONS, type RetryPolicy } from './policy.ts'
+import { PRESETS, RETRY_POLICY_PRESETS } from './presets.ts'
 
 export type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue[] }
 
 /**
  * A policy as a client or a default gives it: every field optional, unknown fields refused, all faults told
- * at once. Null is "not given", except for `maxRetryDelay` and `maxElapsed`, where it is a value.
+ * at once. Null is "not given", except for `maxRetryDelay` and `maxElapsed`, where it is a value. A `preset`
+ * gives the fields that are not given; the policy that comes out no longer names it.
  */
 export function parseRetryPolicy(input: unknown): ParsedPolicy {
   const parsed = retryPolicySchema.safeParse(withoutNulls(input, 0))
-  if (parsed.success) return { policy: parsed.data }
+  if (parsed.success) {
+    const { preset, ...policy } = parsed.data
+    return { policy: preset === undefined ? policy : { ...PRESETS[preset], ...policy } }
+  }
   return { issues: parsed.error.issues.flatMap(asIssues) }
 }
 
@@ -94,6 +99,7 @@ const rule = ONLY_FOR_RETRIES.reduce(
 )
 
 const retryPolicySchema = z.strictObject({
+  preset: z.enum(RETRY_POLICY_PRESETS).optional(),
   maxRetries: z.int().min(0).max(RETRIES_MAX).optional(),
   retryDelay: z.number().positive().optional(),
   backoff: z.enum(BACKOFFS).optional(),

@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseRetryPolicy } from '../../../../src/domain/retry/parse-policy.ts'
 import { SHIPPED_POLICY } from '../../../../src/domain/retry/policy.ts'
+import { PRESETS } from '../../../../src/domain/retry/presets.ts'
 import { resolvePolicy } from '../../../../src/domain/retry/resolve-policy.ts'
-import { readStoredPolicy } from '../../../../src/domain/retry/stored-policy.ts'
+import { readStoredPolicy, showStoredPolicy } from '../../../../src/domain/retry/stored-policy.ts'
 import { anyPolicy } from './sessions.ts'
 
 describe('parsing', () => {
@@ -103,7 +104,7 @@ describe('parsing', () => {
 
   it('has an answer to everything', () => {
     const anything = fc.anything({ withNullPrototype: true })
-    const fields = Object.fromEntries(Object.keys(SHIPPED_POLICY).map((field) => [field, anything]))
+    const fields = Object.fromEntries(['preset', ...Object.keys(SHIPPED_POLICY)].map((field) => [field, anything]))
     const rule = fc.record({ match: anything, action: anything, scaleResources: anything })
     const input = fc.oneof(anything, fc.record({ ...fields, rules: fc.array(rule) }, { requiredKeys: [] }))
     fc.assert(
@@ -112,6 +113,44 @@ describe('parsing', () => {
         expect('policy' in parsed || parsed.issues.length > 0).toBe(true)
       }),
     )
+  })
+})
+
+describe('a preset', () => {
+  const preset = 'CMS_EXIT_CODES'
+  const fields = PRESETS[preset]
+
+  it('gives its fields, and not its name', () => {
+    expect(parseRetryPolicy({ preset })).toEqual({ policy: fields })
+    expect(parseRetryPolicy({ preset: null })).toEqual({ policy: {} })
+  })
+
+  it('is weaker than whatever stands beside it; rules are taken as a whole', () => {
+    const given = { maxRetries: 0, jitter: 'RANDOM', maxElapsed: null, rules: [] }
+    expect(parseRetryPolicy({ preset, ...given })).toEqual({ policy: { ...fields, ...given } })
+    expect(parseRetryPolicy({ preset, maxRetries: null })).toEqual({ policy: fields })
+  })
+
+  it('belongs to its own layer', () => {
+    const parsed = parseRetryPolicy({ preset })
+    const policy = 'policy' in parsed ? parsed.policy : null
+    const project = { source: 'PROJECT' as const, policy: { maxRetries: 2, backoffMultiplier: 3 } }
+    const overProject = resolvePolicy([project, { source: 'SESSION', policy }])
+    expect(overProject.policy).toMatchObject({ maxRetries: 10, backoffMultiplier: 3 })
+    expect(overProject.sources).toMatchObject({ maxRetries: 'SESSION', rules: 'SESSION', backoffMultiplier: 'PROJECT' })
+    const underProject = resolvePolicy([project, { source: 'CLUSTER', policy }])
+    expect(underProject.policy).toMatchObject({ maxRetries: 2, rules: fields.rules })
+  })
+
+  it('is known', () => {
+    expect(parseRetryPolicy({ preset: 'cms', maxRetries: -1 })).toMatchObject({
+      issues: [{ path: 'preset' }, { path: 'maxRetries' }],
+    })
+    expect(parseRetryPolicy({ preset: 'toString' })).toMatchObject({ issues: [{ path: 'preset' }] })
+  })
+
+  it.each(Object.entries(PRESETS))('%s is a policy', (_name, policy) => {
+    expect(parseRetryPolicy(policy)).toEqual({ policy })
   })
 })
 
@@ -166,5 +205,25 @@ describe('a stored policy', () => {
 
   it('says what is wrong with it', () => {
     expect(readStoredPolicy({ jitterRatio: 2 })).toMatch(/not valid \(jitterRatio: /)
+  })
+})
+
+describe('a stored policy is shown', () => {
+  it('as it is, with the sources stored with it', () => {
+    const { policy, sources } = resolvePolicy([{ source: 'PROJECT', policy: { maxRetries: 0, rules: [] } }])
+    expect(showStoredPolicy(policy, sources)).toEqual({ policy, sources })
+  })
+
+  it('without what cannot be read of it', () => {
+    const stored = { maxRetries: 2, jitter: 'SOME', tomorrow: true, maxElapsed: null }
+    const { policy, sources } = showStoredPolicy(stored, { maxRetries: 'DOMAIN', jitter: 'SESSION', maxElapsed: 'X' })
+    expect(policy).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })
+    expect(sources).toMatchObject({ maxRetries: 'DOMAIN', jitter: 'SHIPPED', maxElapsed: 'SHIPPED' })
+  })
+
+  it.each([[null], [[]], ['{}'], [7]])('as the shipped one where it is %j', (stored) => {
+    const shown = showStoredPolicy(stored, null)
+    expect(shown.policy).toEqual(SHIPPED_POLICY)
+    expect(new Set(Object.values(shown.sources))).toEqual(new Set(['SHIPPED']))
   })
 })
