@@ -18,6 +18,7 @@ export const builder = new SchemaBuilder<{
     ID: { Input: string; Output: string | number | bigint }
     UUID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
+    AirflowBackoff: { Input: boolean | number; Output: never }
   }
 }>({
   plugins: [ComplexityPlugin, RelayPlugin, PrismaPlugin],

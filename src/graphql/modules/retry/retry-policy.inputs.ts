@@ -1,3 +1,4 @@
+import type { RetryPolicyPreset } from '../../../domain/retry/presets.ts'
 import { builder } from '../../builder.ts'
 import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
 
@@ -40,10 +41,24 @@ const RetryRuleInput = builder.inputType('RetryRuleInput', {
   }),
 })
 
+const RetryPolicyPresetEnum = builder.enumType('RetryPolicyPreset', {
+  description: 'Policies to start from.',
+  values: {
+    CMS_EXIT_CODES: {
+      description:
+        'Ten retries, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final.',
+    },
+  } as const satisfies Record<RetryPolicyPreset, { description: string }>,
+})
+
 export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
   description:
     'How a session is retried. Durations are seconds. What is not given comes from the defaults of project, domain and cluster, in this order.',
   fields: (t) => ({
+    preset: t.field({
+      type: RetryPolicyPresetEnum,
+      description: 'Gives the fields that are not given here. What is stored is the fields, not the name.',
+    }),
     maxRetries: t.int({ description: '0 to 100. Total attempts are one more. 0 is none, whatever the defaults say.' }),
     retryDelay: t.float({ description: 'The first delay, more than 0.' }),
     backoff: t.field({ type: BackoffEnum, description: 'How delays grow.' }),

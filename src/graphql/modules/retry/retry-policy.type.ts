@@ -1,4 +1,5 @@
 import type { RetryPolicy, RetryRule, RuleMatch, SlotGrowth, TimeoutGrowth } from '../../../domain/retry/policy.ts'
+import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/resolve-policy.ts'
 import { builder } from '../../builder.ts'
 import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
 
@@ -52,7 +53,30 @@ export const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement
   }),
 })
 
-export const RetryPolicyType = builder.objectRef<RetryPolicy>('RetryPolicy').implement({
+const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
+  description: 'Who may give a field of a policy, strongest first.',
+  values: {
+    SESSION: { description: 'Whoever created or resubmitted the session.' },
+    PROJECT: { description: "The project's defaults." },
+    DOMAIN: { description: "The domain's defaults." },
+    CLUSTER: { description: "The cluster's defaults." },
+    SHIPPED: { description: 'Nobody: the default that Reprise comes with.' },
+  } as const satisfies Record<PolicySource, { description: string }>,
+})
+
+const PolicySourceType = builder.objectRef<{ field: string; source: PolicySource }>('RetryPolicySource').implement({
+  description: 'Where a field of a policy comes from.',
+  fields: (t) => ({
+    field: t.exposeString('field', { description: 'Its name, as in `RetryPolicy`.' }),
+    source: t.expose('source', { type: PolicyLayerEnum, description: 'Who gave it.' }),
+  }),
+})
+
+export interface ShownPolicy extends RetryPolicy {
+  sources: ResolvedPolicy['sources']
+}
+
+export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').implement({
   description: 'How a session is retried. Durations are seconds.',
   fields: (t) => ({
     maxRetries: t.exposeInt('maxRetries', { description: 'Total attempts are one more. 0 is none.' }),
@@ -80,5 +104,14 @@ export const RetryPolicyType = builder.objectRef<RetryPolicy>('RetryPolicy').imp
       description: 'Bound on retries that do not use up `maxRetries`.',
     }),
     rules: t.expose('rules', { type: [RetryRuleType], description: 'In order; the first that matches decides.' }),
+    sources: t.field({
+      type: [PolicySourceType],
+      description: 'Where each field comes from.',
+      resolve: ({ sources }) => Object.entries(sources).map(([field, source]) => ({ field, source })),
+    }),
   }),
 })
+
+export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
+  return { ...policy, sources }
+}

@@ -5,7 +5,7 @@ import { ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 import { FailureCauseEnum } from './retry.enums.ts'
 import { RetryPolicyInput } from './retry-policy.inputs.ts'
 
-const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
+export const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
   description: 'A retry that would follow if each attempt failed in the same way.',
   fields: (t) => ({
     retry: t.exposeInt('retry', { description: '1-based within the budget.' }),

@@ -1,7 +1,7 @@
-import type { RetryPolicy } from '../../../domain/retry/policy.ts'
+import { showStoredPolicy } from '../../../domain/retry/stored-policy.ts'
 import { builder } from '../../builder.ts'
 import { SessionNode } from '../session/session.type.ts'
-import { RetryPolicyType } from './retry-policy.type.ts'
+import { RetryPolicyType, shownPolicy } from './retry-policy.type.ts'
 import { RetryStateType } from './retry-state.type.ts'
 
 /** What a session says of its own retry. */
@@ -9,8 +9,8 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   retryPolicy: t.field({
     type: RetryPolicyType,
     description: 'How it is retried, as resolved when it was created: later changes of defaults do not touch it.',
-    select: { retryPolicy: true },
-    resolve: ({ retryPolicy }) => retryPolicy as unknown as RetryPolicy,
+    select: { retryPolicy: true, retryPolicySources: true },
+    resolve: ({ retryPolicy, retryPolicySources }) => shownPolicy(showStoredPolicy(retryPolicy, retryPolicySources)),
   }),
   retryState: t.field({
     type: RetryStateType,
