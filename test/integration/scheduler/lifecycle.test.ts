@@ -214,12 +214,16 @@ describe('a session of three kernels', () => {
   })
 })
 
-it.each(['PREPARED', 'CREATING'] as const)('a kernel that ended before its session ran (%s) is a failure, no promotion', async (status) => {
+it.each([
+  ['PREPARING', 'prepare-sessions'],
+  ['PREPARED', 'start-sessions'],
+  ['CREATING', 'start-sessions'],
+] as const)('a kernel that ended before its session ran (%s) is a failure for %s, no promotion', async (status, handler) => {
   const { server, agent, db, sql } = given
   const id = await sessionIn(server, agent, status)
   await sql(`UPDATE kernels SET status = 'CANCELLED', terminated_at = now() WHERE session_id = $1`, [id])
   await server.run('promote-to-prepared', 'promote-to-running', 'detect-termination')
   expect(await statuses(db, id)).toBe(`${status}: CANCELLED`)
-  await server.run('start-sessions')
-  expect(await history(db, id)).toContain(`start-sessions ${status}→${status} NEED_RETRY ×1`)
+  await server.run(handler)
+  expect(await history(db, id)).toContain(`${handler} ${status}→${status} NEED_RETRY ×1`)
 })
