@@ -319,7 +319,7 @@ CREATE TABLE "scheduling_history" (
     "first_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "last_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
 
-    CONSTRAINT "scheduling_history_pkey" PRIMARY KEY ("id")
+    CONSTRAINT "scheduling_history_pkey" PRIMARY KEY ("entity_id","id")
 );
 
 -- CreateTable
@@ -383,9 +383,6 @@ CREATE UNIQUE INDEX "users_name_key" ON "users"("name");
 CREATE UNIQUE INDEX "api_tokens_hash_key" ON "api_tokens"("hash");
 
 -- CreateIndex
-CREATE UNIQUE INDEX "sessions_parent_session_id_key" ON "sessions"("parent_session_id");
-
--- CreateIndex
 CREATE INDEX "sessions_created_at_id_idx" ON "sessions"("created_at" DESC, "id" DESC);
 
 -- CreateIndex
@@ -410,16 +407,10 @@ CREATE INDEX "kernel_logs_kernel_id_id_idx" ON "kernel_logs"("kernel_id", "id");
 CREATE UNIQUE INDEX "kernel_logs_kernel_id_stream_offset_key" ON "kernel_logs"("kernel_id", "stream", "offset");
 
 -- CreateIndex
-CREATE UNIQUE INDEX "retry_decisions_child_session_id_key" ON "retry_decisions"("child_session_id");
-
--- CreateIndex
 CREATE INDEX "retry_decisions_decided_at_session_id_idx" ON "retry_decisions"("decided_at", "session_id");
 
 -- CreateIndex
 CREATE UNIQUE INDEX "resubmissions_project_id_client_key_key" ON "resubmissions"("project_id", "client_key");
-
--- CreateIndex
-CREATE INDEX "scheduling_history_entity_id_id_idx" ON "scheduling_history"("entity_id", "id");
 
 -- CreateIndex
 CREATE INDEX "session_events_xid_id_idx" ON "session_events"("xid", "id");
@@ -476,6 +467,12 @@ ALTER TABLE "kernels" ADD CONSTRAINT "kernels_agent_id_fkey" FOREIGN KEY ("agent
 ALTER TABLE "retry_decisions" ADD CONSTRAINT "retry_decisions_session_id_fkey" FOREIGN KEY ("session_id") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 
 -- What Prisma's schema language cannot say.
+
+-- One child for one failed attempt. The many that have no parent, or no child, cost no entry.
+CREATE UNIQUE INDEX "sessions_parent_session_id_key" ON "sessions" ("parent_session_id")
+  WHERE "parent_session_id" IS NOT NULL;
+CREATE UNIQUE INDEX "retry_decisions_child_session_id_key" ON "retry_decisions" ("child_session_id")
+  WHERE "child_session_id" IS NOT NULL;
 
 -- Work of the handlers: sessions that are not finished, by status and longest there first.
 CREATE INDEX "sessions_active" ON "sessions" ("status", "status_changed_at")

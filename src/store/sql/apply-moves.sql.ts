@@ -95,7 +95,7 @@ WITH moves AS (
   UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now()
   FROM moved v
   WHERE v."to" = v."from"
-    AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)
+    AND h.entity_id = v.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)
     AND h.phase = $2 AND h.from_status = v."from"::text AND h.to_status = v."to"::text AND h.result = v."outcome"
     AND h.error_code IS NOT DISTINCT FROM v."errorCode" AND h.message IS NOT DISTINCT FROM v."message"
   RETURNING v.id
