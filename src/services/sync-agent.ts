@@ -99,9 +99,7 @@ function parse(request: SyncRequest): SyncRequest {
 
 /** Who works on a kernel that changed like this. */
 function topicsOf(change: KernelChange): WakeTopic[] {
-  if (change.ended) {
-    return ['promote-to-running', 'detect-termination', 'promote-to-terminated', 'terminate-sessions', 'schedule-sessions']
-  }
+  if (change.ended) return ['promote-to-running', 'detect-termination', 'promote-to-terminated', 'schedule-sessions']
   if (change.error !== null) return ['prepare-sessions', 'start-sessions']
   if (change.to === 'PULLING') return ['promote-to-pulling']
   if (change.to === 'PREPARED') return ['promote-to-prepared']

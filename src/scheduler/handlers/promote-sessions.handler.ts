@@ -10,13 +10,15 @@ const WAKES: Readonly<Record<PromotionName, readonly WakeTopic[]>> = {
   'promote-to-pulling': ['promote-to-prepared'],
   'promote-to-prepared': ['start-sessions'],
   'promote-to-running': ['detect-termination', 'enforce-batch-timeouts'],
-  'detect-termination': ['promote-to-terminated', 'terminate-sessions'],
+  'detect-termination': ['promote-to-terminated'],
   'promote-to-terminated': ['decide-retries'],
 }
 
 /** One batch of one promotion: moves sessions whose kernels' statuses match, and their kernels not. */
 export async function promote(context: { db: Database; wake: Wake }, name: PromotionName): Promise<RunReport> {
-  const moved = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
+  const { moved, clusters } = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
   if (moved > 0) context.wake.wake('events', ...WAKES[name])
+  // One kernel has ended; the others of its session are to be stopped.
+  if (name === 'detect-termination' && clusters > 0) context.wake.wake('terminate-sessions')
   return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX }
 }

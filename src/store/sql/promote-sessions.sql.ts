@@ -62,7 +62,7 @@ WITH claimed AS (
     ${target.sets}
   FROM claimed c ${target.joins}
   WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, c."from", s.status AS "to"
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, c."from", s.status AS "to", s.cluster_size
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
@@ -73,19 +73,22 @@ WITH claimed AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'SESSION', id, $3, "from"::text, "to"::text, 'SUCCESS', status_reason FROM moved
 )
-SELECT count(*) AS moved FROM moved`
+SELECT count(*) AS moved, count(*) FILTER (WHERE cluster_size > 1) AS clusters FROM moved`
 }
 
 const statements = new Map<string, string>()
 
-/** How many sessions were promoted; as many as `limit` where there may be more. */
-export async function promoteSessions(db: Queryable, promotion: PromotionDeclaration, limit: number): Promise<number> {
+/** How many sessions were promoted, as many as `limit` where there may be more; `clusters` of them have several kernels. */
+export async function promoteSessions(
+  db: Queryable,
+  promotion: PromotionDeclaration,
+  limit: number,
+): Promise<{ moved: number; clusters: number }> {
   let statement = statements.get(promotion.name)
   if (statement === undefined) {
     statement = statementFor(promotion)
     statements.set(promotion.name, statement)
   }
   const values = [promotion.sessionIn, promotion.kernelStatuses, promotion.name, limit]
-  const { rows } = await db.query<{ moved: number }>(statement, values)
-  return rows[0]!.moved
+  return (await db.query<{ moved: number; clusters: number }>(statement, values)).rows[0]!
 }
