@@ -18,7 +18,7 @@ import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
 import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
 import { promote } from './handlers/promote-sessions.handler.ts'
-import { scheduleSessions } from './handlers/schedule-sessions.handler.ts'
+import { scheduleSessions, type LineProgress } from './handlers/schedule-sessions.handler.ts'
 import { startSessions } from './handlers/start-sessions.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
 import { watchAgents } from './handlers/watch-agents.handler.ts'
@@ -40,8 +40,9 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
     defineService({ name, intervalMs, log, runOnce })
   const promotion = (name: PromotionName) => service(name, COORDINATOR_INTERVAL_MS, () => promote(context, PROMOTIONS[name].name))
+  const lines = new Map<string, LineProgress>()
   return {
-    'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context)),
+    'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context, lines)),
     'prepare-sessions': service('prepare-sessions', COORDINATOR_INTERVAL_MS, () => runLifecycle(context, prepareSessions)),
     'start-sessions': service('start-sessions', COORDINATOR_INTERVAL_MS, () => runLifecycle(context, startSessions)),
     'terminate-sessions': service('terminate-sessions', COORDINATOR_INTERVAL_MS, () =>
@@ -64,10 +65,13 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
 }
 
 /** One batch per resource group that has something pending. */
-async function scheduleGroups(context: SchedulerContext): Promise<RunReport> {
+async function scheduleGroups(context: SchedulerContext, lines: Map<string, LineProgress>): Promise<RunReport> {
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
-    reports.push(await runLifecycle(context, scheduleSessions(group)))
+    const line = lines.get(group.name) ?? { after: null }
+    lines.set(group.name, line)
+    const report = await runLifecycle(context, scheduleSessions(group, line))
+    reports.push({ ...report, more: report.more || line.after !== null })
   }
   const pauses = reports.flatMap(({ againInMs }) => againInMs ?? [])
   return {

@@ -32,6 +32,8 @@ export interface Placement {
   skipped: { sessionId: string; reason: string }[]
   /** Sessions that one behind them went past. */
   overtaken: string[]
+  /** Nothing fitted, nobody holds the line, and some agent has something of everything free: others may fit. */
+  othersMayFit: boolean
 }
 
 /**
@@ -39,7 +41,7 @@ export interface Placement {
  * pass, a bounded number of times: then it holds the line until it fits, unless these agents could never take it.
  */
 export function place(sessions: readonly PlaceableSession[], agents: AgentRoom[], selector: AgentSelector): Placement {
-  const placement: Placement = { placed: [], skipped: [], overtaken: [] }
+  const placement: Placement = { placed: [], skipped: [], overtaken: [], othersMayFit: false }
   const waiting: string[] = []
   let holder: PlaceableSession | undefined
   for (const session of sessions) {
@@ -58,6 +60,7 @@ export function place(sessions: readonly PlaceableSession[], agents: AgentRoom[]
     waiting.push(session.id)
     if (session.skips >= HEAD_OF_LINE_SKIPS_MAX && couldEverFit(session, agents, selector)) holder = session
   }
+  placement.othersMayFit = !holder && placement.placed.length === 0 && agents.some(hasSomeOfEverything)
   return placement
 }
 
@@ -78,6 +81,10 @@ function placeOne(session: PlaceableSession, agents: AgentRoom[], selector: Agen
   }
   for (const { agent } of chosen) agent.kernels += 1
   return chosen.map(({ kernelId, agent }) => ({ kernelId, agentId: agent.id }))
+}
+
+function hasSomeOfEverything({ free }: AgentRoom): boolean {
+  return [...free.values()].every((quantity) => quantity > 0n)
 }
 
 function couldEverFit(session: PlaceableSession, agents: readonly AgentRoom[], selector: AgentSelector): boolean {

@@ -31,11 +31,16 @@ export function advanceKernels(
 }
 
 function failedBeforeItRan(kernel: ClaimedKernel): boolean {
-  return kernel.startedAt === null && (kernel.error !== null || isTerminal(kernel.status))
+  return kernel.startedAt === null && (kernel.error !== null || kernel.agentLost || isTerminal(kernel.status))
 }
 
 function errorOf(kernel: ClaimedKernel): FailureError {
   const agentId = kernel.agentId ?? undefined
-  const error = kernel.error ?? { name: 'executor-failed', message: 'a kernel ended before it ran' }
-  return { ...error, agentId }
+  return { ...(kernel.error ?? errorWithoutReport(kernel)), agentId }
+}
+
+/** It was given to an agent that was just then found lost; or it ended, and nobody said why. */
+function errorWithoutReport({ agentLost }: ClaimedKernel): FailureError {
+  if (agentLost) return { name: 'agent-lost', message: 'its agent was lost before it heard of the kernel' }
+  return { name: 'executor-failed', message: 'a kernel ended before it ran' }
 }

@@ -3,28 +3,41 @@ import { place, type AgentSelector, type PlaceableSession } from '../../domain/s
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
 import type { Queryable } from '../../store/database.ts'
 import { assignKernels, lockGroup, noteOvertaken, readAgentRoom } from '../../store/sql/assign-kernels.sql.ts'
-import { claimPending, type PendingSession } from '../../store/sql/claim-pending.sql.ts'
+import { claimPending, type PendingPosition, type PendingSession } from '../../store/sql/claim-pending.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 
 const DEPENDENCY_PAUSE_MS = 1_000
 
 type Candidate = PendingSession & { kernels: [] }
 
-/** PENDING → SCHEDULED: gives the sessions of one resource group to its agents. */
-export function scheduleSessions(group: { name: string; selector: AgentSelector }): LifecycleHandler<Candidate> {
+/** How far a group's line has been looked through without anything that fits; null begins at its head. */
+export interface LineProgress {
+  after: PendingPosition | null
+}
+
+/**
+ * PENDING → SCHEDULED: gives the sessions of one resource group to its agents. Where a whole batch cannot be
+ * placed though there is room, the next one looks further down the line.
+ */
+export function scheduleSessions(
+  group: { name: string; selector: AgentSelector },
+  progress: LineProgress,
+): LifecycleHandler<Candidate> {
   return {
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
     wakes: ['prepare-sessions'],
     agentsOf: () => [],
     async claim(tx, limit) {
       if (!(await lockGroup(tx, group.name))) return []
-      const sessions = await claimPending(tx, group.name, limit)
+      const sessions = await claimPending(tx, group.name, limit, progress.after)
+      progress.after = sessions.length === limit ? sessions.at(-1)! : null
       return sessions.map((session) => ({ ...session, kernels: [] }))
     },
     async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       const ready = sessions.filter((session) => mayStart(session, result))
-      if (ready.length > 0) await placeReady(tx, group, ready, result)
+      const othersMayFit = ready.length > 0 && (await placeReady(tx, group, ready, result))
+      if (!othersMayFit) progress.after = null
       return result
     },
   }
@@ -55,7 +68,7 @@ async function placeReady(
   group: { name: string; selector: AgentSelector },
   sessions: readonly PendingSession[],
   result: HandlerResult,
-): Promise<void> {
+): Promise<boolean> {
   const agents = await readAgentRoom(tx, group.name)
   const rooms = agents.map(({ id, free, capacity, kernels }) => ({
     id,
@@ -71,6 +84,7 @@ async function placeReady(
   await noteOvertaken(tx, placement.overtaken)
   result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
   result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
+  return placement.othersMayFit
 }
 
 function toPlaceable(session: PendingSession): PlaceableSession {

@@ -16,7 +16,13 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   /** Chains it waits for, and whether one of them has failed for good. */
   dependenciesOpen: number
   dependencyFailed: string | null
+  priority: number
+  /** To the microsecond. */
+  createdAt: string
 }
+
+/** A place in the scheduling order. */
+export type PendingPosition = Pick<PendingSession, 'priority' | 'createdAt' | 'id'>
 
 /**
  * Pending sessions of one group, in scheduling order, held for the transaction. Those that rest
@@ -26,7 +32,7 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
  * has ended and its retry decision leads nowhere.
  */
 const SQL = `
-SELECT s.id, s.status, s.tries, s.reschedules, g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
+SELECT s.id, s.priority, s.created_at::text AS "createdAt", s.status, s.tries, s.reschedules, g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
   s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents",
@@ -47,12 +53,19 @@ LEFT JOIN LATERAL (
   WHERE sd.session_id = s.id
 ) AS d ON true
 WHERE s.status = 'PENDING' AND s.resource_group = $1 AND (s.next_try_at IS NULL OR s.next_try_at <= now())
+  AND ($3::uuid IS NULL OR s.priority < $4 OR (s.priority = $4 AND (s.created_at, s.id) > ($5::timestamptz, $3)))
 ORDER BY s.priority DESC, s.created_at, s.id
 LIMIT $2
 FOR UPDATE OF s SKIP LOCKED`
 
-export async function claimPending(tx: Queryable, resourceGroup: string, limit: number): Promise<PendingSession[]> {
-  return (await tx.query<PendingSession>(SQL, [resourceGroup, limit])).rows
+export async function claimPending(
+  tx: Queryable,
+  resourceGroup: string,
+  limit: number,
+  after: PendingPosition | null,
+): Promise<PendingSession[]> {
+  const values = [resourceGroup, limit, after?.id ?? null, after?.priority ?? null, after?.createdAt ?? null]
+  return (await tx.query<PendingSession>(SQL, values)).rows
 }
 
 const GROUPS_SQL = `

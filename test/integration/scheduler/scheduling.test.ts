@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
+import { CLAIM_BATCH_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
+import { createSessions } from '../../../src/services/create-sessions.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { playedAgent } from '../../support/played-agent.ts'
@@ -124,6 +125,25 @@ describe('the line', () => {
     expect(await sessionRow(db, impossible)).toMatchObject({ status: 'PENDING' })
   })
 
+  it('is looked through to its end, though a whole batch at its head fits nowhere', async () => {
+    const { server, db } = given
+    const large = Array.from({ length: CLAIM_BATCH_SESSIONS_MAX }, () => ({
+      name: 'large',
+      command: ['true'],
+      resourceSlots: cpu('100'),
+    }))
+    await createSessions(server.context, large)
+    const small = await server.create()
+    await server.run('schedule-sessions')
+    expect(await sessionRow(db, small)).toMatchObject({ status: 'PENDING' })
+    await server.run('schedule-sessions')
+    expect(await sessionRow(db, small)).toMatchObject({ status: 'SCHEDULED' })
+    await server.run('schedule-sessions')
+    const again = await server.create()
+    await server.run('schedule-sessions', 'schedule-sessions')
+    expect(await sessionRow(db, again)).toMatchObject({ status: 'SCHEDULED' })
+  })
+
   it('goes by priority, then by age', async () => {
     const { server, db } = given
     const ids = []
@@ -132,6 +152,17 @@ describe('the line', () => {
     const rows = await Promise.all(ids.map((id) => sessionRow(db, id)))
     expect(rows.map(({ status }) => status)).toEqual(['PENDING', 'SCHEDULED', 'PENDING', 'SCHEDULED'])
   })
+})
+
+it('a session whose agent is lost before it hears of the kernel goes back at once', async () => {
+  const { server, db, sql } = given
+  const id = await server.create()
+  await server.run('schedule-sessions')
+  // The silence was judged just before the kernel was given to the agent.
+  await sql(`UPDATE agents SET status = 'LOST'`)
+  await server.run('prepare-sessions')
+  expect(await sessionRow(db, id)).toMatchObject({ status: 'PENDING' })
+  expect((await history(db, id)).at(-1)).toMatch(/^prepare-sessions SCHEDULED→PENDING GIVE_UP/)
 })
 
 describe('places', () => {
