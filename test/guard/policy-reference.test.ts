@@ -1,0 +1,140 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isInputObjectType } from 'graphql'
+import { describe, expect, it } from 'vitest'
+import { FAILURE_CAUSES, ELIGIBLE_CAUSES } from '../../src/domain/retry/causes.ts'
+import { convertAirflowSettings } from '../../src/domain/retry/airflow-policy.ts'
+import { parseAirflowSettings } from '../../src/domain/retry/airflow-settings.ts'
+import { parseRetryPolicy } from '../../src/domain/retry/parse-policy.ts'
+import { SHIPPED_POLICY } from '../../src/domain/retry/policy.ts'
+import { PRESETS } from '../../src/domain/retry/presets.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { outcomeOf } from './policy-examples.ts'
+import { examplesIn, tableIn, type Example } from './policy-reference.ts'
+import { readmeRows } from './readme-tables.ts'
+import { ROOT } from './source-files.ts'
+
+/** docs/retry-policy.md says what the code does, and all that it can. */
+
+const text = await readFile(join(ROOT, 'docs/retry-policy.md'), 'utf8')
+const fields = tableIn(text, '| field | type | default |')
+
+function inputFields(name: string): Record<string, string> {
+  const type = schema.getType(name)
+  if (!isInputObjectType(type)) throw new Error(`${name} is no input`)
+  return Object.fromEntries(Object.values(type.getFields()).map((field) => [field.name, String(field.type)]))
+}
+
+function documented(rows: readonly string[][]): Record<string, string> {
+  return Object.fromEntries(rows.map(([name, type]) => [unquoted(name!), unquoted(type!)]))
+}
+
+function unquoted(cell: string): string {
+  return cell.replaceAll('`', '')
+}
+
+describe('the fields', () => {
+  it('are those of the GraphQL input, with their types', () => {
+    expect(documented(fields)).toEqual(inputFields('RetryPolicyInput'))
+  })
+
+  it('are those of the shipped policy, with its values', () => {
+    const defaults = fields
+      .filter(([name]) => name !== '`preset`')
+      .map(([name, , value]) => [
+        unquoted(name!),
+        value === 'all' ? [...ELIGIBLE_CAUSES] : JSON.parse(unquoted(value!)),
+      ])
+    expect(Object.fromEntries(defaults)).toEqual(SHIPPED_POLICY)
+    expect(defaults).toHaveLength(Object.keys(SHIPPED_POLICY).length)
+  })
+
+  it.each([
+    ['| field of a rule |', 'RetryRuleInput'],
+    ['| field of `match` |', 'RetryRuleMatchInput'],
+  ])('%s are those of %s', (header, input) => {
+    expect(documented(tableIn(text, header))).toEqual(inputFields(input))
+  })
+
+  it('of growth are those of both its inputs', () => {
+    const names = tableIn(text, '| field of growth |').map(([name]) => unquoted(name!))
+    const inputs = (type: string) => new Set(Object.keys(inputFields(type)))
+    expect(new Set(names)).toEqual(inputs('RetrySlotGrowthInput'))
+    expect(new Set(names.filter((name) => name !== 'slot'))).toEqual(inputs('RetryTimeoutGrowthInput'))
+  })
+
+  it('README tells the same names and defaults', async () => {
+    const short = (await readmeRows('Retry policy')).map(([name, value]) => [name, value])
+    const long = fields.filter(([name]) => name !== '`preset`')
+    const expected = long.map(([name, , value]) => [unquoted(name!), unquoted(value!).replaceAll('"', '')])
+    expect(Object.fromEntries(short)).toEqual(Object.fromEntries(expected))
+  })
+})
+
+describe('the bounds', () => {
+  const accepts = (name: string, value: unknown) => 'policy' in parseRetryPolicy({ [name]: value })
+
+  it.each(fields.map(([name, , , bounds]) => [unquoted(name!), bounds!]))('%s: %s', (name, bounds) => {
+    const range = /^(\d+)…(\d+)$/.exec(bounds)
+    const quoted = [...bounds.matchAll(/`(\w+)`/g)].map(([, word]) => word!)
+    if (range) {
+      const [low, high] = [Number(range[1]), Number(range[2])]
+      expect([low - 1, low, high, high + 1].map((value) => accepts(name, value))).toEqual([false, true, true, false])
+    } else if (bounds.startsWith('> 0')) {
+      expect([0, 0.001, 1e9].map((value) => accepts(name, value))).toEqual([false, true, true])
+      const parsed = parseRetryPolicy({ [name]: null })
+      expect('policy' in parsed && name in parsed.policy).toBe(bounds.endsWith('or null'))
+    } else if (bounds.startsWith('at most ')) {
+      const max = Number(bounds.slice('at most '.length))
+      const rules = (length: number) => Array.from({ length }, () => ({ match: {}, action: 'FAIL' }))
+      expect([max, max + 1].map((length) => accepts(name, rules(length)))).toEqual([true, false])
+    } else if (name === 'eligibleCauses') {
+      expect(quoted).toEqual([...ELIGIBLE_CAUSES])
+    } else if (name === 'preset') {
+      const headings = [...text.slice(text.indexOf('\n## Presets')).matchAll(/^### (\w+)$/gm)].map(([, word]) => word)
+      expect(headings).toEqual(Object.keys(PRESETS))
+    } else {
+      const values: unknown[] = quoted.map((word) => (word === 'true' || word === 'false' ? word === 'true' : word))
+      expect(values.length).toBeGreaterThan(1)
+      expect(values.every((value) => accepts(name, value))).toBe(true)
+      expect(accepts(name, 'OTHER')).toBe(false)
+    }
+  })
+})
+
+it('tells every cause, and whether it can be retried', () => {
+  const causes = tableIn(text, '| cause | retried |').map(([cause, retried]) => [unquoted(cause!), retried])
+  const eligible: readonly string[] = ELIGIBLE_CAUSES
+  expect(causes).toEqual(FAILURE_CAUSES.map((cause) => [cause, eligible.includes(cause) ? 'if eligible' : 'never']))
+})
+
+it('tells the exit codes of CMS_EXIT_CODES', () => {
+  const rows = tableIn(text, '| exit codes | the retry has |').map(([codes]) => codes!.split(', ').map(Number))
+  const rules = PRESETS.CMS_EXIT_CODES.rules!.flatMap(({ match: { exitCodes } }) => (exitCodes ? [exitCodes] : []))
+  expect(rows.slice(0, -1)).toEqual(rules)
+})
+
+describe('the examples', () => {
+  const examples = examplesIn(text)
+
+  it('are many, each with what follows from it', () => {
+    expect(examples.length).toBe(11)
+    expect(examples.filter(({ outcomes }) => outcomes.length === 0)).toEqual([])
+    expect(examples.flatMap(({ outcomes }) => outcomes).length).toBeGreaterThan(40)
+  })
+
+  const lines = examples.flatMap(({ heading, policy, outcomes }) =>
+    outcomes.map(([ended, ...follows]) => ({ heading, policy, ended: ended!, follows })),
+  )
+  it.each(lines)('$heading: $ended', ({ policy, ended, follows }) => {
+    expect(outcomeOf(policy, unquoted(ended))).toEqual(follows)
+  })
+
+  it('for Airflow is what the settings beside it become', () => {
+    const [, written] = /airflowPolicyPreview\(settings: \{([^}]*)\}\)/.exec(text)!
+    const parsed = parseAirflowSettings(JSON.parse(`{${written!.replaceAll(/(\w+):/g, '"$1":')}}`))
+    if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues))
+    const shown = examples.find(({ heading }) => heading === 'Coming from Airflow') as Example
+    expect(convertAirflowSettings(parsed.settings).policy).toEqual(shown.policy)
+  })
+})
