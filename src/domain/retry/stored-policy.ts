@@ -29,7 +29,8 @@ export function showStoredPolicy(stored: unknown, storedSources: unknown): Resol
 
 function readableFields(stored: unknown): Partial<RetryPolicy> {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return {}
-  const fields = Object.entries(stored).map(([field, value]) => parseRetryPolicy({ [field]: value }))
+  const written: [string, unknown][] = Object.entries(stored)
+  const fields = written.map(([field, value]) => parseRetryPolicy({ [field]: value }))
   return Object.assign({}, ...fields.map((parsed) => ('policy' in parsed ? parsed.policy : {}))) as Partial<RetryPolicy>
 }
 

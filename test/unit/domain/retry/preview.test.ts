@@ -79,7 +79,7 @@ describe('plans nothing and says why', () => {
     ['the budget of 3 retries is used up', { session: { ...SESSION, retryCount: 3 } }],
     ['later than 59 s', { policy: policyOf({ maxElapsed: 59 }) }],
   ] as const)('%s', (reason, given) => {
-    const answer = preview(given as Partial<PreviewInput>)
+    const answer = preview(given)
     expect(answer).toMatchObject({ eligible: false, schedule: [] })
     expect(answer.explanation).toContain(reason)
   })
