@@ -90,12 +90,10 @@ function exponential(settings: AirflowSettings, multiplier: number): AirflowConv
 
 function explainGeneral(settings: AirflowSettings, maxRetries: number): AirflowExplanation {
   const { release, retries, retryExponentialBackoff } = settings
-  const alike = [`There are at most ${maxRetries + 1} attempts.`]
+  const alike: string[] = []
   const differs: string[] = []
-  if (retries > maxRetries) {
-    alike.length = 0
-    differs.push(`Airflow retries ${retries} times; a policy at most ${maxRetries} times.`)
-  }
+  if (retries > maxRetries) differs.push(`Airflow retries ${retries} times; a policy at most ${maxRetries} times.`)
+  else alike.push(retries === 0 ? 'There are no retries.' : `There are at most ${retries + 1} attempts.`)
   if (typeof retryExponentialBackoff === 'number' && release !== 'AIRFLOW_3_2') {
     alike.push('Before Airflow 3.2 retry_exponential_backoff is a flag: any number but 0 doubles the delay.')
   }
