@@ -8,19 +8,19 @@ import { signalFile } from './signal-file.ts'
 const given = useAgentProgram()
 
 /** Each thing that there is to say is said once in vain. */
-function everyFirst(): (request: Request) => boolean {
+function losesEveryFirst(part: 'request' | 'answer'): (request: Request) => 'request' | 'answer' | null {
   const said = new Set<string>()
   return (request) => {
     const what = 'observed' in request ? JSON.stringify([request.observed, request.logs]) : 'register'
     const isNew = !said.has(what)
     said.add(what)
-    return isNew
+    return isNew ? part : null
   }
 }
 
-it('lost answers lose and double nothing', async () => {
+it.each(['request', 'answer'] as const)('where each %s is lost once, nothing is lost nor doubled', async (part) => {
   const { gateway, create, reaches, text, db } = given
-  gateway.lose = everyFirst()
+  gateway.lose = losesEveryFirst(part)
   await given.newAgent().start()
   const { sessionId, kernelId } = await create(['sh', '-c', 'for n in 1 2 3 4 5; do echo $n; sleep 0.1; done; exit 3'])
   expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 3, attempt: 1 })

@@ -6,14 +6,21 @@ import { terminateSession } from '../../../src/services/terminate-session.ts'
 import { eventually } from '../../support/eventually.ts'
 import { kernelRows } from '../../support/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { signalFile } from './signal-file.ts'
 
 const given = useAgentProgram()
 
 it('takes an order, reports the end at once, and forgets when told', async () => {
   const { gateway, create, reaches, text, db } = given
+  const go = signalFile(given.agentDir)
   await given.newAgent().start()
+  const { sessionId, kernelId } = await create(['sh', '-c', `${go.wait}; echo out; echo err >&2; exit 4`])
+  await eventually(() => {
+    const poll = gateway.syncs.at(-1)
+    return poll?.observed[0]?.status === 'RUNNING' && poll.waitMs > 0
+  })
+  await go.write()
   const began = performance.now()
-  const { sessionId, kernelId } = await create(['sh', '-c', 'echo out; echo err >&2; exit 4'])
   expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 4 })
   // Far below the long poll's 5 s: news interrupt it.
   expect(performance.now() - began).toBeLessThan(2_500)

@@ -18,8 +18,8 @@ export interface FaultyGateway extends Gateway {
   readonly lost: number
   /** Calls of an agent that waits for their answers, at once. */
   readonly underWayMax: number
-  /** The server takes these, and their answers never arrive. */
-  lose: (request: Request) => boolean
+  /** Of which calls the request never arrives at the server, and of which the answer does not come back. */
+  lose: (request: Request) => 'request' | 'answer' | null
   /** The server is away: calls under way end without an answer, others are refused. */
   cut(): void
   heal(): void
@@ -46,14 +46,16 @@ export function faultyGateway(server: Gateway): FaultyGateway {
       counts.refusals++
       throw new Error('the server is away')
     }
+    const loses = gateway.lose(request)
+    if (loses !== null) counts.lost++
+    if (loses === 'request') throw new Error('the request is lost')
     const connection = AbortSignal.any([signal, outage.signal])
     const answering = call(connection)
     atServer.add(answering)
     const answer = await answering.finally(() => atServer.delete(answering))
     if (connection.aborted) throw connection.reason
-    if (!gateway.lose(request)) return answer
-    counts.lost++
-    throw new Error('the answer is lost')
+    if (loses === 'answer') throw new Error('the answer is lost')
+    return answer
   }
 
   async function holdUp(request: SyncRequest): Promise<void> {
@@ -87,7 +89,7 @@ export function faultyGateway(server: Gateway): FaultyGateway {
     get underWayMax() {
       return counts.underWayMax
     },
-    lose: () => false,
+    lose: () => null,
     cut() {
       outage.abort(new Error('the server went away'))
     },
