@@ -11,7 +11,7 @@ const WRITE_INTERVAL_MS = 2_000
  *
  * `<agentDir>/fence` holds the deadline, in whole seconds of the machine's uptime and then the boot, so that
  * neither a restart of the agent nor its death lengthens it: the next instance goes on with it, and while there
- * is none the nursery reads it (executors/process/nursery.ts). Time since boot is nobody's to set.
+ * is none the nursery reads it. Time since boot is nobody's to set.
  */
 export function createFence(agentDir: string, expired: () => void): Fence {
   const path = join(agentDir, 'fence')

@@ -8,7 +8,7 @@ const SIGTERMED = 143
 const SIGKILLED = 137
 
 /**
- * For tests and benches: kernels that end as their command tells them (noop-script.ts), in memory alone. Nothing
+ * For tests and benches: kernels that end as their command tells them, in memory alone. Nothing
  * of them is found after a restart, where the server takes them for gone without a trace. Changes are told once
  * per turn of the event loop.
  */

@@ -9,7 +9,7 @@ import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.t
  *   spec.json    written first, whole before anything runs
  *   work/        HOME, working directory and TMPDIR
  *   run.<token>  the shim's script; its presence says that a start was ordered
- *   status       the shim's: claim, begin, exit (see shim.ts)
+ *   status       the shim's: claim, begin, exit
  *   stdout stderr
  *   stop         { killAt } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before the kill of one that outgrew its memory

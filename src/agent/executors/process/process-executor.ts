@@ -12,7 +12,7 @@ import { forgetKernel, stopKernel } from './stop-kernel.ts'
 
 /**
  * Kernels as real processes of this machine (Linux: it reads /proc). Each runs under a shim in its own session,
- * so that it outlives the agent; see shim.ts, nursery.ts, and kernel-directory.ts for what a crash leaves behind.
+ * so that it outlives the agent; shim, nursery and kernel directory say what a crash leaves behind.
  */
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
   const host = createProcessHost(options, hooks)
