@@ -9,10 +9,16 @@ export const DISPATCH_BATCH_RETRIES_MAX = 500
 export const CREATE_SESSIONS_MAX = 1000
 /** Held retries let go in one tick of the dispatcher, so that a release is a ramp. */
 export const HELD_RELEASE_RETRIES_MAX = 200
+/** Retries from which a batch is taken: more than one batch, so that servers side by side find one each. */
+export const DISPATCH_WINDOW_RETRIES_MAX = 2_000
 
 // How often things are looked at when nothing woke them
 export const COORDINATOR_INTERVAL_MS = 2_000
 export const DISPATCH_INTERVAL_MS = 1_000
+/** What a kill switch holds is looked at this often though nothing was switched. */
+export const HELD_RECHECK_MS = 900_000
+/** Retries that wait for tokens come forward together this often, as far as the bucket holds what accrues meanwhile. */
+export const RATE_LIMIT_TICK_MS = 100
 export const LEASE_CHECK_INTERVAL_MS = 2_000
 export const RELAY_POLL_INTERVAL_MS = 500
 export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
@@ -75,6 +81,10 @@ export const RULE_EXIT_CODES_MAX = 256
 /** What fits the column. Schedulers and wrappers have codes beyond a process's 0…255. */
 export const EXIT_CODE_MIN = -2_147_483_648
 export const EXIT_CODE_MAX = 2_147_483_647
+/** Retries per second in a rate limit: far above what a server dispatches. */
+export const RATE_LIMIT_RETRIES_MAX = 100_000
+/** At least one retry in two days: what waits for its token can still be told when. */
+export const RATE_LIMIT_PERIOD_MAX_SECONDS = 172_800
 /** The hard ceiling of every retry delay: 24 hours. */
 export const RETRY_DELAY_CEILING_MS = 86_400_000
 

@@ -14,6 +14,8 @@ export async function passTime(
       started_at = started_at - ${back}, terminated_at = terminated_at - ${back},
       epoch_started_at = epoch_started_at - ${back}`)
     await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back}`)
+    await tx.query(`UPDATE retry_switches SET refilled_at = refilled_at - ${back}, limit_until = limit_until - ${back},
+      disabled_until = disabled_until - ${back}`)
     await tx.query(
       `UPDATE agents SET last_heard_at = last_heard_at - ${back}, lease_from = lease_from - ${back} WHERE id = ANY($1::uuid[])`,
       [silentAgents],

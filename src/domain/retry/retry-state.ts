@@ -21,7 +21,7 @@ export interface StoredDecision {
   dueAt: Date | null
 }
 
-const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
+export const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
   DISABLED: 'retries are switched off',
   RATE_LIMITED: 'the rate limit of retries is reached',
   QUOTA: 'the limit of pending sessions is reached',

@@ -43,12 +43,35 @@ export interface DueRetry {
   dependsOnChains: string[]
 }
 
+/** Projects that have a retry in the queue: one probe each. */
+const QUEUED_PROJECTS = `queued AS (
+  (SELECT d.project_id FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') ORDER BY d.project_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT d.project_id FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD')
+      AND d.project_id > queued.project_id ORDER BY d.project_id LIMIT 1)
+  FROM queued WHERE queued.project_id IS NOT NULL
+)`
+
 /**
- * The head of the retry queue, held for the transaction. Index: retry_decisions_queue.
+ * Due retries, held for the transaction: of every project its first, then of every project its second, and so on, so
+ * that nobody waits behind the many of somebody else. Index: retry_decisions_queue.
  * A kernel whose end its agent has not confirmed is certain to be gone when the agent, by its own rule, has
  * stopped it: `fence_after_ms` and a margin after it was last heard.
  */
 const SQL = `
+WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
+  SELECT head.* FROM queued, LATERAL (
+    SELECT d.session_id, d.ready_at, row_number() OVER (ORDER BY d.ready_at) AS turn FROM retry_decisions d
+    WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id AND d.ready_at <= now()
+    ORDER BY d.ready_at LIMIT $3) AS head
+  ORDER BY head.turn, head.ready_at LIMIT $3
+), taken AS MATERIALIZED (
+  SELECT due.turn, due.ready_at AS place, d.* FROM due JOIN retry_decisions d USING (session_id)
+  WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.ready_at <= now()
+  ORDER BY due.turn, due.ready_at
+  LIMIT $1
+  FOR UPDATE OF d SKIP LOCKED
+)
 SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.cause, d.counted, d.delay_ms AS "delayMs",
   d.due_at AS "dueAt", d.details,
   coalesce((SELECT greatest(0, max(ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + g.fence_after_ms + $2))
@@ -62,21 +85,24 @@ SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.ca
   s.retry_policy AS "retryPolicy", s.retry_policy_sources AS "retryPolicySources", s.avoid_agents AS "avoidAgents",
   s.allow_agents AS "allowAgents", s.avoid_groups AS "avoidGroups",
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"
-FROM retry_decisions d
+FROM taken d
 JOIN sessions s ON s.id = d.session_id
 JOIN sessions root ON root.id = s.chain_id
-WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.ready_at <= now()
-ORDER BY d.ready_at
-LIMIT $1
-FOR UPDATE OF d SKIP LOCKED`
+ORDER BY d.turn, d.place`
 
-export async function claimDueRetries(tx: Queryable, limit: number, fenceMarginMs: number): Promise<DueRetry[]> {
-  return (await tx.query<DueRetry>(SQL, [limit, fenceMarginMs])).rows
+export async function claimDueRetries(
+  tx: Queryable,
+  options: { limit: number; window: number; fenceMarginMs: number },
+): Promise<DueRetry[]> {
+  const { limit, window, fenceMarginMs } = options
+  return (await tx.query<DueRetry>(SQL, [limit, fenceMarginMs, window])).rows
 }
 
 const NEXT_SQL = `
-SELECT extract(epoch FROM min(ready_at) - now()) * 1000 AS "inMs" FROM retry_decisions
-WHERE phase IN ('SCHEDULED', 'HELD')`
+WITH RECURSIVE ${QUEUED_PROJECTS}
+SELECT extract(epoch FROM min(first.ready_at) - now()) * 1000 AS "inMs" FROM queued, LATERAL (
+  SELECT d.ready_at FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id
+  ORDER BY d.ready_at LIMIT 1) AS first`
 
 /** Milliseconds until the next retry is due, not below 0; null where none waits. */
 export async function nextRetryInMs(db: Queryable): Promise<number | null> {

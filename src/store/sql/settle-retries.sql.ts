@@ -50,7 +50,7 @@ WITH input AS (
     "sessionId" uuid, "holdReason" hold_reason, "againInMs" float8, "eventData" jsonb)
 ), held AS (
   UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason",
-    ready_at = now() + make_interval(secs => i."againInMs" / 1000)
+    ready_at = clock_timestamp() + make_interval(secs => i."againInMs" / 1000)
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, i."eventData"
 )

@@ -1,0 +1,60 @@
+import { setRetrySwitch, type RetrySwitchView } from '../../../services/set-retry-switch.ts'
+import { builder } from '../../builder.ts'
+import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { RetryScopeEnum } from './retry-scope.enum.ts'
+import { RetrySwitchType } from './retry-switch.type.ts'
+
+const RateLimitInput = builder.inputType('RateLimitInput', {
+  description: 'A token bucket.',
+  fields: (t) => ({
+    perSecond: t.float({ required: true, description: 'How many in the long run, up to 100000.' }),
+    burst: t.int({ required: true, description: 'How many at once after a quiet time, 1 to 100000.' }),
+  }),
+})
+
+const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
+  description: 'What to change. What is not given stays as it is.',
+  fields: (t) => ({
+    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
+    name: t.string({ description: 'Of the domain or project; nothing for the cluster.' }),
+    disabled: t.boolean({ description: 'Whether retries that become due are held. False lets them go in a ramp.' }),
+    rateLimit: t.field({
+      type: RateLimitInput,
+      description: 'Retries beyond it are held until there is room. Null lifts it.',
+    }),
+    until: t.field({
+      type: 'DateTime',
+      description: 'When what this changes goes back by itself to what held for good. Without it, this holds for good.',
+    }),
+  }),
+})
+
+const SetRetrySwitchPayload = builder
+  .objectRef<{ __typename: 'SetRetrySwitchPayload'; retrySwitch: RetrySwitchView }>('SetRetrySwitchPayload')
+  .implement({
+    description: 'What is set now.',
+    fields: (t) => ({
+      retrySwitch: t.expose('retrySwitch', { type: RetrySwitchType, description: 'What is set now.' }),
+    }),
+  })
+
+const SetRetrySwitchResult = builder.unionType('SetRetrySwitchResult', {
+  description: 'What is set now, or what the caller can mend.',
+  types: [SetRetrySwitchPayload, ValidationError, NotFoundError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+builder.mutationField('setRetrySwitch', (t) =>
+  t.field({
+    type: SetRetrySwitchResult,
+    description:
+      'Switches retries off and on, or limits their rate, for administrators. Every server acts on it at once.',
+    args: { input: t.arg({ type: SetRetrySwitchInput, required: true, description: 'What, and where.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({
+        __typename: 'SetRetrySwitchPayload' as const,
+        retrySwitch: await setRetrySwitch(context, input),
+      })),
+  }),
+)

@@ -1,0 +1,46 @@
+import { admit, type Hold } from '../../domain/retry/admit.ts'
+import { lineKey, lineUp } from '../../domain/retry/line-up.ts'
+import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
+import { leaveTokens, lockSwitches, readLineEnds } from '../../store/sql/retry-switches.sql.ts'
+import { settleHeld, type HeldRetry } from '../../store/sql/settle-retries.sql.ts'
+import { retryEventData } from './retry-event-data.ts'
+
+/**
+ * Sorts out of a batch what may be dispatched, takes the tokens for it, and books the rest as held. Switches are read
+ * in the transaction that dispatches: no server acts on what it remembers of them.
+ */
+export async function admitRetries(
+  tx: Queryable,
+  due: readonly DueRetry[],
+): Promise<{ go: DueRetry[]; held: readonly Hold<DueRetry>[] }> {
+  const switches = await lockSwitches(tx, [...new Set(due.map(({ projectId }) => projectId))])
+  const { go, held, left } = admit(due, switches)
+  await leaveTokens(tx, left)
+  const ends = await readLineEnds(tx, linesOf(held))
+  const lineEnds = new Map(ends.map(({ projectId, reason, endsInMs }) => [lineKey(projectId, reason), endsInMs]))
+  await settleHeld(
+    tx,
+    lineUp(held, lineEnds).map(({ hold, againInMs }) => heldRetry(hold, againInMs)),
+  )
+  return { go, held }
+}
+
+function linesOf(held: readonly Hold<DueRetry>[]) {
+  const lines = held
+    .filter(({ reason }) => reason !== 'PARENT_ALIVE')
+    .map(({ retry: { projectId }, reason }) => [lineKey(projectId, reason), { projectId, reason }] as const)
+  return [...new Map(lines).values()]
+}
+
+function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number): HeldRetry {
+  const repeated = retry.holdReason === reason
+  const where = scope === null ? '' : ` (${scope.toLowerCase()})`
+  return {
+    sessionId: retry.sessionId,
+    holdReason: reason,
+    againInMs,
+    eventData: repeated ? null : retryEventData(retry, null, `held: ${HOLD_WORDS[reason]}${where}`),
+  }
+}

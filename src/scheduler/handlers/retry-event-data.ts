@@ -1,0 +1,16 @@
+import type { RetryEventData } from '../../domain/events.ts'
+import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
+
+/** Null where the policy keeps quiet. */
+export function retryEventData(retry: DueRetry, childSessionId: string | null, reason: string): RetryEventData | null {
+  if (!retry.retryPolicy.emitRetryEvents) return null
+  return {
+    attempt: retry.retryCount + 1,
+    maxAttempts: retry.maxRetries + 1,
+    cause: retry.cause,
+    delaySeconds: retry.delayMs / 1000,
+    scheduledAt: retry.dueAt.toISOString(),
+    childSessionId,
+    reason,
+  }
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { RepriseError, type ValidationIssue } from '../domain/errors.ts'
+import {
+  DISPATCH_INTERVAL_MS,
+  HELD_RELEASE_RETRIES_MAX,
+  RATE_LIMIT_PERIOD_MAX_SECONDS,
+  RATE_LIMIT_RETRIES_MAX,
+} from '../domain/limits.ts'
+import type { RateLimit } from '../domain/retry/admit.ts'
+import type { HoldReason } from '../domain/retry/causes.ts'
+import type { RetryScope } from '../domain/retry/scope.ts'
+import { change, present, type SwitchState } from '../domain/retry/switch-state.ts'
+import { recordAudit } from '../store/sql/record-audit.sql.ts'
+import { lockSwitch, releaseHeld, writeSwitch, type StoredSwitch } from '../store/sql/set-retry-switch.sql.ts'
+import { assertMayAdminister } from './authorize.ts'
+import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
+import type { ServiceContext } from './service-context.ts'
+
+export interface SetRetrySwitchInput extends RetryScopeInput {
+  /** True holds every retry that becomes due. Null or nothing leaves it as it is. */
+  disabled?: boolean | null
+  /** Null lifts the limit; nothing leaves it as it is. */
+  rateLimit?: RateLimit | null
+  /** What this sets goes back by itself then to what held for good. */
+  until?: Date | null
+}
+
+export interface RetrySwitchView {
+  scope: RetryScope
+  /** Null for the cluster. */
+  name: string | null
+  disabled: boolean
+  disabledUntil: Date | null
+  rateLimit: RateLimit | null
+  rateLimitUntil: Date | null
+}
+
+const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
+
+/**
+ * Kill switch and rate limit of a scope. In force for every server when this is answered: they read it in the
+ * transactions that dispatch. What was held by what is changed comes forward in a ramp.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
+ */
+export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwitchInput): Promise<RetrySwitchView> {
+  assertMayAdminister(context.viewer, input.scope)
+  refuse([...scopeIssues(input), ...issuesOf(input)])
+  const { scope, name, id: scopeId, projectId } = await resolveScope(context, input)
+  const key = { scope, scopeId }
+  const view = await context.db.transaction(async (tx) => {
+    const stored = await lockSwitch(tx, key)
+    const { now } = stored
+    if (input.until && input.until <= now) refuse([{ path: 'until', message: 'Must lie in the future' }])
+    const state = changed(stored.state, input)
+    await writeSwitch(tx, key, state, tokensAfter(stored, state))
+    await releaseHeld(tx, key, affectedReasons(input), RAMP)
+    const [before, after] = [stored.state, state].map((each) => viewOf(scope, name, each, now))
+    await recordAudit(tx, {
+      actor: context.viewer.name,
+      action: 'retry.set_switch',
+      projectId,
+      details: { before, after },
+    })
+    return after!
+  })
+  context.wake.wake('dispatch-retries')
+  return view
+}
+
+export function viewOf(scope: RetryScope, name: string | null, state: SwitchState, now: Date): RetrySwitchView {
+  const untilOf = (until: Date | null) => (until !== null && until > now ? until : null)
+  return {
+    scope,
+    name,
+    disabled: present(state.disabled, now),
+    disabledUntil: untilOf(state.disabled.until),
+    rateLimit: present(state.rateLimit, now),
+    rateLimitUntil: untilOf(state.rateLimit.until),
+  }
+}
+
+function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInput): SwitchState {
+  const until = input.until ?? null
+  return {
+    disabled: input.disabled == null ? disabled : change(disabled, input.disabled, until),
+    rateLimit: input.rateLimit === undefined ? rateLimit : change(rateLimit, input.rateLimit, until),
+  }
+}
+
+/** The bucket of a limit that is new is full; one that was there keeps what it has. */
+function tokensAfter({ state, tokens, now }: StoredSwitch, after: SwitchState): number {
+  const limit = present(after.rateLimit, now)
+  if (!limit) return 0
+  return present(state.rateLimit, now) ? Math.min(tokens, limit.burst) : limit.burst
+}
+
+function affectedReasons({ disabled, rateLimit }: SetRetrySwitchInput): HoldReason[] {
+  return [
+    ...(disabled == null ? [] : ['DISABLED' as const]),
+    ...(rateLimit === undefined ? [] : ['RATE_LIMITED' as const]),
+  ]
+}
+
+const rateLimitSchema = z.strictObject({
+  perSecond: z
+    .number()
+    .min(1 / RATE_LIMIT_PERIOD_MAX_SECONDS)
+    .max(RATE_LIMIT_RETRIES_MAX),
+  burst: z.int().min(1).max(RATE_LIMIT_RETRIES_MAX),
+})
+
+function issuesOf({ disabled, rateLimit }: SetRetrySwitchInput): ValidationIssue[] {
+  if (disabled == null && rateLimit === undefined)
+    return [{ path: 'disabled', message: 'Neither disabled nor rateLimit is given' }]
+  const parsed = rateLimitSchema.nullish().safeParse(rateLimit)
+  if (parsed.success) return []
+  return parsed.error.issues.map(({ path, message }) => ({ path: ['rateLimit', ...path].join('.'), message }))
+}
+
+function refuse(issues: readonly ValidationIssue[]): void {
+  if (issues.length === 0) return
+  const faults = issues.map(({ path, message }) => `${path}: ${message}`)
+  throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+}

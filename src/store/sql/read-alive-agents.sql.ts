@@ -1,0 +1,12 @@
+import type { GroupAgent } from '../../domain/retry/choose-group.ts'
+import type { Queryable } from '../database.ts'
+
+const SQL = `
+SELECT a.id, a.resource_group AS "resourceGroup",
+  coalesce((SELECT jsonb_object_agg(s.slot, s.declared::text) FROM agent_slots s WHERE s.agent_id = a.id), '{}') AS capacity
+FROM agents a WHERE a.status = 'ALIVE'`
+
+/** Of all groups. */
+export async function readAliveAgents(db: Queryable): Promise<GroupAgent[]> {
+  return (await db.query<GroupAgent & { [column: string]: unknown }>(SQL)).rows
+}

@@ -1,0 +1,90 @@
+import type { HoldReason } from '../../domain/retry/causes.ts'
+import { refill } from '../../domain/retry/admit.ts'
+import { present, type SwitchState } from '../../domain/retry/switch-state.ts'
+import type { RetryScope } from '../../domain/retry/scope.ts'
+import type { Queryable } from '../database.ts'
+import { stateOf, STATE_COLUMNS, type SwitchColumns } from './switch-columns.sql.ts'
+
+export interface SwitchKey {
+  scope: RetryScope
+  scopeId: string
+}
+
+export interface StoredSwitch {
+  state: SwitchState
+  /** In the bucket; 0 where there is no limit. */
+  tokens: number
+  /** The database's time. */
+  now: Date
+}
+
+const ADD_SQL = `INSERT INTO retry_switches (scope, scope_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+const LOCK_SQL = `
+SELECT ${STATE_COLUMNS}, w.tokens, extract(epoch FROM clock_timestamp() - w.refilled_at)::float8 AS seconds,
+  clock_timestamp() AS now
+FROM retry_switches w WHERE w.scope = $1 AND w.scope_id = $2 FOR UPDATE`
+
+/** Waits for dispatchers that go by it at this moment. One that nobody ever set is made, and limits nothing. */
+export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): Promise<StoredSwitch> {
+  await tx.query(ADD_SQL, [scope, scopeId])
+  const { rows } = await tx.query<SwitchColumns & { tokens: number; seconds: number; now: Date }>(LOCK_SQL, [
+    scope,
+    scopeId,
+  ])
+  const { tokens, seconds, now, ...columns } = rows[0]!
+  const state = stateOf(columns)
+  const rateLimit = present(state.rateLimit, now)
+  return { state, now, tokens: rateLimit ? refill(rateLimit, tokens, seconds) : 0 }
+}
+
+const WRITE_SQL = `
+UPDATE retry_switches SET disabled = $3, disabled_until = $4, disabled_then = $5, per_second = $6, burst = $7,
+  limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = clock_timestamp()
+WHERE scope = $1 AND scope_id = $2`
+
+export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchState, tokens: number): Promise<void> {
+  const { disabled, rateLimit } = state
+  await tx.query(WRITE_SQL, [
+    key.scope,
+    key.scopeId,
+    disabled.value,
+    disabled.until,
+    disabled.then,
+    rateLimit.value?.perSecond ?? null,
+    rateLimit.value?.burst ?? null,
+    rateLimit.until,
+    rateLimit.then?.perSecond ?? null,
+    rateLimit.then?.burst ?? null,
+    tokens,
+  ])
+}
+
+/**
+ * Held retries of a scope come forward, so many in each tick, of every project in turn. Those that a dispatcher has in
+ * its hands are not waited for: with the switch locked, it has either committed or decides by what is written here.
+ * Index: retry_decisions_held.
+ */
+const RELEASE_SQL = `
+WITH held AS (
+  SELECT d.session_id, d.ready_at, row_number() OVER (PARTITION BY d.project_id ORDER BY d.ready_at) AS turn
+  FROM retry_decisions d
+  WHERE d.phase = 'HELD' AND d.hold_reason = ANY($3::hold_reason[]) AND ($1 = 'CLUSTER' OR d.project_id IN (
+    SELECT p.id FROM projects p WHERE CASE WHEN $1 = 'DOMAIN' THEN p.domain_id ELSE p.id END = $2::uuid))
+), free AS (
+  SELECT held.session_id, held.turn, held.ready_at FROM held JOIN retry_decisions d USING (session_id)
+  WHERE d.phase = 'HELD' FOR UPDATE OF d SKIP LOCKED
+), ordered AS (
+  SELECT session_id, row_number() OVER (ORDER BY turn, ready_at) AS place FROM free
+)
+UPDATE retry_decisions d SET ready_at = now() + make_interval(secs => $5 / 1000.0 * ((place - 1) / $4))
+FROM ordered o WHERE d.session_id = o.session_id`
+
+export async function releaseHeld(
+  tx: Queryable,
+  key: SwitchKey,
+  reasons: readonly HoldReason[],
+  ramp: { perTick: number; tickMs: number },
+): Promise<number> {
+  const values = [key.scope, key.scopeId, reasons, ramp.perTick, ramp.tickMs]
+  return (await tx.query(RELEASE_SQL, values)).rowCount ?? 0
+}

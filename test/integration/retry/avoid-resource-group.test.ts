@@ -1,0 +1,83 @@
+import { beforeEach, expect, it } from 'vitest'
+import { failWith, sessionIn } from '../../support/drive-session.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { playedAgent } from '../../support/played-agent.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+
+const given = useScheduling()
+const ELSEWHERE = {
+  maxRetries: 3,
+  retryDelay: 1,
+  rules: [{ match: {}, action: 'RETRY', avoid: 'RESOURCE_GROUP' }],
+} as const
+
+beforeEach(() => given.sql(`INSERT INTO resource_groups (name) VALUES ('b'), ('a')`))
+
+async function agentIn(resourceGroup: string, cpu = '4') {
+  const agent = playedAgent(given.server.gateway, { resourceGroup, slots: { cpu } })
+  await agent.register()
+  return agent
+}
+
+/** The groups of the chain's attempts, after the first has failed and its retry was dispatched. */
+async function groupsAfterFailure(input: object = {}): Promise<unknown[]> {
+  const { server, agent, db } = given
+  const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: ELSEWHERE, ...input })
+  await failWith(server, agent, 1)
+  await passTime(db, 5)
+  await server.run('dispatch-retries')
+  return given.sql(
+    'SELECT resource_group AS group, avoid_groups AS avoids FROM sessions WHERE chain_id = $1 ORDER BY attempt',
+    [id],
+  )
+}
+
+it('the child goes to another group that has an agent', async () => {
+  await agentIn('b')
+  expect(await groupsAfterFailure()).toEqual([
+    { group: 'default', avoids: [] },
+    { group: 'b', avoids: ['default'] },
+  ])
+  const said = await given.sql(
+    `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_dispatched'`,
+  )
+  expect(said).toEqual([{ reason: 'retried as attempt 2 of 4 in resource group b' }])
+})
+
+it('it stays where no other group has an agent', async () => {
+  expect(await groupsAfterFailure()).toEqual([
+    { group: 'default', avoids: [] },
+    { group: 'default', avoids: ['default'] },
+  ])
+})
+
+it('an agent that is not alive, or could never take it, is none', async () => {
+  await agentIn('a', '0.5')
+  const silent = await agentIn('b')
+  await given.sql(`UPDATE agents SET status = 'SUSPECT' WHERE id = $1`, [silent.id])
+  expect((await groupsAfterFailure())[1]).toMatchObject({ group: 'default' })
+})
+
+it('what it avoids adds up over the chain, and when none is left it stays where it is', async () => {
+  const { server, db } = given
+  const others = { a: await agentIn('a'), b: await agentIn('b') }
+  await groupsAfterFailure()
+  for (const agent of [others.a, others.b]) {
+    await server.run('schedule-sessions', 'prepare-sessions')
+    await agent.comply()
+    await server.run('promote-to-prepared', 'start-sessions')
+    await agent.comply()
+    await server.run('promote-to-running')
+    await failWith(server, agent, 1)
+    await passTime(db, 5)
+    await server.run('dispatch-retries')
+  }
+  expect(
+    await given.sql('SELECT resource_group AS group, avoid_groups AS avoids FROM sessions ORDER BY attempt'),
+  ).toEqual([
+    { group: 'default', avoids: [] },
+    { group: 'a', avoids: ['default'] },
+    { group: 'b', avoids: ['default', 'a'] },
+    { group: 'b', avoids: ['default', 'a', 'b'] },
+  ])
+})

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { HELD_RELEASE_RETRIES_MAX } from '../../../src/domain/limits.ts'
+import type { Viewer } from '../../../src/services/service-context.ts'
+import { readRetrySwitches } from '../../../src/services/read-retry-switches.ts'
+import { retryNow } from '../../../src/services/retry-now.ts'
+import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/set-retry-switch.ts'
+import { dueRetries } from '../../support/due-retries.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { chainRows, decisionRow, events } from '../../support/session-rows.ts'
+import { DEFAULT_PROJECT_ID, testServer } from '../../support/test-server.ts'
+
+const given = useScheduling()
+const CLUSTER = { scope: 'CLUSTER' } as const
+const DOMAIN = { scope: 'DOMAIN', name: 'default' } as const
+const PROJECT = { scope: 'PROJECT', name: 'default' } as const
+
+beforeEach(async () => {
+  await given.sql(`INSERT INTO projects (id, domain_id, name) SELECT $1, id, 'other' FROM domains`, [randomUUID()])
+})
+
+const set = (input: SetRetrySwitchInput, viewer: Partial<Viewer> = {}) =>
+  setRetrySwitch({ ...given.server.context, viewer: { ...given.server.context.viewer, ...viewer } }, input)
+const due = (count: number, project = 'default') => dueRetries(given.server.context, { count, project })
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
+
+/** How many stand in each phase, with what holds them: `{ DISPATCHED: 3, 'HELD DISABLED': 2 }`. */
+async function phases(): Promise<Record<string, number>> {
+  const rows = await given.sql(
+    `SELECT phase || coalesce(' ' || hold_reason, '') AS phase, count(*) AS count FROM retry_decisions GROUP BY 1`,
+  )
+  return Object.fromEntries(rows.map(({ phase, count }) => [phase, count]))
+}
+
+async function dispatch(): Promise<Record<string, number>> {
+  await given.server.run('dispatch-retries')
+  return phases()
+}
+
+describe.each([CLUSTER, DOMAIN, PROJECT])('a kill switch for $scope', (scope) => {
+  it('holds what becomes due, tells it once, and lets it go when it is switched back', async () => {
+    const [id] = await due(1)
+    await set({ ...scope, disabled: true })
+    expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
+    await passTime(given.db, 3_600)
+    expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
+    expect((await events(given.db, id!)).filter((line) => line === 'session.retry_held')).toHaveLength(1)
+    expect(
+      await given.sql(`SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_held'`),
+    ).toEqual([{ reason: `held: retries are switched off (${scope.scope.toLowerCase()})` }])
+    await set({ ...scope, disabled: false })
+    expect(await dispatch()).toEqual({ DISPATCHED: 1 })
+    expect(await chainRows(given.db, id!)).toHaveLength(2)
+    expect(await given.sql('SELECT FROM retry_decisions WHERE hold_reason IS NOT NULL')).toEqual([])
+  })
+})
+
+it('a project that is switched off holds no other', async () => {
+  await due(2)
+  await due(1, 'other')
+  await set({ ...PROJECT, disabled: true })
+  expect(await dispatch()).toEqual({ 'HELD DISABLED': 2, DISPATCHED: 1 })
+})
+
+it('every scope must allow it', async () => {
+  await due(1)
+  await set({ ...CLUSTER, disabled: true })
+  await set({ ...PROJECT, disabled: true })
+  expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
+  await set({ ...CLUSTER, disabled: false })
+  expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
+  await set({ ...PROJECT, disabled: false })
+  expect(await dispatch()).toEqual({ DISPATCHED: 1 })
+})
+
+it('another server acts on it with its next look', async () => {
+  await due(1)
+  const another = testServer(given.db)
+  await set({ ...PROJECT, disabled: true })
+  await another.run('dispatch-retries')
+  expect(await phases()).toEqual({ 'HELD DISABLED': 1 })
+})
+
+it('retryNow does not go past it', async () => {
+  const [id] = await due(1)
+  await set({ ...CLUSTER, disabled: true })
+  await dispatch()
+  await retryNow(given.server.context, { sessionId: id! })
+  expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
+  expect(await decisionRow(given.db, id!)).toMatchObject({ phase: 'HELD', holdReason: 'DISABLED' })
+})
+
+describe('what is held', () => {
+  it('is let go in a ramp, of every project in turn', async () => {
+    const many = 2 * HELD_RELEASE_RETRIES_MAX + 50
+    await set({ ...CLUSTER, disabled: true })
+    await due(many)
+    await due(3, 'other')
+    await given.server.run('dispatch-retries', 'dispatch-retries')
+    await set({ ...CLUSTER, disabled: false })
+    expect((await dispatch()).DISPATCHED).toBe(HELD_RELEASE_RETRIES_MAX)
+    const others = await given.sql(`SELECT phase FROM retry_decisions WHERE project_id <> $1`, [DEFAULT_PROJECT_ID])
+    expect(others).toEqual(Array.from({ length: 3 }, () => ({ phase: 'DISPATCHED' })))
+    await passTime(given.db, 1)
+    expect((await dispatch()).DISPATCHED).toBe(2 * HELD_RELEASE_RETRIES_MAX)
+    await passTime(given.db, 1)
+    expect(await dispatch()).toEqual({ DISPATCHED: many + 3 })
+  })
+
+  it('waits in a line that nobody looks at, and keeps nobody else waiting', async () => {
+    await set({ ...PROJECT, disabled: true })
+    await due(1_200)
+    await due(1, 'other')
+    expect(await given.server.run('dispatch-retries')).toEqual([500])
+    expect((await phases()).DISPATCHED).toBe(1)
+    await given.server.run('dispatch-retries', 'dispatch-retries')
+    expect(await phases()).toEqual({ 'HELD DISABLED': 1_200, DISPATCHED: 1 })
+    expect(await given.server.run('dispatch-retries')).toEqual([0])
+    const [places] = await given.sql('SELECT count(DISTINCT ready_at) AS count FROM retry_decisions WHERE phase = $1', [
+      'HELD',
+    ])
+    expect(places!.count).toBeGreaterThan(5)
+  })
+})
+
+describe('until', () => {
+  it('a kill switch ends by itself, and what it held goes', async () => {
+    await due(1)
+    expect(await set({ ...PROJECT, disabled: true, until: inSeconds(60) })).toMatchObject({ disabled: true })
+    await dispatch()
+    await passTime(given.db, 59)
+    expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
+    await passTime(given.db, 3)
+    expect(await dispatch()).toEqual({ DISPATCHED: 1 })
+    expect(await readRetrySwitches(given.server.context)).toEqual([])
+  })
+
+  it('what was set for good comes back, however often it was changed for a time', async () => {
+    await set({ ...PROJECT, disabled: true, rateLimit: { perSecond: 7, burst: 8 } })
+    await set({ ...PROJECT, disabled: false, until: inSeconds(30) })
+    const until = inSeconds(60)
+    expect(await set({ ...PROJECT, disabled: false, until })).toEqual({
+      scope: 'PROJECT',
+      name: 'default',
+      disabled: false,
+      disabledUntil: until,
+      rateLimit: { perSecond: 7, burst: 8 },
+      rateLimitUntil: null,
+    })
+    await due(1)
+    expect(await dispatch()).toEqual({ DISPATCHED: 1 })
+    await passTime(given.db, 61)
+    await due(1)
+    expect(await dispatch()).toEqual({ DISPATCHED: 1, 'HELD DISABLED': 1 })
+    expect(await readRetrySwitches(given.server.context)).toMatchObject([{ disabled: true, disabledUntil: null }])
+  })
+
+  it('a limit for a time does not keep its line waiting longer', async () => {
+    await set({ ...PROJECT, rateLimit: { perSecond: 0.01, burst: 1 }, until: inSeconds(20) })
+    await due(10)
+    expect(await dispatch()).toEqual({ DISPATCHED: 1, 'HELD RATE_LIMITED': 9 })
+    await passTime(given.db, 22)
+    expect(await dispatch()).toEqual({ DISPATCHED: 10 })
+  })
+})
+
+describe('what is refused', () => {
+  it.each<[string, SetRetrySwitchInput, string[]]>([
+    ['nothing to change', { ...CLUSTER }, ['disabled']],
+    ['a name for the cluster', { ...CLUSTER, name: 'x', disabled: true }, ['name']],
+    [
+      'no name for a project',
+      { scope: 'PROJECT', rateLimit: { perSecond: 0, burst: 1.5 } },
+      ['name', 'rateLimit.perSecond', 'rateLimit.burst'],
+    ],
+    ['a time that is over', { ...CLUSTER, disabled: true, until: new Date(0) }, ['until']],
+  ])('%s', async (_what, input, paths) => {
+    const error = await set(input).catch((refusal: unknown) => refusal)
+    expect(error).toMatchObject({ code: 'VALIDATION_FAILED' })
+    expect((error as { issues: { path: string }[] }).issues.map(({ path }) => path)).toEqual(paths)
+    expect(await given.sql('SELECT FROM retry_switches')).toEqual([])
+  })
+
+  it('those who may not', async () => {
+    await expect(set({ ...PROJECT, disabled: true }, { role: 'MEMBER' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const own = { projectId: DEFAULT_PROJECT_ID }
+    await expect(set({ ...CLUSTER, disabled: true }, own)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(set({ ...PROJECT, name: 'other', disabled: true }, own)).rejects.toMatchObject({
+      code: 'PROJECT_NOT_FOUND',
+    })
+    await set({ ...PROJECT, disabled: true }, own)
+  })
+})
+
+it('is written down: who, where, from what to what', async () => {
+  await set({ ...PROJECT, disabled: true })
+  expect(await given.sql(`SELECT actor, project_id, details FROM audit_log WHERE action = 'retry.set_switch'`)).toEqual(
+    [
+      {
+        actor: 'ada',
+        project_id: DEFAULT_PROJECT_ID,
+        details: {
+          before: expect.objectContaining({ disabled: false }),
+          after: {
+            scope: 'PROJECT',
+            name: 'default',
+            disabled: true,
+            disabledUntil: null,
+            rateLimit: null,
+            rateLimitUntil: null,
+          },
+        },
+      },
+    ],
+  )
+})
