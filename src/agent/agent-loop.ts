@@ -43,12 +43,13 @@ export interface LoopParts {
  */
 export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'superseded'> {
   let registered: RegisterAnswer | null = null
+  let sequence = 0
   let failures = 0
   let repeats = 0
   while (!parts.signal.aborted) {
     try {
       if (registered === null) registered = await register(parts)
-      else repeats = (await syncOnce(parts, registered)) === 'repeated' ? repeats + 1 : 0
+      else repeats = (await syncOnce(parts, registered, ++sequence)) === 'repeated' ? repeats + 1 : 0
       if (repeats > 0) await parts.news.wait(Math.min(NEWS_INTERVAL_MS * 2 ** repeats, REPEAT_PAUSE_MAX_MS))
       if (failures > 0) parts.log.info('the server answers again')
       failures = 0
@@ -82,7 +83,11 @@ async function register({ gateway, identity, shipper, fence, news, log, signal }
 }
 
 /** @returns repeated: the server did not wait for news, though the agent had none */
-async function syncOnce(parts: LoopParts, registered: RegisterAnswer): Promise<'told' | 'waited' | 'repeated'> {
+async function syncOnce(
+  parts: LoopParts,
+  registered: RegisterAnswer,
+  sequence: number,
+): Promise<'told' | 'waited' | 'repeated'> {
   const { fenceAfterMs } = registered
   const { executor, identity, shipper, fence, news, log } = parts
   const hasNews = news.take()
@@ -91,7 +96,8 @@ async function syncOnce(parts: LoopParts, registered: RegisterAnswer): Promise<'
   const waitMs = hasNews || logs.length > 0 ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
   const sentAt = performance.now()
-  const answer = await send(parts, { agentId, instanceId, observed: shipper.report(observed), logs, waitMs })
+  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs }
+  const answer = await send(parts, request)
   fence.renew(sentAt, fenceAfterMs)
   shipper.accepted()
   // An end that waited for its log can be told now, and more text may be there.

@@ -3,6 +3,7 @@ import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { registerAgent } from '../services/register-agent.ts'
 import type { ServiceContext } from '../services/service-context.ts'
 import { syncAgent } from '../services/sync-agent.ts'
+import { createSyncTurns } from './sync-turns.ts'
 
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
   /** Calls when the agent has something new to hear; answers with how to stop. */
@@ -11,11 +12,15 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
   logged(kernelId: string): void
 }
 
+const NOTHING: SyncAnswer = { orders: [], forget: [] }
+
 /**
  * The server side of the agents' protocol. A sync without news for the agent waits: until there is some, until
  * `waitMs` have passed, or until the agent hangs up because it has news itself.
  */
 export function createGateway(context: GatewayContext): Gateway {
+  const turns = createSyncTurns()
+
   async function exchange(request: SyncRequest): Promise<SyncAnswer> {
     const { answer, loggedKernelIds } = await syncAgent(context, request)
     for (const kernelId of loggedKernelIds) context.logged(kernelId)
@@ -32,7 +37,10 @@ export function createGateway(context: GatewayContext): Gateway {
       try {
         let current = request
         for (;;) {
-          const answer = await exchange(current)
+          const latest = current
+          const answer = await turns.take(latest, () => exchange(latest))
+          // The agent has said something newer, and listens to the answer of that.
+          if (!answer) return NOTHING
           const left = deadline - performance.now()
           if (hasNews(answer) || left <= 0 || signal.aborted) return answer
           // The logs are stored; what was observed is compared again with what is booked then.

@@ -25,6 +25,7 @@ const failure = z.object({ name: words(64), message: words(4_096), exitCode: z.i
 const schema = z.object({
   agentId: z.uuid(),
   instanceId: z.uuid(),
+  sequence: z.int().min(1),
   observed: z
     .array(
       z.object({

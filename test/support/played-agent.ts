@@ -34,6 +34,7 @@ export function playedAgent(
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options
   const kernels = new Map<string, ObservedKernel>()
   const signal = new AbortController().signal
+  let sequence = 0
 
   function obeyOne(order: KernelOrder): void {
     const { assignment } = order
@@ -65,7 +66,8 @@ export function playedAgent(
         signal,
       ),
     async sync(logs = []) {
-      const request = { agentId: id, instanceId, observed: [...kernels.values()], logs, waitMs: 0 }
+      sequence += 1
+      const request = { agentId: id, instanceId, sequence, observed: [...kernels.values()], logs, waitMs: 0 }
       const answer = await gateway.sync(request, signal)
       for (const { kernelId, assignment } of answer.forget) {
         if (kernels.get(kernelId)?.assignment === assignment) kernels.delete(kernelId)

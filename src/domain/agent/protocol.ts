@@ -94,6 +94,8 @@ export interface RegisterAnswer {
 export interface SyncRequest {
   agentId: string
   instanceId: string
+  /** Grows with each sync of an instance, from 1: a late one is told by it. */
+  sequence: number
   /** Every kernel that the agent has. */
   observed: ObservedKernel[]
   logs: LogPiece[]

@@ -177,6 +177,19 @@ describe('who may speak', () => {
     expect(await statuses(db, id)).toBe('RUNNING: RUNNING')
   })
 
+  it('what an agent said earlier is not booked after what it said since', async () => {
+    const { server, agent, db, sql } = given
+    const id = await sessionIn(server, agent, 'RUNNING')
+    const [row] = await sql('SELECT instance_id AS "instanceId" FROM agents WHERE id = $1', [agent.id])
+    const late = { agentId: agent.id, instanceId: String(row!['instanceId']), sequence: 1, observed: [], logs: [], waitMs: 0 }
+    const { signal } = new AbortController()
+    expect(await server.gateway.sync(late, signal)).toEqual({ orders: [], forget: [] })
+    expect(await statuses(db, id)).toBe('RUNNING: RUNNING')
+    // The same from a sync that is not late: the kernel has vanished.
+    await server.gateway.sync({ ...late, sequence: 1_000 }, signal)
+    expect(await statuses(db, id)).toBe('RUNNING: ERROR')
+  })
+
   it('an agent that cannot be stored is refused in words', async () => {
     const { server } = given
     const request: RegisterRequest = {
@@ -231,7 +244,7 @@ describe('who may speak', () => {
       { waitMs: Number.NaN },
     ]
     for (const fault of faults) {
-      const request = { agentId: agent.id, instanceId: randomUUID(), observed: [good], logs: [], waitMs: 0, ...fault }
+      const request = { agentId: agent.id, instanceId: randomUUID(), sequence: 1, observed: [good], logs: [], waitMs: 0, ...fault }
       const syncing = server.gateway.sync(request as unknown as SyncRequest, new AbortController().signal)
       await expect(syncing, JSON.stringify(fault).slice(0, 200)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
     }

@@ -18,7 +18,7 @@ interface Poll {
 async function poll(request: Partial<SyncRequest> = {}): Promise<Poll> {
   const instanceId = (await given.sql('SELECT instance_id FROM agents WHERE id = $1', [given.agent.id]))[0]!['instance_id'] as string
   const abort = new AbortController()
-  const full = { agentId: given.agent.id, instanceId, observed: [], logs: [], waitMs: SYNC_WAIT_MAX_MS, ...request }
+  const full = { agentId: given.agent.id, instanceId, sequence: 100, observed: [], logs: [], waitMs: SYNC_WAIT_MAX_MS, ...request }
   const answer = given.server.gateway.sync(full, abort.signal)
   return {
     answer,
