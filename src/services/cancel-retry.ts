@@ -10,6 +10,7 @@ import type { ServiceContext } from './service-context.ts'
 export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
   assertMayChange(context.viewer)
   requireChanged(input, await cancelPendingRetry(context.db, whoseRetry(context, input)))
+  context.metrics.retries.cancelled.inc()
   // A chain that others depend on may have failed for good.
   context.wake.wake('events', 'schedule-sessions')
   return { sessionId: input.sessionId }

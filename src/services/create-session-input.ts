@@ -30,7 +30,10 @@ export type ParsedCreateSession = z.output<typeof schema>
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
 const text = (max: number) => z.string().min(1).max(max).refine(isStorableText, STORABLE_TEXT)
-const argument = z.string().refine(isStorableText, STORABLE_TEXT).refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
+const argument = z
+  .string()
+  .refine(isStorableText, STORABLE_TEXT)
+  .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
 
 const environ = z
   .array(
@@ -38,7 +41,7 @@ const environ = z
       name: z
         .string()
         .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
-        .refine((name) => !name.startsWith('REPRISE_'), 'names that begin with REPRISE_ are the server\'s own'),
+        .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own"),
       value: argument,
     }),
   )
@@ -46,7 +49,15 @@ const environ = z
   .superRefine(unique('name'))
 
 const resourceSlots = z
-  .array(z.strictObject({ slot: z.string().regex(/^[A-Za-z][\w.-]*$/).max(SLOT_NAME_LENGTH_MAX), amount: z.union([z.string(), z.number()]) }))
+  .array(
+    z.strictObject({
+      slot: z
+        .string()
+        .regex(/^[A-Za-z][\w.-]*$/)
+        .max(SLOT_NAME_LENGTH_MAX),
+      amount: z.union([z.string(), z.number()]),
+    }),
+  )
   .max(SLOTS_MAX)
   .superRefine(unique('slot'))
   .transform((slots, context) => {
@@ -62,7 +73,12 @@ const resourceSlots = z
   })
 
 const labels = z
-  .array(z.strictObject({ key: text(NAME_LENGTH_MAX), value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT) }))
+  .array(
+    z.strictObject({
+      key: text(NAME_LENGTH_MAX),
+      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
+    }),
+  )
   .max(LABELS_MAX)
   .superRefine(unique('key'))
   .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))

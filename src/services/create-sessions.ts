@@ -45,7 +45,9 @@ export async function createSessions(
   const parsed = inputs.map(parse)
   const values = accepted(parsed)
   const scope = await readScope(context, values)
-  const planned = parsed.map((value) => (value instanceof RepriseError ? value : plan(value, scope, context.viewer.userId)))
+  const planned = parsed.map((value) =>
+    value instanceof RepriseError ? value : plan(value, scope, context.viewer.userId),
+  )
   const sessions = accepted(planned)
   const inserted = await insertSessions(context.db, sessions, context.viewer.name)
   const known = await readByCreationId(
@@ -79,9 +81,20 @@ interface Scope {
 
 async function readScope({ db, viewer }: ServiceContext, values: readonly ParsedCreateSession[]): Promise<Scope> {
   const [projects, groups, chains] = await Promise.all([
-    readProjectScopes(db, distinct(values, ({ project }) => [project]), viewer.projectId),
-    readGroupNames(db, distinct(values, ({ resourceGroup }) => [resourceGroup])),
-    readChains(db, distinct(values, ({ dependsOn }) => dependsOn), viewer.projectId),
+    readProjectScopes(
+      db,
+      distinct(values, ({ project }) => [project]),
+      viewer.projectId,
+    ),
+    readGroupNames(
+      db,
+      distinct(values, ({ resourceGroup }) => [resourceGroup]),
+    ),
+    readChains(
+      db,
+      distinct(values, ({ dependsOn }) => dependsOn),
+      viewer.projectId,
+    ),
   ])
   return { projects, groups, chains }
 }

@@ -24,7 +24,10 @@ export interface PreviewRetriesInput {
 export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {
   const parsed = parseRetryPolicy(input.policy)
   if ('issues' in parsed) {
-    const issues = parsed.issues.map(({ path, message }) => ({ path: path === '' ? 'policy' : `policy.${path}`, message }))
+    const issues = parsed.issues.map(({ path, message }) => ({
+      path: path === '' ? 'policy' : `policy.${path}`,
+      message,
+    }))
     const faults = issues.map(({ path, message }) => `${path}: ${message}`)
     throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
   }

@@ -18,7 +18,9 @@ const schema = z.object({
   resourceGroup: text.min(1),
   address: text,
   version: text,
-  slots: z.record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount).refine((slots) => Object.keys(slots).length <= SLOTS_MAX),
+  slots: z
+    .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)
+    .refine((slots) => Object.keys(slots).length <= SLOTS_MAX),
   labels: z.record(text, text),
 })
 
@@ -30,7 +32,11 @@ export async function registerAgent(
   const parsed = schema.safeParse(request)
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-    throw new RepriseError('VALIDATION_FAILED', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), issues)
+    throw new RepriseError(
+      'VALIDATION_FAILED',
+      issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '),
+      issues,
+    )
   }
   const fenceAfterMs = await readGroupFence(db, parsed.data.resourceGroup)
   if (fenceAfterMs === undefined) {

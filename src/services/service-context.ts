@@ -1,5 +1,6 @@
 import type { Wake } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { Database } from '../store/database.ts'
 
 export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
@@ -14,10 +15,11 @@ export interface Viewer {
   projectId: string | null
 }
 
-/** What every service is given: the database, who asks, and how to say that there is work. */
+/** What every service is given: the database, who asks, how to say that there is work, and where to count. */
 export interface ServiceContext {
   db: Database
   viewer: Viewer
   wake: Wake
   log: Logger
+  metrics: Metrics
 }

@@ -66,7 +66,10 @@ export interface AgentSync {
  * effect only on the assignment and from the status that they were made for.
  * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
  */
-export async function syncAgent(context: Pick<ServiceContext, 'db' | 'wake'>, request: SyncRequest): Promise<AgentSync> {
+export async function syncAgent(
+  context: Pick<ServiceContext, 'db' | 'wake'>,
+  request: SyncRequest,
+): Promise<AgentSync> {
   const { db, wake } = context
   const { agentId, instanceId, observed, logs } = parse(request)
   const heard = await noteHeard(db, agentId, instanceId)
@@ -74,7 +77,11 @@ export async function syncAgent(context: Pick<ServiceContext, 'db' | 'wake'>, re
   if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
   // Logs first: a kernel that is booked as ended has all of its output.
   await storeLogs(db, agentId, logs)
-  const booked = await readBooked(db, agentId, observed.map(({ kernelId }) => kernelId))
+  const booked = await readBooked(
+    db,
+    agentId,
+    observed.map(({ kernelId }) => kernelId),
+  )
   const result = reconcile(agentId, booked, observed)
   if (result.changes.length > 0 || result.stale.length > 0) await applyKernelChanges(db, result.changes, result.stale)
   if (heard.wasAway) wake.wake('schedule-sessions')
@@ -89,7 +96,11 @@ function parse(request: SyncRequest): SyncRequest {
   const parsed = schema.safeParse(request)
   if (!parsed.success) {
     const issues = parsed.error.issues.slice(0, 10).map(({ path, message }) => ({ path: path.join('.'), message }))
-    throw new RepriseError('VALIDATION_FAILED', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), issues)
+    throw new RepriseError(
+      'VALIDATION_FAILED',
+      issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '),
+      issues,
+    )
   }
   if (parsed.data.logs.reduce((sum, { bytes }) => sum + bytes, 0) > LOG_BYTES_PER_SYNC_MAX) {
     const message = `at most ${LOG_BYTES_PER_SYNC_MAX} bytes in one sync`

@@ -4,6 +4,7 @@ import { createAgent } from '../../src/agent/agent.ts'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
 import { createGateway } from '../../src/agent/gateway.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
 import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
 import type { ServiceContext } from '../../src/services/service-context.ts'
@@ -27,11 +28,12 @@ export function openServer(ground: BenchGround, db: Database): BenchServer {
   const resources = new AsyncDisposableStack()
   const hub = createWakeHub()
   const server = { id: randomUUID(), host: 'bench', pid: process.pid, roles: ['scheduler', 'agent'] }
-  const services = createSchedulerServices({ db, wake: hub, log, sync: NO_SYNC_POINTS, server })
+  const metrics = createMetrics()
+  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync: NO_SYNC_POINTS, server })
   const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
   return {
     hub,
-    context: { db, wake: hub, log, viewer },
+    context: { db, wake: hub, log, metrics, viewer },
     async startServices(...only) {
       await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
       const names = only.length > 0 ? only : (Object.keys(services) as ServiceName[])

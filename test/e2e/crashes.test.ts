@@ -33,10 +33,24 @@ interface Kind {
 
 const KINDS: readonly Kind[] = [
   { name: 'succeeds', command: 'exit 0', maxRetries: 2, attempts: 1, status: 'TERMINATED', phase: 'SUCCEEDED' },
-  { name: 'third time', command: 'test "$REPRISE_ATTEMPT" -ge 3', maxRetries: 4, attempts: 3, status: 'TERMINATED', phase: 'SUCCEEDED' },
+  {
+    name: 'third time',
+    command: 'test "$REPRISE_ATTEMPT" -ge 3',
+    maxRetries: 4,
+    attempts: 3,
+    status: 'TERMINATED',
+    phase: 'SUCCEEDED',
+  },
   { name: 'hopeless', command: 'exit 9', maxRetries: 2, attempts: 3, status: 'ERROR', phase: 'EXHAUSTED' },
   { name: 'not retried', command: 'exit 4', maxRetries: 0, attempts: 1, status: 'ERROR', phase: 'NONE' },
-  { name: 'slow', command: 'sleep 1; test "$REPRISE_ATTEMPT" -ge 2', maxRetries: 1, attempts: 2, status: 'TERMINATED', phase: 'SUCCEEDED' },
+  {
+    name: 'slow',
+    command: 'sleep 1; test "$REPRISE_ATTEMPT" -ge 2',
+    maxRetries: 1,
+    attempts: 2,
+    status: 'TERMINATED',
+    phase: 'SUCCEEDED',
+  },
 ]
 
 const kindOf = (index: number): Kind => KINDS[index % KINDS.length]!
@@ -73,38 +87,46 @@ afterAll(async () => {
   await server?.stop()
 })
 
-test('no crash of the server loses a session, runs an attempt twice, or keeps an event from a subscriber', { timeout: 150_000 }, async () => {
-  const ended = new AbortController()
-  const seen: SeenEvent[] = []
-  const following = follow(seen, ended.signal)
-  const submitting = submitAll()
-  for (let kill = 0; kill < KILLS; kill++) {
-    await sleep(KILL_PAUSE_MIN_MS + Math.random() * KILL_PAUSE_SPREAD_MS)
-    await server.kill()
-    server = await startServer({ dataDir, port: Number(new URL(connection.url).port), onLog: () => {} })
-  }
-  const sessionIds = await submitting
-  const chains = await waitForAll(sessionIds)
+test(
+  'no crash of the server loses a session, runs an attempt twice, or keeps an event from a subscriber',
+  { timeout: 150_000 },
+  async () => {
+    const ended = new AbortController()
+    const seen: SeenEvent[] = []
+    const following = follow(seen, ended.signal)
+    const submitting = submitAll()
+    for (let kill = 0; kill < KILLS; kill++) {
+      await sleep(KILL_PAUSE_MIN_MS + Math.random() * KILL_PAUSE_SPREAD_MS)
+      await server.kill()
+      server = await startServer({ dataDir, port: Number(new URL(connection.url).port), onLog: () => {} })
+    }
+    const sessionIds = await submitting
+    const chains = await waitForAll(sessionIds)
 
-  for (const [index, chain] of chains.entries()) {
-    const kind = kindOf(index)
-    const last = chain.at(-1)!
-    expect(`${last.status} ${last.retryState.phase} after ${chain.length}`).toBe(`${kind.status} ${kind.phase} after ${kind.attempts}`)
-    expect(chain.map(({ attempt }) => attempt)).toEqual(chain.map((_, position) => position + 1))
-    expect(chain.map(({ parentSession }) => parentSession?.sessionId ?? null)).toEqual([
-      null,
-      ...chain.slice(0, -1).map(({ sessionId }) => sessionId),
-    ])
-    expect(chain.flatMap(({ kernels }) => kernels).filter(({ status }) => !['TERMINATED', 'ERROR'].includes(status))).toEqual([])
-  }
-  expect(await runsByChain()).toEqual(new Map(sessionIds.map((id, index) => [id, kindOf(index).attempts])))
+    for (const [index, chain] of chains.entries()) {
+      const kind = kindOf(index)
+      const last = chain.at(-1)!
+      expect(`${last.status} ${last.retryState.phase} after ${chain.length}`).toBe(
+        `${kind.status} ${kind.phase} after ${kind.attempts}`,
+      )
+      expect(chain.map(({ attempt }) => attempt)).toEqual(chain.map((_, position) => position + 1))
+      expect(chain.map(({ parentSession }) => parentSession?.sessionId ?? null)).toEqual([
+        null,
+        ...chain.slice(0, -1).map(({ sessionId }) => sessionId),
+      ])
+      expect(
+        chain.flatMap(({ kernels }) => kernels).filter(({ status }) => !['TERMINATED', 'ERROR'].includes(status)),
+      ).toEqual([])
+    }
+    expect(await runsByChain()).toEqual(new Map(sessionIds.map((id, index) => [id, kindOf(index).attempts])))
 
-  const all = await readAllEvents(seen.length)
-  ended.abort()
-  await following
-  expect(seen.map(({ cursor }) => cursor)).toEqual(all.map(({ cursor }) => cursor))
-  expect(all.filter(({ type }) => type === 'CREATED').length).toBe(chains.flat().length)
-})
+    const all = await readAllEvents(seen.length)
+    ended.abort()
+    await following
+    expect(seen.map(({ cursor }) => cursor)).toEqual(all.map(({ cursor }) => cursor))
+    expect(all.filter(({ type }) => type === 'CREATED').length).toBe(chains.flat().length)
+  },
+)
 
 /** Repeats a call until a server answers it: creation ids make that safe. */
 async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
@@ -178,7 +200,10 @@ const EVENTS = `subscription($after: String) { sessionEvents(after: $after) { cu
 
 async function follow(seen: SeenEvent[], signal: AbortSignal): Promise<void> {
   const options = { ...connection, query: EVENTS, after: START_OF_TIME, signal }
-  for await (const data of resumeEvents<{ sessionEvents: SeenEvent }>(options, ({ sessionEvents }) => sessionEvents.cursor)) {
+  for await (const data of resumeEvents<{ sessionEvents: SeenEvent }>(
+    options,
+    ({ sessionEvents }) => sessionEvents.cursor,
+  )) {
     seen.push(data.sessionEvents)
   }
 }

@@ -71,7 +71,9 @@ test('starts, stops cleanly, and goes on where it stopped with what ran meanwhil
   await vi.waitFor(async () => {
     const { session } = await client.request<Read>(READ, { id })
     expect(session).toMatchObject({ status: 'TERMINATED', attempt: 1 })
-    expect(session.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')).toBe('before\nafter\n')
+    expect(session.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')).toBe(
+      'before\nafter\n',
+    )
   }, WITHIN)
 
   const other = await run(['serve'], { REPRISE_DATA_DIR: dataDir })
@@ -86,7 +88,10 @@ test('uses the database that it is given', { timeout: 60_000 }, async () => {
   const database = await emptyDatabase()
   try {
     await mkdir(dataDir)
-    const migrated = await run(['migrate'], { REPRISE_DATA_DIR: dataDir, REPRISE_DATABASE_URL: database.connectionString })
+    const migrated = await run(['migrate'], {
+      REPRISE_DATA_DIR: dataDir,
+      REPRISE_DATABASE_URL: database.connectionString,
+    })
     expect(migrated).toMatchObject({ status: 0, output: expect.stringContaining('applied') })
     const child = spawn(process.execPath, [MAIN, 'serve'], {
       env: {
@@ -112,7 +117,11 @@ test('uses the database that it is given', { timeout: 60_000 }, async () => {
 
 describe('says what is wrong', () => {
   test('all faults of the configuration at once', async () => {
-    const { status, output } = await run(['serve'], { REPRISE_PORT: 'http', REPRISE_ROLES: 'api,king', REPRISE_DATA_DIR: dataDir })
+    const { status, output } = await run(['serve'], {
+      REPRISE_PORT: 'http',
+      REPRISE_ROLES: 'api,king',
+      REPRISE_DATA_DIR: dataDir,
+    })
     expect(status).toBe(78)
     expect(output).toContain('REPRISE_PORT')
     expect(output).toContain('REPRISE_ROLES')

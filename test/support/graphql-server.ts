@@ -4,6 +4,8 @@ import { createRelay } from '../../src/events/relay.ts'
 import { createTopics } from '../../src/events/topics.ts'
 import { createWakeHub } from '../../src/events/wake-hub.ts'
 import { createHttpServer } from '../../src/http/http-server.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createMetricsPage } from '../../src/services/render-metrics.ts'
 import { createPrisma } from '../../src/store/prisma.ts'
 import { testDatabase } from './database.ts'
 import { createFactories } from './factories.ts'
@@ -16,7 +18,9 @@ export interface Answer {
 }
 
 /** The API over real HTTP and a database of its own, with nothing behind it that drives sessions. */
-export async function startGraphQLServer(options: { log?: Logger; introspectionForStrangers?: boolean } = {}) {
+export async function startGraphQLServer(
+  options: { log?: Logger; introspectionForStrangers?: boolean; metricsPublic?: boolean } = {},
+) {
   const { log = pino({ enabled: false }), introspectionForStrangers } = options
   const database = await testDatabase()
   const { db, connectionString } = database
@@ -28,7 +32,20 @@ export async function startGraphQLServer(options: { log?: Logger; introspectionF
   const relay = createRelay({ db, bus, log, connectionString, pollIntervalMs: 50 })
   wake.on('events', relay.wake)
   await relay.start()
-  const server = createHttpServer({ db, prisma, bus, topics, wake, log, introspectionForStrangers })
+  const metrics = createMetrics()
+  const render = createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers })
+  const metricsPage = { render, public: options.metricsPublic ?? false }
+  const server = createHttpServer({
+    db,
+    prisma,
+    bus,
+    topics,
+    wake,
+    log,
+    metrics,
+    metricsPage,
+    introspectionForStrangers,
+  })
   const url = await server.listen('127.0.0.1', 0)
   const adminToken = await factory.token({ role: 'ADMIN' })
 
@@ -50,6 +67,7 @@ export async function startGraphQLServer(options: { log?: Logger; introspectionF
     bus,
     topics,
     wake,
+    metrics,
     relay,
     server,
     adminToken,

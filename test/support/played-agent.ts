@@ -86,8 +86,8 @@ export function playedAgent(
       return agent.sync()
     },
     exitAll(exitCode) {
-      for (const [id, kernel] of kernels) {
-        if (kernel.status === 'RUNNING') agent.observe(id, { status: 'EXITED', exitCode })
+      for (const [kernelId, kernel] of kernels) {
+        if (kernel.status === 'RUNNING') agent.observe(kernelId, { status: 'EXITED', exitCode })
       }
     },
   }

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { createGateway } from '../../src/agent/gateway.ts'
 import type { Gateway } from '../../src/domain/agent/protocol.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
 import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
 import type { CreateSessionInput } from '../../src/services/create-session-input.ts'
@@ -41,6 +42,7 @@ export interface TestServer {
   services: SchedulerServices
   gateway: Gateway
   context: ServiceContext
+  metrics: Metrics
   /** One look of each, in this order; answers with how much each did. */
   run(...names: ServiceName[]): Promise<number[]>
   /** All services, again and again until none finds anything to do. */
@@ -52,8 +54,9 @@ export function testServer(db: Database, sync: SyncPoints = NO_SYNC_POINTS): Tes
   const hub = createWakeHub()
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['scheduler'] }
-  const services = createSchedulerServices({ db, wake: hub, log, sync, server })
-  const context: ServiceContext = { db, wake: hub, log, viewer: ADMIN }
+  const metrics = createMetrics()
+  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync, server })
+  const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
   async function run(...names: ServiceName[]): Promise<number[]> {
     const done: number[] = []
     for (const name of names) done.push((await services[name].runOnce()).done)
@@ -65,6 +68,7 @@ export function testServer(db: Database, sync: SyncPoints = NO_SYNC_POINTS): Tes
     services,
     gateway: createGateway({ db, wake: hub, onAgent: hub.onAgent, logged: () => {} }),
     context,
+    metrics,
     run,
     async settle() {
       for (let round = 0; round < 50; round++) {

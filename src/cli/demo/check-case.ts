@@ -23,6 +23,8 @@ function checkAttempt(attempt: Attempt, expected: ExpectedAttempt): string[] {
   const found: Record<keyof ExpectedAttempt, unknown> = { ...attempt, phase: attempt.retryState.phase, oomKilled }
   return Object.entries(expected).flatMap(([key, value]) => {
     const actual = found[key as keyof ExpectedAttempt]
-    return actual === value ? [] : [`attempt ${attempt.attempt} has ${key} ${String(actual)}, should have ${String(value)}`]
+    return actual === value
+      ? []
+      : [`attempt ${attempt.attempt} has ${key} ${String(actual)}, should have ${String(value)}`]
   })
 }

@@ -39,7 +39,11 @@ export interface Reconciliation {
  * Compares what an agent has with what is booked on it. Pure, and level-triggered: run again with the same
  * report after its changes were written, it changes nothing more.
  */
-export function reconcile(agentId: string, booked: readonly BookedKernel[], observed: readonly ObservedKernel[]): Reconciliation {
+export function reconcile(
+  agentId: string,
+  booked: readonly BookedKernel[],
+  observed: readonly ObservedKernel[],
+): Reconciliation {
   const answer: Reconciliation = { changes: [], orders: [], forget: [], stale: [] }
   const bookedById = new Map(booked.map((kernel) => [kernel.id, kernel]))
   const seen = new Set<string>()
@@ -91,7 +95,8 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
 /** Nothing of it runs. Before it ran that is for the handler in charge; a kernel that was to stop has stopped. */
 function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true }
-  if (kernel.status === 'RUNNING') return { ...change, to: 'ERROR', ended: true, gone: true, error: report.error ?? VANISHED }
+  if (kernel.status === 'RUNNING')
+    return { ...change, to: 'ERROR', ended: true, gone: true, error: report.error ?? VANISHED }
   if (kernel.failed) return undefined
   const error = report.error ?? { name: 'executor-failed', message: 'the agent could not start it and did not say why' }
   return { ...change, error }
@@ -99,10 +104,18 @@ function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
 
 function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   const ran = report.startedAt !== null || kernel.startedAt !== null
-  const ends = { ...change, ended: true, gone: true, started: ran, exitCode: report.exitCode, oomKilled: report.oomKilled }
+  const ends = {
+    ...change,
+    ended: true,
+    gone: true,
+    started: ran,
+    exitCode: report.exitCode,
+    oomKilled: report.oomKilled,
+  }
   if (kernel.status === 'TERMINATING') return { ...ends, to: 'TERMINATED', error: report.error }
   // Only what was told to start can have run; an agent that says otherwise is not believed.
-  if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING')) return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
+  if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING'))
+    return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
   if (report.exitCode === 0 && !report.oomKilled) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: report.error ?? exitError(report) }
 }

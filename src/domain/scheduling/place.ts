@@ -70,7 +70,9 @@ function placeOne(session: PlaceableSession, agents: AgentRoom[], selector: Agen
   for (const kernelId of session.kernelIds) {
     const sameAgent = session.clusterMode === 'SINGLE_NODE' ? chosen[0]?.agent : undefined
     const agent = sameAgent
-      ? fits(sameAgent, session.slots, 1n) ? sameAgent : undefined
+      ? fits(sameAgent, session.slots, 1n)
+        ? sameAgent
+        : undefined
       : candidates.find((candidate) => fits(candidate, session.slots, kernelsAtOnce(session)))
     if (!agent) {
       for (const { agent: taken } of chosen) add(taken, session.slots, 1n)
@@ -101,7 +103,10 @@ function order(session: PlaceableSession, agents: AgentRoom[], selector: AgentSe
   const allowed = session.allowAgents.size === 0 ? agents : agents.filter(({ id }) => session.allowAgents.has(id))
   if (allowed.length < 2) return [...allowed]
   const avoided = (agent: AgentRoom) => (session.avoidAgents.has(agent.id) ? 1 : 0)
-  const byLoad = selector === 'CONCENTRATED' ? (a: AgentRoom, b: AgentRoom) => b.kernels - a.kernels : (a: AgentRoom, b: AgentRoom) => a.kernels - b.kernels
+  const byLoad =
+    selector === 'CONCENTRATED'
+      ? (a: AgentRoom, b: AgentRoom) => b.kernels - a.kernels
+      : (a: AgentRoom, b: AgentRoom) => a.kernels - b.kernels
   return allowed.toSorted((a, b) => avoided(a) - avoided(b) || byLoad(a, b) || (a.id < b.id ? -1 : 1))
 }
 
@@ -119,7 +124,10 @@ function whyNot(session: PlaceableSession, agents: readonly AgentRoom[]): string
   if (agents.length === 0) return 'no agent of its resource group is alive'
   const times = kernelsAtOnce(session)
   for (const [slot, amount] of session.slots) {
-    const most = agents.reduce((max, agent) => max > (agent.free.get(slot) ?? 0n) ? max : (agent.free.get(slot) ?? 0n), 0n)
+    const most = agents.reduce(
+      (max, agent) => (max > (agent.free.get(slot) ?? 0n) ? max : (agent.free.get(slot) ?? 0n)),
+      0n,
+    )
     if (most < amount * times) {
       return `needs ${slot} ${formatQuantity(amount * times)}, the most that an agent has free is ${formatQuantity(most)}`
     }

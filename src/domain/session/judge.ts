@@ -47,7 +47,11 @@ export interface Judgement {
  * lead back to PENDING a bounded number of times, then the session ends as failed.
  * Undefined where nothing is to be done.
  */
-export function judge(handler: LifecycleDeclaration, session: Judged, outcome: Outcome | undefined): Judgement | undefined {
+export function judge(
+  handler: LifecycleDeclaration,
+  session: Judged,
+  outcome: Outcome | undefined,
+): Judgement | undefined {
   if (outcome?.kind === 'success') return success(handler, session)
   if (outcome?.kind === 'failure') {
     const tries = session.tries + 1

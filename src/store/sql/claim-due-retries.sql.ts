@@ -11,6 +11,8 @@ export interface DueRetry {
   counted: boolean
   delayMs: number
   dueAt: Date
+  /** How long ago that was, by the database's clock. */
+  lateMs: number
   details: unknown
   /** Milliseconds until every kernel of the parent is certain to be gone; 0 where they are. */
   parentAliveMs: number
@@ -73,7 +75,7 @@ WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
   FOR UPDATE OF d SKIP LOCKED
 )
 SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.cause, d.counted, d.delay_ms AS "delayMs",
-  d.due_at AS "dueAt", d.details,
+  d.due_at AS "dueAt", (extract(epoch FROM now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
   coalesce((SELECT greatest(0, max(ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + g.fence_after_ms + $2))
     FROM kernels k JOIN agents a ON a.id = k.agent_id JOIN resource_groups g ON g.name = a.resource_group
     WHERE k.session_id = s.id AND NOT k.confirmed_gone), 0)::float8 AS "parentAliveMs",

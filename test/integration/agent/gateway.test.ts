@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { LogPiece, RegisterRequest, SyncRequest } from '../../../src/domain/agent/protocol.ts'
+import type { LogPiece, RegisterRequest } from '../../../src/domain/agent/protocol.ts'
 import { LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../../../src/domain/limits.ts'
 import { sessionIn } from '../../support/drive-session.ts'
 import { observed, playedAgent, type Report } from '../../support/played-agent.ts'
@@ -28,7 +28,11 @@ describe('an order', () => {
     const first = await agent.sync()
     expect(await agent.sync()).toEqual(first)
     expect(first.orders).toMatchObject([
-      { want: 'PREPARE', assignment: 1, spec: { sessionId: id, role: 'main', index: 1, command: ['sh', '-c', 'echo hi'] } },
+      {
+        want: 'PREPARE',
+        assignment: 1,
+        spec: { sessionId: id, role: 'main', index: 1, command: ['sh', '-c', 'echo hi'] },
+      },
     ])
     const [order] = first.orders
     const environ = order?.want === 'PREPARE' ? order.spec.environ : []
@@ -109,16 +113,16 @@ describe('a report that cannot be', () => {
     expect((await sessionRow(db, id)).status).toBe('PREPARED')
   })
 
-  it.each([
-    { status: 'FAILED' },
-    { status: 'EXITED', exitCode: null, startedAt: null },
-  ] as const)('of a running kernel, %o, is an end all the same: nothing of it runs', async (report) => {
-    const { server, agent } = given
-    const id = await sessionIn(server, agent, 'RUNNING')
-    agent.observe((await kernelOf(id)).id, report)
-    await agent.sync()
-    expect(await kernelOf(id)).toMatchObject({ status: 'ERROR', error: 'kernel-vanished', gone: true, held: false })
-  })
+  it.each([{ status: 'FAILED' }, { status: 'EXITED', exitCode: null, startedAt: null }] as const)(
+    'of a running kernel, %o, is an end all the same: nothing of it runs',
+    async (report) => {
+      const { server, agent } = given
+      const id = await sessionIn(server, agent, 'RUNNING')
+      agent.observe((await kernelOf(id)).id, report)
+      await agent.sync()
+      expect(await kernelOf(id)).toMatchObject({ status: 'ERROR', error: 'kernel-vanished', gone: true, held: false })
+    },
+  )
 })
 
 describe('a kernel that has ended', () => {
@@ -130,7 +134,12 @@ describe('a kernel that has ended', () => {
     expect((await agent.sync()).forget).toEqual([{ kernelId, assignment: 1 }])
     await server.run('detect-termination', 'promote-to-terminated')
     const before = await world()
-    const late: Report[] = [{ status: 'EXITED', exitCode: 3 }, { status: 'RUNNING' }, { status: 'EXITED', exitCode: 0 }, { status: 'FAILED' }]
+    const late: Report[] = [
+      { status: 'EXITED', exitCode: 3 },
+      { status: 'RUNNING' },
+      { status: 'EXITED', exitCode: 0 },
+      { status: 'FAILED' },
+    ]
     for (const report of late) {
       agent.observe(kernelId, { startedAt: 'now', ...report })
       expect((await agent.sync()).forget).toEqual([{ kernelId, assignment: 1 }])
@@ -181,7 +190,14 @@ describe('who may speak', () => {
     const { server, agent, db, sql } = given
     const id = await sessionIn(server, agent, 'RUNNING')
     const [row] = await sql('SELECT instance_id AS "instanceId" FROM agents WHERE id = $1', [agent.id])
-    const late = { agentId: agent.id, instanceId: String(row!['instanceId']), sequence: 1, observed: [], logs: [], waitMs: 0 }
+    const late = {
+      agentId: agent.id,
+      instanceId: String(row!['instanceId']),
+      sequence: 1,
+      observed: [],
+      logs: [],
+      waitMs: 0,
+    }
     const { signal } = new AbortController()
     expect(await server.gateway.sync(late, signal)).toEqual({ orders: [], forget: [] })
     expect(await statuses(db, id)).toBe('RUNNING: RUNNING')
@@ -240,12 +256,26 @@ describe('who may speak', () => {
       { logs: [{ ...log, offset: -1 }] },
       { logs: [{ ...log, offset: 1e300 }] },
       { logs: [{ ...log, bytes: LOG_CHUNK_BYTES_MAX + 1 }] },
-      { logs: Array.from({ length: 65 }, (_, n) => ({ ...log, offset: n * LOG_CHUNK_BYTES_MAX, bytes: LOG_CHUNK_BYTES_MAX })) },
+      {
+        logs: Array.from({ length: 65 }, (_, n) => ({
+          ...log,
+          offset: n * LOG_CHUNK_BYTES_MAX,
+          bytes: LOG_CHUNK_BYTES_MAX,
+        })),
+      },
       { waitMs: Number.NaN },
     ]
     for (const fault of faults) {
-      const request = { agentId: agent.id, instanceId: randomUUID(), sequence: 1, observed: [good], logs: [], waitMs: 0, ...fault }
-      const syncing = server.gateway.sync(request as unknown as SyncRequest, new AbortController().signal)
+      const request = {
+        agentId: agent.id,
+        instanceId: randomUUID(),
+        sequence: 1,
+        observed: [good],
+        logs: [],
+        waitMs: 0,
+        ...fault,
+      }
+      const syncing = server.gateway.sync(request, new AbortController().signal)
       await expect(syncing, JSON.stringify(fault).slice(0, 200)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
     }
     expect(await world()).toEqual(before)
@@ -253,7 +283,7 @@ describe('who may speak', () => {
 })
 
 describe('logs', () => {
-  it('are kept once by offset, from the kernel\'s own agent alone, and shipping goes on where it stopped', async () => {
+  it("are kept once by offset, from the kernel's own agent alone, and shipping goes on where it stopped", async () => {
     const { server, agent, sql } = given
     const id = await sessionIn(server, agent, 'RUNNING')
     const { id: kernelId } = await kernelOf(id)

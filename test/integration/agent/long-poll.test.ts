@@ -16,9 +16,19 @@ interface Poll {
 }
 
 async function poll(request: Partial<SyncRequest> = {}): Promise<Poll> {
-  const instanceId = (await given.sql('SELECT instance_id FROM agents WHERE id = $1', [given.agent.id]))[0]!['instance_id'] as string
+  const instanceId = (await given.sql('SELECT instance_id FROM agents WHERE id = $1', [given.agent.id]))[0]![
+    'instance_id'
+  ] as string
   const abort = new AbortController()
-  const full = { agentId: given.agent.id, instanceId, sequence: 100, observed: [], logs: [], waitMs: SYNC_WAIT_MAX_MS, ...request }
+  const full = {
+    agentId: given.agent.id,
+    instanceId,
+    sequence: 100,
+    observed: [],
+    logs: [],
+    waitMs: SYNC_WAIT_MAX_MS,
+    ...request,
+  }
   const answer = given.server.gateway.sync(full, abort.signal)
   return {
     answer,
@@ -64,7 +74,7 @@ it('answers at once when the agent hangs up', async () => {
   expect(await elapsedMs(() => (abort.abort(), answer))).toBeLessThan(100)
 })
 
-it('does not wait where there is an order already, nor for another agent\'s news', async () => {
+it("does not wait where there is an order already, nor for another agent's news", async () => {
   const { server, agent } = given
   const other = playedAgent(server.gateway)
   await other.register({ cpu: '0' })
@@ -82,7 +92,14 @@ it('stores the logs of a poll that waits, once', async () => {
   const { server, agent, sql } = given
   const id = await sessionIn(server, agent, 'RUNNING')
   const [kernel] = await kernelRows(given.db, id)
-  const piece = { kernelId: kernel!.id, stream: 'STDOUT' as const, offset: 0, bytes: 2, text: 'hi', at: '2026-11-21T00:00:00Z' }
+  const piece = {
+    kernelId: kernel!.id,
+    stream: 'STDOUT' as const,
+    offset: 0,
+    bytes: 2,
+    text: 'hi',
+    at: '2026-11-21T00:00:00Z',
+  }
   const report = observed(kernel!.id, 1, { status: 'RUNNING', startedAt: 'now' })
   const { answer, abort, waiting } = await poll({ logs: [piece], observed: [report] })
   await waiting()

@@ -13,19 +13,36 @@ afterAll(() => database.close())
 const pick = fc.nat({ max: 50 })
 const agent = fc.constantFrom(0, 1)
 const happening: fc.Arbitrary<Happening> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('create'), maxRetries: fc.nat({ max: 2 }), kernels: fc.integer({ min: 1, max: 3 }), cpu: fc.constantFrom('0.1', '0.7', '1', '2.5') } as const) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      does: fc.constant('create'),
+      maxRetries: fc.nat({ max: 2 }),
+      kernels: fc.integer({ min: 1, max: 3 }),
+      cpu: fc.constantFrom('0.1', '0.7', '1', '2.5'),
+    } as const),
+  },
   { weight: 14, arbitrary: fc.constant<Happening>({ does: 'round' }) },
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('exit'), pick, code: fc.constantFrom(0, 1, 1, 137) } as const) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ does: fc.constant('exit'), pick, code: fc.constantFrom(0, 1, 1, 137) } as const),
+  },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('cannot'), pick } as const) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('vanish'), pick } as const) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('repeat'), pick } as const) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('silence'), agent } as const) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('return'), agent } as const) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('shrink'), agent, cpu: fc.constantFrom('0', '0.5', '1', '4') } as const) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ does: fc.constant('shrink'), agent, cpu: fc.constantFrom('0', '0.5', '1', '4') } as const),
+  },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('terminate'), pick } as const) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('cancel'), pick } as const) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('hurry'), pick } as const) },
-  { weight: 5, arbitrary: fc.record({ does: fc.constant('wait'), seconds: fc.constantFrom(1, 5, 20, 45, 130) } as const) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ does: fc.constant('wait'), seconds: fc.constantFrom(1, 5, 20, 45, 130) } as const),
+  },
   { weight: 1, arbitrary: fc.constant<Happening>({ does: 'restart' }) },
 )
 
@@ -99,6 +116,6 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
     expect((await db.query(UNFINISHED)).rows).toEqual([])
     children += (await db.query<{ n: number }>('SELECT count(*) AS n FROM sessions WHERE attempt > 1')).rows[0]!.n
   })
-  await fc.assert(property, { numRuns: 12, interruptAfterTimeLimit: 20_000 })
+  await fc.assert(property, { numRuns: 12 })
   expect(children, 'the runs say something about retries').toBeGreaterThan(0)
 })

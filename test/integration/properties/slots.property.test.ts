@@ -15,7 +15,10 @@ type Step =
   | { does: 'declare'; slots: Record<string, string> }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ does: fc.constant('start'), slots, kernels: fc.integer({ min: 1, max: 3 }) } as const) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ does: fc.constant('start'), slots, kernels: fc.integer({ min: 1, max: 3 }) } as const),
+  },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('end'), pick: fc.nat({ max: 20 }) } as const) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('declare'), slots } as const) },
 )
@@ -46,7 +49,9 @@ it('an agent that declares less shrinks as what it has ends, and is never overso
         await server.run('schedule-sessions')
       } else if (one.does === 'end') {
         const held = await sql('SELECT id FROM kernels WHERE slots_held ORDER BY id')
-        await sql('UPDATE kernels SET slots_held = false WHERE id = $1', [held[one.pick % Math.max(1, held.length)]?.['id'] ?? null])
+        await sql('UPDATE kernels SET slots_held = false WHERE id = $1', [
+          held[one.pick % Math.max(1, held.length)]?.['id'] ?? null,
+        ])
       } else {
         now = one.slots
         await agent.register(now)

@@ -56,7 +56,7 @@ export async function smallCluster(db: Database): Promise<SmallCluster> {
 
   async function sync(node: Node): Promise<void> {
     if (node.silent) return
-    node.said.push(...[...node.agent.kernels].map(([id, report]): Node['said'][number] => [id, { ...report! }]))
+    node.said.push(...[...node.agent.kernels].map(([id, report]): Node['said'][number] => [id, { ...report }]))
     node.agent.obey(await node.agent.sync())
   }
 
@@ -130,7 +130,8 @@ export async function smallCluster(db: Database): Promise<SmallCluster> {
         for (const node of nodes) {
           const old = node.said[it.pick % Math.max(1, node.said.length)]
           // As a message that was long under way: it says what was true then.
-          if (old && !node.agent.kernels.has(old[0]) && old[1]!.status !== 'RUNNING') node.agent.kernels.set(old[0], old[1]!)
+          if (old && !node.agent.kernels.has(old[0]) && old[1]!.status !== 'RUNNING')
+            node.agent.kernels.set(old[0], old[1]!)
         }
         return
       case 'silence':
@@ -180,6 +181,8 @@ export async function smallCluster(db: Database): Promise<SmallCluster> {
       }
     },
     running: () =>
-      nodes.flatMap(({ agent }) => [...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : []))),
+      nodes.flatMap(({ agent }) =>
+        [...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : [])),
+      ),
   }
 }

@@ -37,12 +37,18 @@ async function expectOneChild(id: string): Promise<void> {
   const { db, sql } = given
   const [parent, child, ...more] = await chainRows(db, id)
   expect(more).toEqual([])
-  expect(child).toMatchObject({ parent: parent!.id, attempt: 2, retryCount: 1, origin: 'AUTO_RETRY', status: 'PENDING' })
+  expect(child).toMatchObject({
+    parent: parent!.id,
+    attempt: 2,
+    retryCount: 1,
+    origin: 'AUTO_RETRY',
+    status: 'PENDING',
+  })
   expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED', child: child!.id })
   expect((await events(db, id)).filter((line) => line === 'session.retry_dispatched')).toHaveLength(1)
-  expect(await sql(`SELECT details ->> 'attempt' AS attempt FROM audit_log WHERE action = 'retry.dispatched'`)).toEqual([
-    { attempt: 'attempt 2 of 4' },
-  ])
+  expect(await sql(`SELECT details ->> 'attempt' AS attempt FROM audit_log WHERE action = 'retry.dispatched'`)).toEqual(
+    [{ attempt: 'attempt 2 of 4' }],
+  )
 }
 
 /** The connection of the one transaction that is open dies, as if its server had. */
@@ -57,7 +63,9 @@ async function killOpenTransaction(): Promise<void> {
 /** Until somebody waits for a lock that another transaction of this database holds. */
 async function somebodyWaits(): Promise<void> {
   await eventually(async () => {
-    const rows = await given.sql(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+    const rows = await given.sql(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    )
     return rows.length > 0
   })
 }
@@ -100,7 +108,10 @@ describe.each(['dispatch:after-claim', 'dispatch:before-commit'] as const)('two 
     await somebodyWaits()
     gate.open()
     await running
-    expect(await cancelling).toMatchObject({ code: 'NO_PENDING_RETRY', message: expect.stringContaining('at this moment') })
+    expect(await cancelling).toMatchObject({
+      code: 'NO_PENDING_RETRY',
+      message: expect.stringContaining('at this moment'),
+    })
     await expectOneChild(id)
     expect(await given.sql(`SELECT FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([])
   })
@@ -126,7 +137,10 @@ it('a retry that was cancelled first is not dispatched', async () => {
   await cancelRetry(server.context, { sessionId: id })
   await passTime(given.db, 100)
   expect(await server.run('dispatch-retries')).toEqual([0])
-  expect(await decisionRow(given.db, id)).toMatchObject({ phase: 'CANCELLED', explanation: expect.stringContaining('cancelled by ada') })
+  expect(await decisionRow(given.db, id)).toMatchObject({
+    phase: 'CANCELLED',
+    explanation: expect.stringContaining('cancelled by ada'),
+  })
   expect((await events(given.db, id)).at(-1)).toBe('session.retry_cancelled')
   expect(await chainRows(given.db, id)).toHaveLength(1)
   await expect(retryNow(server.context, { sessionId: id })).rejects.toMatchObject({ code: 'NO_PENDING_RETRY' })
@@ -147,7 +161,10 @@ it('retryNow does not wait for the delay', async () => {
 it('a child whose creation id somebody has taken is refused for good, and says why', async () => {
   const { server, agent, db } = given
   const taken = await server.create({ creationId: 'nightly:retry:1', startsAt: new Date(Date.now() + 3_600_000) })
-  const id = await sessionIn(server, agent, 'RUNNING', { creationId: 'nightly', retryPolicy: { maxRetries: 1, retryDelay: 1 } })
+  const id = await sessionIn(server, agent, 'RUNNING', {
+    creationId: 'nightly',
+    retryPolicy: { maxRetries: 1, retryDelay: 1 },
+  })
   const other = await server.create({ retryPolicy: { maxRetries: 1, retryDelay: 1 } })
   await failWith(server, agent, 1)
   await sessionIn(server, agent, 'RUNNING')

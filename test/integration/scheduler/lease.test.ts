@@ -3,7 +3,15 @@ import { driveAll, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { playedAgent } from '../../support/played-agent.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, events, history, kernelRows, misbookedSlots, sessionRow, statuses } from '../../support/session-rows.ts'
+import {
+  decisionRow,
+  events,
+  history,
+  kernelRows,
+  misbookedSlots,
+  sessionRow,
+  statuses,
+} from '../../support/session-rows.ts'
 import { testServer } from '../../support/test-server.ts'
 
 const given = useScheduling()
@@ -80,25 +88,28 @@ describe('a lost agent', () => {
     expect(await misbookedSlots(db)).toEqual([])
   })
 
-  it.each(['SCHEDULED', 'PREPARING', 'PREPARED', 'CREATING'] as const)('sends back what is %s, to another agent', async (status) => {
-    const { server, agent, db } = given
-    const id = await sessionIn(server, agent, status)
-    const second = playedAgent(server.gateway)
-    await second.register()
-    await silence(41)
-    await server.run('prepare-sessions', 'start-sessions')
-    expect(await statuses(db, id)).toBe('PENDING: PENDING')
-    const { restsMs, avoidAgents, tries } = await sessionRow(db, id)
-    expect({ avoidAgents, tries }).toEqual({ avoidAgents: [agent.id], tries: 0 })
-    // It may have begun to run: 120 s and 15 s after the agent was last heard.
-    if (status === 'CREATING') expect(restsMs).toBeGreaterThan(93_000)
-    else expect(restsMs ?? 0).toBe(0)
-    await passTime(db, 95, { silentAgents: [agent.id] })
-    await second.sync()
-    await server.run('schedule-sessions')
-    expect(await kernelRows(db, id)).toMatchObject([{ status: 'SCHEDULED', agent: second.id }])
-    expect(await misbookedSlots(db)).toEqual([])
-  })
+  it.each(['SCHEDULED', 'PREPARING', 'PREPARED', 'CREATING'] as const)(
+    'sends back what is %s, to another agent',
+    async (status) => {
+      const { server, agent, db } = given
+      const id = await sessionIn(server, agent, status)
+      const second = playedAgent(server.gateway)
+      await second.register()
+      await silence(41)
+      await server.run('prepare-sessions', 'start-sessions')
+      expect(await statuses(db, id)).toBe('PENDING: PENDING')
+      const { restsMs, avoidAgents, tries } = await sessionRow(db, id)
+      expect({ avoidAgents, tries }).toEqual({ avoidAgents: [agent.id], tries: 0 })
+      // It may have begun to run: 120 s and 15 s after the agent was last heard.
+      if (status === 'CREATING') expect(restsMs).toBeGreaterThan(93_000)
+      else expect(restsMs ?? 0).toBe(0)
+      await passTime(db, 95, { silentAgents: [agent.id] })
+      await second.sync()
+      await server.run('schedule-sessions')
+      expect(await kernelRows(db, id)).toMatchObject([{ status: 'SCHEDULED', agent: second.id }])
+      expect(await misbookedSlots(db)).toEqual([])
+    },
+  )
 
   it('ends what was to end', async () => {
     const { server, agent, db } = given

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { terminateSession } from '../../../src/services/terminate-session.ts'
-import { driveAll, sessionIn } from '../../support/drive-session.ts'
+import { sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
 import { decisionRow, events, history, kernelRows, sessionRow, statuses } from '../../support/session-rows.ts'
@@ -100,7 +100,8 @@ describe.each(rows)('$handler', ({ handler, from, to, before }) => {
       (await sql('SELECT count(*) AS n FROM session_events'))[0]!['n'] as number,
       (await sql('SELECT count(*) AS n FROM scheduling_history'))[0]!['n'] as number,
     ]
-    const all = async () => Object.fromEntries(await Promise.all([...ids].map(async ([was, id]) => [was, await statuses(db, id)])))
+    const all = async () =>
+      Object.fromEntries(await Promise.all([...ids].map(async ([was, id]) => [was, await statuses(db, id)])))
     const [past, [pastEvents, pastHistory]] = [await all(), await written()]
 
     await server.run(handler)
@@ -218,12 +219,15 @@ it.each([
   ['PREPARING', 'prepare-sessions'],
   ['PREPARED', 'start-sessions'],
   ['CREATING', 'start-sessions'],
-] as const)('a kernel that ended before its session ran (%s) is a failure for %s, no promotion', async (status, handler) => {
-  const { server, agent, db, sql } = given
-  const id = await sessionIn(server, agent, status)
-  await sql(`UPDATE kernels SET status = 'CANCELLED', terminated_at = now() WHERE session_id = $1`, [id])
-  await server.run('promote-to-prepared', 'promote-to-running', 'detect-termination')
-  expect(await statuses(db, id)).toBe(`${status}: CANCELLED`)
-  await server.run(handler)
-  expect(await history(db, id)).toContain(`${handler} ${status}→${status} NEED_RETRY ×1`)
-})
+] as const)(
+  'a kernel that ended before its session ran (%s) is a failure for %s, no promotion',
+  async (status, handler) => {
+    const { server, agent, db, sql } = given
+    const id = await sessionIn(server, agent, status)
+    await sql(`UPDATE kernels SET status = 'CANCELLED', terminated_at = now() WHERE session_id = $1`, [id])
+    await server.run('promote-to-prepared', 'promote-to-running', 'detect-termination')
+    expect(await statuses(db, id)).toBe(`${status}: CANCELLED`)
+    await server.run(handler)
+    expect(await history(db, id)).toContain(`${handler} ${status}→${status} NEED_RETRY ×1`)
+  },
+)

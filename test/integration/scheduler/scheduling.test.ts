@@ -9,6 +9,7 @@ import { chainRows, decisionRow, history, kernelRows, misbookedSlots, sessionRow
 
 const given = useScheduling()
 
+const byText = (a: string, b: string) => (a < b ? -1 : 1)
 const cpu = (amount: string) => [{ slot: 'cpu', amount }]
 
 describe('a session that cannot start yet', () => {
@@ -172,13 +173,16 @@ describe('places', () => {
     await second.register()
     const single = await server.create({ clusterSize: 3, resourceSlots: cpu('16') })
     await server.run('schedule-sessions')
-    const agentsOf = async (id: string) => [...new Set((await kernelRows(db, id)).map((kernel) => kernel.agent))].toSorted()
+    const agentsOf = async (id: string) =>
+      [...new Set((await kernelRows(db, id)).map((kernel) => kernel.agent!))].toSorted(byText)
     expect(await agentsOf(single)).toHaveLength(1)
     const tooLarge = await server.create({ clusterSize: 5, resourceSlots: cpu('16') })
     const multi = await server.create({ clusterSize: 5, clusterMode: 'MULTI_NODE', resourceSlots: cpu('16') })
     await server.run('schedule-sessions')
-    expect(await agentsOf(multi)).toEqual([agent.id, second.id].toSorted())
-    expect(await sessionRow(db, tooLarge)).toMatchObject({ pendingReason: 'needs cpu 80, the most that an agent has free is 64' })
+    expect(await agentsOf(multi)).toEqual([agent.id, second.id].toSorted(byText))
+    expect(await sessionRow(db, tooLarge)).toMatchObject({
+      pendingReason: 'needs cpu 80, the most that an agent has free is 64',
+    })
     expect(await misbookedSlots(db)).toEqual([])
   })
 
@@ -205,7 +209,7 @@ describe('places', () => {
     expect(slot).toEqual({ used: '4.0', capacity: '4' })
   })
 
-  it('only living agents of the session\'s own group take work', async () => {
+  it("only living agents of the session's own group take work", async () => {
     const { server, db, agent, sql } = given
     await sql(`INSERT INTO resource_groups (name) VALUES ('gpu')`)
     const elsewhere = await server.create({ resourceGroup: 'gpu' })

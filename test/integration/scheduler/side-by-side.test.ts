@@ -17,7 +17,11 @@ const SESSIONS = 60
 
 it('two schedulers on one database do everything once and lose nothing', async () => {
   const { db, sql, server, agent } = given
-  const second = openDatabase({ connectionString: given.database.connectionString, connectionsMax: 10, onError: () => {} })
+  const second = openDatabase({
+    connectionString: given.database.connectionString,
+    connectionsMax: 10,
+    onError: () => {},
+  })
   pools.push(second)
   const servers = [server, testServer(second)] as const
   const agents = [agent, playedAgent(servers[1].gateway, { slots: { cpu: '7.5' } })]
@@ -49,14 +53,18 @@ it('two schedulers on one database do everything once and lose nothing', async (
     if (live!['n'] === 0) break
   }
 
-  expect(await sql(`SELECT id, status, tries FROM sessions WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')`)).toEqual([])
+  expect(
+    await sql(`SELECT id, status, tries FROM sessions WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')`),
+  ).toEqual([])
   expect(await sql(`SELECT id FROM sessions WHERE id NOT IN (SELECT session_id FROM retry_decisions)`)).toEqual([])
   // Every move once: each session has each line of history and each event one time.
   expect(
     await sql(`SELECT entity_id, phase, from_status, to_status FROM scheduling_history
       WHERE entity = 'SESSION' AND result <> 'SKIPPED' GROUP BY 1, 2, 3, 4 HAVING count(*) > 1 OR max(attempts) > 1`),
   ).toEqual([])
-  expect(await sql(`SELECT session_id, type, data FROM session_events GROUP BY 1, 2, 3 HAVING count(*) > 1`)).toEqual([])
+  expect(await sql(`SELECT session_id, type, data FROM session_events GROUP BY 1, 2, 3 HAVING count(*) > 1`)).toEqual(
+    [],
+  )
   const chains = await sql(`SELECT chain_id, count(*) AS attempts, max(attempt) AS last, max(max_retries) + 1 AS most,
     bool_or(result = 'SUCCESS') AS succeeded FROM sessions GROUP BY 1`)
   expect(new Set(chains.map((chain) => chain['chain_id']))).toEqual(new Set(roots))

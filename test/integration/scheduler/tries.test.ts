@@ -5,7 +5,15 @@ import { terminateSession } from '../../../src/services/terminate-session.ts'
 import { driveAll, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, events, history, kernelRows, misbookedSlots, sessionRow, statuses } from '../../support/session-rows.ts'
+import {
+  decisionRow,
+  events,
+  history,
+  kernelRows,
+  misbookedSlots,
+  sessionRow,
+  statuses,
+} from '../../support/session-rows.ts'
 
 const given = useScheduling()
 
@@ -87,7 +95,11 @@ describe('tries', () => {
     await server.run('terminate-sessions')
     await agent.comply()
     await server.run('promote-to-terminated', 'decide-retries')
-    expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', cause: 'IMAGE_PULL_FAILURE', reason: NO_IMAGE.message })
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'ERROR',
+      cause: 'IMAGE_PULL_FAILURE',
+      reason: NO_IMAGE.message,
+    })
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
     expect(await misbookedSlots(db)).toEqual([])
   })
@@ -140,7 +152,11 @@ describe('time', () => {
     expect((await sessionRow(db, id)).status).toBe('PENDING')
     await passTime(db, 10)
     await server.run('schedule-sessions', 'decide-retries')
-    expect(await sessionRow(db, id)).toMatchObject({ status: 'CANCELLED', result: 'FAILURE', cause: 'SCHEDULER_TIMEOUT' })
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'CANCELLED',
+      result: 'FAILURE',
+      cause: 'SCHEDULER_TIMEOUT',
+    })
     expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
     expect((await events(db, id)).slice(-2)).toEqual(['session.cancelled PENDING→CANCELLED', 'session.retry_scheduled'])
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
@@ -148,7 +164,10 @@ describe('time', () => {
 
   it('TERMINATING too long ends without its agent, and its retry waits for it', async () => {
     const { server, agent, db } = given
-    const id = await sessionIn(server, agent, 'RUNNING', { batchTimeout: 30, retryPolicy: { maxRetries: 1, retryDelay: 1 } })
+    const id = await sessionIn(server, agent, 'RUNNING', {
+      batchTimeout: 30,
+      retryPolicy: { maxRetries: 1, retryDelay: 1 },
+    })
     await passTime(db, 31)
     await server.run('enforce-batch-timeouts', 'terminate-sessions')
     expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: 'task-timeout' })
@@ -188,7 +207,11 @@ describe('a person', () => {
     expect(orders).toMatchObject([{ want: 'STOP', graceMs: 0 }])
     await agent.comply()
     await server.run('promote-to-terminated', 'decide-retries')
-    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATED', result: 'UNDEFINED', cause: 'USER_CANCELLED' })
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'TERMINATED',
+      result: 'UNDEFINED',
+      cause: 'USER_CANCELLED',
+    })
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
   })
 

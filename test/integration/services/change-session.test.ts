@@ -21,7 +21,10 @@ function as(viewer: Partial<ServiceContext['viewer']>): ServiceContext {
 
 async function failedSession(input = {}): Promise<string> {
   const { server, agent } = given
-  const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2, retryDelay: 100, jitter: 'NONE' }, ...input })
+  const id = await sessionIn(server, agent, 'RUNNING', {
+    retryPolicy: { maxRetries: 2, retryDelay: 100, jitter: 'NONE' },
+    ...input,
+  })
   await failWith(server, agent, 1)
   return id
 }
@@ -57,7 +60,9 @@ describe('a pending retry', () => {
     const id = await failedSession()
     await cancelRetry(given.server.context, { sessionId: id })
     expect((await events(given.db, id)).at(-1)).toBe('session.retry_cancelled')
-    expect(await given.sql(`SELECT actor, session_id FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([{ actor: 'ada', session_id: id }])
+    expect(await given.sql(`SELECT actor, session_id FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([
+      { actor: 'ada', session_id: id },
+    ])
     await expect(cancelRetry(given.server.context, { sessionId: id })).rejects.toMatchObject({
       code: 'NO_PENDING_RETRY',
       message: expect.stringContaining('CANCELLED'),
@@ -92,8 +97,12 @@ describe('terminateSession', () => {
     await terminateSession(as({ name: 'bob' }), { sessionId: id, force: true, reason: 'more than enough' })
     expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', reason: 'enough' })
     expect((await events(db, id)).filter((line) => line.endsWith('→TERMINATING'))).toHaveLength(1)
-    expect(await given.sql('SELECT terminated_by, terminate_force FROM sessions')).toEqual([{ terminated_by: 'ada', terminate_force: true }])
-    expect(await given.sql(`SELECT actor, details FROM audit_log WHERE action = 'session.terminate' ORDER BY id`)).toEqual([
+    expect(await given.sql('SELECT terminated_by, terminate_force FROM sessions')).toEqual([
+      { terminated_by: 'ada', terminate_force: true },
+    ])
+    expect(
+      await given.sql(`SELECT actor, details FROM audit_log WHERE action = 'session.terminate' ORDER BY id`),
+    ).toEqual([
       { actor: 'ada', details: { force: false, reason: 'enough' } },
       { actor: 'bob', details: { force: true, reason: 'more than enough' } },
     ])
@@ -102,7 +111,10 @@ describe('terminateSession', () => {
   it('races with scheduling: the session is cancelled or stopped, never both', async () => {
     const { server, agent, db } = given
     const ids = await Promise.all(Array.from({ length: 10 }, () => server.create()))
-    await Promise.all([server.run('schedule-sessions'), ...ids.map((sessionId) => terminateSession(server.context, { sessionId }))])
+    await Promise.all([
+      server.run('schedule-sessions'),
+      ...ids.map((sessionId) => terminateSession(server.context, { sessionId })),
+    ])
     await server.run('schedule-sessions', 'terminate-sessions')
     await agent.comply()
     await server.run('promote-to-terminated')
@@ -118,9 +130,11 @@ describe('terminateSession', () => {
 })
 
 describe('previewRetries', () => {
-  it("plans the next retries of a session, the first to the millisecond as it is decided", async () => {
+  it('plans the next retries of a session, the first to the millisecond as it is decided', async () => {
     const { server, agent, db, sql } = given
-    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 60, backoff: 'EXPONENTIAL' } })
+    const id = await sessionIn(server, agent, 'RUNNING', {
+      retryPolicy: { maxRetries: 3, retryDelay: 60, backoff: 'EXPONENTIAL' },
+    })
     const { schedule } = await previewRetries(server.context, { policy: {}, sessionId: id, exitCode: 1 })
     expect(schedule).toHaveLength(3)
     await failWith(server, agent, 1)
@@ -137,8 +151,12 @@ describe('previewRetries', () => {
     })
     const sessionId = await given.server.create()
     const stranger = as({ role: 'VIEWER', projectId: randomUUID() })
-    await expect(previewRetries(stranger, { policy: {}, sessionId })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
-    await expect(previewRetries(context, { policy: {}, sessionId: 'x' })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await expect(previewRetries(stranger, { policy: {}, sessionId })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
+    await expect(previewRetries(context, { policy: {}, sessionId: 'x' })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
     expect(await previewRetries(stranger, { policy: { maxRetries: 2 } })).toMatchObject({ eligible: true })
   })
 })

@@ -59,12 +59,17 @@ describe('a creation id', () => {
   it('that two calls for many share in part is made once', async () => {
     const names = Array.from({ length: 50 }, (_, n) => `job-${n}`)
     const [up, down] = await Promise.all(
-      [names, names.toReversed()].map((ids) => createSessions(given.server.context, ids.map((creationId) => ({ ...WORK, creationId })))),
+      [names, names.toReversed()].map((ids) =>
+        createSessions(
+          given.server.context,
+          ids.map((creationId) => ({ ...WORK, creationId })),
+        ),
+      ),
     )
     expect([...up!, ...down!].some((result) => result instanceof RepriseError)).toBe(false)
     expect(await countSessions()).toBe(50)
     const idsOf = (results: typeof up) => results!.map((result) => (result as { sessionId: string }).sessionId)
-    expect(idsOf(down!).toReversed()).toEqual(idsOf(up!))
+    expect(idsOf(down).toReversed()).toEqual(idsOf(up))
   })
 })
 
@@ -107,10 +112,13 @@ describe('faults', () => {
       priority: 101,
       clusterSize: 0,
       batchTimeout: -1,
-      environ: [{ name: '1A', value: '' }, { name: 'REPRISE_X', value: '' }],
+      environ: [
+        { name: '1A', value: '' },
+        { name: 'REPRISE_X', value: '' },
+      ],
       resourceSlots: [{ slot: 'cpu', amount: 'much' }],
       retryPolicy: { maxRetries: -1, rules: [{ match: {}, action: 'PANIC' }] },
-    } as never)
+    })
     const error = (await creating.catch((reason: unknown) => reason)) as RepriseError
     expect(error.code).toBe('VALIDATION_FAILED')
     expect(error.issues.map(({ path }) => path).toSorted()).toEqual([
@@ -145,7 +153,12 @@ describe('faults', () => {
     { creationId: '\0' },
     { creationId: '' },
     { labels: [{ key: 'k', value: '\ud800' }] },
-    { labels: [{ key: 'k', value: 'v' }, { key: 'k', value: 'w' }] },
+    {
+      labels: [
+        { key: 'k', value: 'v' },
+        { key: 'k', value: 'w' },
+      ],
+    },
     { environ: [{ name: 'A', value: '\0' }] },
     { environ: [{ name: '__proto__', value: 1 }] },
     { resourceSlots: [{ slot: 'cpu', amount: 1e300 }] },
@@ -184,7 +197,9 @@ describe('faults', () => {
   })
 
   it.each([null, undefined, 7, 'work', []])('an input that is no object (%j) is refused in words', async (input) => {
-    await expect(createSession(given.server.context, input as never)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    await expect(createSession(given.server.context, input as never)).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+    })
   })
 
   const extremes: Partial<CreateSessionInput>[] = [
@@ -200,8 +215,11 @@ describe('faults', () => {
   it.each(extremes)('the utmost that is allowed (%#) does not stop the scheduler', async (input) => {
     const { server, db } = given
     const { sessionId } = await createSession(server.context, { ...WORK, ...input })
-    await given.sql(`UPDATE sessions SET status = 'CANCELLED', result = 'FAILURE', terminated_at = now(),
-      status_data = '{"error": {"name": "scheduler-timeout", "message": "m"}}' WHERE id = $1`, [sessionId])
+    await given.sql(
+      `UPDATE sessions SET status = 'CANCELLED', result = 'FAILURE', terminated_at = now(),
+      status_data = '{"error": {"name": "scheduler-timeout", "message": "m"}}' WHERE id = $1`,
+      [sessionId],
+    )
     await server.run('decide-retries')
     await passTime(db, 100_000)
     await server.run('schedule-sessions', 'dispatch-retries', 'schedule-sessions')
@@ -223,7 +241,9 @@ describe('who may', () => {
     const depending = createSession(member, { ...WORK, project: 'other', dependsOn: [foreign] })
     await expect(depending).rejects.toMatchObject({ code: 'DEPENDENCY_NOT_FOUND' })
     const { sessionId } = await createSession(member, { ...WORK, project: 'other' })
-    expect(await given.sql('SELECT project_id FROM sessions WHERE id = $1', [sessionId])).toEqual([{ project_id: projectId }])
+    expect(await given.sql('SELECT project_id FROM sessions WHERE id = $1', [sessionId])).toEqual([
+      { project_id: projectId },
+    ])
   })
 
   it('is in the audit log with what it made', async () => {
@@ -237,13 +257,17 @@ describe('who may', () => {
 
 describe('the policy', () => {
   const policyOf = async (sessionId: string) =>
-    (await given.sql('SELECT retry_policy, retry_policy_sources, max_retries FROM sessions WHERE id = $1', [sessionId]))[0]! as Record<string, any>
+    (
+      await given.sql('SELECT retry_policy, retry_policy_sources, max_retries FROM sessions WHERE id = $1', [sessionId])
+    )[0]! as Record<string, any>
 
   async function defaults(): Promise<void> {
     const { sql } = given
     await sql(`UPDATE projects SET retry_defaults = '{"maxRetries": 5, "retryDelay": 7}'`)
     await sql(`UPDATE domains SET retry_defaults = '{"retryDelay": 8, "backoff": "EXPONENTIAL"}'`)
-    await sql(`INSERT INTO settings (key, value) VALUES ('retry-defaults', '{"backoff": "FIXED", "jitterRatio": 0, "maxElapsed": 60}')`)
+    await sql(
+      `INSERT INTO settings (key, value) VALUES ('retry-defaults', '{"backoff": "FIXED", "jitterRatio": 0, "maxElapsed": 60}')`,
+    )
   }
 
   it('is resolved field by field, and says where each came from', async () => {
@@ -251,7 +275,15 @@ describe('the policy', () => {
     const row = await policyOf(await given.server.create({ retryPolicy: { jitter: 'NONE', maxElapsed: null } }))
     expect(row).toMatchObject({
       max_retries: 5,
-      retry_policy: { maxRetries: 5, retryDelay: 7, backoff: 'EXPONENTIAL', jitterRatio: 0, jitter: 'NONE', maxElapsed: null, backoffMultiplier: 2 },
+      retry_policy: {
+        maxRetries: 5,
+        retryDelay: 7,
+        backoff: 'EXPONENTIAL',
+        jitterRatio: 0,
+        jitter: 'NONE',
+        maxElapsed: null,
+        backoffMultiplier: 2,
+      },
       retry_policy_sources: {
         maxRetries: 'PROJECT',
         retryDelay: 'PROJECT',
@@ -275,7 +307,9 @@ describe('the policy', () => {
 
   it('null is not given', async () => {
     await defaults()
-    expect(await policyOf(await given.server.create({ retryPolicy: { maxRetries: null } }))).toMatchObject({ max_retries: 5 })
+    expect(await policyOf(await given.server.create({ retryPolicy: { maxRetries: null } }))).toMatchObject({
+      max_retries: 5,
+    })
     expect(await policyOf(await given.server.create({ retryPolicy: null }))).toMatchObject({ max_retries: 5 })
   })
 

@@ -91,7 +91,7 @@ describe('a token', () => {
     const authenticate = createAuthenticator({ db: database.db, log })
     const token = await createFactories(database.db).token({ role: 'ADMIN' })
     await database.db.query('ALTER TABLE api_tokens RENAME TO api_tokens_away')
-    await expect(authenticate(token)).rejects.toThrow()
+    await expect(authenticate(token)).rejects.toThrow('api_tokens')
     await database.db.query('ALTER TABLE api_tokens_away RENAME TO api_tokens')
     expect(await authenticate(token)).not.toBeNull()
   })

@@ -56,7 +56,7 @@ export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.phase === 'REMOVED') return
   kernel.phase = 'REMOVED'
   host.changed()
-  void kernel.busy
+  kernel.busy = kernel.busy
     .then(() => removeKernelDirectory(kernel.path, kernel.token))
     .catch((error: unknown) => host.log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
     .then(() => host.removed(kernel))

@@ -35,9 +35,8 @@ export function pullImage(presets: ImagePresets, image: string | null, path: str
 }
 
 export function withInterpreter(image: PulledImage, command: readonly string[], path: string): readonly string[] {
-  const program = command[0] ?? ''
-  const isProgram = program.includes('/') ? isExecutableFile(program) : findProgram(program, path) !== null
-  return image.interpreter.length === 0 || isProgram ? command : [...image.interpreter, ...command]
+  if (image.interpreter.length === 0 || findProgram(command[0] ?? '', path) !== null) return command
+  return [...image.interpreter, ...command]
 }
 
 export function findProgram(name: string, path: string): string | null {
@@ -48,8 +47,9 @@ export function findProgram(name: string, path: string): string | null {
 
 function isExecutableFile(path: string): boolean {
   try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false
     accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
+    return true
   } catch {
     return false
   }

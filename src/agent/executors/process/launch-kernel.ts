@@ -1,9 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { failKernel } from './end-kernel.ts'
 import { messageOf } from './error-message.ts'
 import { withInterpreter } from './image-preset.ts'
-import { claimStatus } from './kernel-directory.ts'
+import { claimStatus, writeRunScript } from './kernel-directory.ts'
 import { kernelEnvironment } from './kernel-environment.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
@@ -14,21 +14,26 @@ export const LAUNCH_TIMEOUT_MS = 30_000
 
 let launches = 0
 
-export function launchKernel(host: ProcessHost, kernel: ProcessKernel): void {
+/**
+ * Until the script is there the order is in memory alone, and a stop waits for the shim as after it. Where the
+ * executor is closed meanwhile the next instance starts the kernel.
+ */
+export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   kernel.phase = 'LAUNCHING'
   kernel.token = `${host.tokenPrefix}${(launches++).toString(36)}`
   try {
-    writeRunScript(host, kernel)
+    await orderStart(host, kernel)
   } catch (error) {
     return failKernel(host, kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
+  if (host.closed) return
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.nursery.launch(kernel.id, kernel.token)
   host.wakeTicker()
 }
 
-function writeRunScript(host: ProcessHost, kernel: ProcessKernel): void {
+async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { spec, path } = kernel
   const chain = join(host.chainsDir, spec.chainId)
   const image = kernel.image ?? { environ: {}, interpreter: [] }
@@ -42,8 +47,8 @@ function writeRunScript(host: ProcessHost, kernel: ProcessKernel): void {
   enterCgroup(host, kernel)
   const cgroupProcs = kernel.cgroup === null ? null : join(kernel.cgroup, 'cgroup.procs')
   const script = shimScript({ tag: `${kernel.id} ${kernel.token}`, argv, environ, cgroupProcs })
-  mkdirSync(chain, { recursive: true })
-  writeFileSync(join(path, `run.${kernel.token}`), script, { mode: 0o600 })
+  await mkdir(chain, { recursive: true })
+  await writeRunScript(path, kernel.token, script)
 }
 
 /** Where the group cannot be made the watcher takes over. */

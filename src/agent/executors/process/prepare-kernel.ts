@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
 import { messageOf } from './error-message.ts'
 import { pullImage } from './image-preset.ts'
-import { createKernelDirectory, removeKernelDirectory } from './kernel-directory.ts'
+import { createKernelDirectory } from './kernel-directory.ts'
 import { failKernel } from './end-kernel.ts'
 import { launchKernel } from './launch-kernel.ts'
 import type { ProcessHost } from './process-host.ts'
@@ -10,8 +9,7 @@ import type { ProcessKernel } from './process-kernel.ts'
 export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { assignment, spec } = kernel
   try {
-    if (existsSync(kernel.path)) await removeKernelDirectory(kernel.path)
-    createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec })
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec })
   } catch (error) {
     return failKernel(host, kernel, 'executor-failed', `no directory for the kernel: ${messageOf(error)}`)
   }
@@ -22,5 +20,5 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   kernel.image = image
   kernel.phase = 'PREPARED'
   host.changed()
-  if (kernel.startWanted) launchKernel(host, kernel)
+  if (kernel.startWanted) await launchKernel(host, kernel)
 }

@@ -34,7 +34,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     }
     if (assignment < kernel.assignment || !start || kernel.startWanted) return
     kernel.startWanted = true
-    if (kernel.phase === 'PREPARED') launchKernel(host, kernel)
+    if (kernel.phase === 'PREPARED') kernel.busy = launchKernel(host, kernel)
   }
 
   host.removed = ({ id, successor }) => {

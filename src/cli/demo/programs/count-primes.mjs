@@ -13,7 +13,9 @@ const checkpoint = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {
 console.log(`attempt ${attempt} goes on from step ${checkpoint.step} with ${checkpoint.primes} primes`)
 
 while (checkpoint.step < Number(steps)) {
-  const failure = failures.map((text) => text.split(':')).find(([a, s]) => Number(a) === attempt && Number(s) === checkpoint.step)
+  const failure = failures
+    .map((text) => text.split(':'))
+    .find(([a, s]) => Number(a) === attempt && Number(s) === checkpoint.step)
   if (failure?.[2] === 'exit') {
     console.error(`attempt ${attempt} fails at step ${checkpoint.step}`)
     process.exit(3)
@@ -30,7 +32,8 @@ console.log(`${checkpoint.primes} primes below ${checkpoint.step * STEP_NUMBERS}
 function countPrimes(from, to) {
   const composite = new Uint8Array(to - from)
   for (let factor = 2; factor * factor < to; factor++) {
-    for (let n = Math.max(factor * factor, Math.ceil(from / factor) * factor); n < to; n += factor) composite[n - from] = 1
+    for (let n = Math.max(factor * factor, Math.ceil(from / factor) * factor); n < to; n += factor)
+      composite[n - from] = 1
   }
   let primes = 0
   for (let n = Math.max(2, from); n < to; n++) primes += 1 - composite[n - from]

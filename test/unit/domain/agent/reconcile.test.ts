@@ -13,16 +13,29 @@ function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedK
 }
 
 function report(status: ObservedKernel['status'], rest: Partial<ObservedKernel> = {}): ObservedKernel {
-  return { kernelId: 'k', assignment: 3, status, exitCode: null, oomKilled: false, error: null, startedAt: null, endedAt: null, ...rest }
+  return {
+    kernelId: 'k',
+    assignment: 3,
+    status,
+    exitCode: null,
+    oomKilled: false,
+    error: null,
+    startedAt: null,
+    endedAt: null,
+    ...rest,
+  }
 }
 
-const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) => report('EXITED', { exitCode, startedAt: 'then', ...rest })
+const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) =>
+  report('EXITED', { exitCode, startedAt: 'then', ...rest })
 
 /** What one report of one kernel leads to, in words. */
 function said(kernel: BookedKernel, observed: ObservedKernel | null): string {
   const { changes, orders, forget, stale } = reconcile(AGENT, [kernel], observed === null ? [] : [observed])
   return [
-    ...changes.map(({ to, gone, error }) => `${to === kernel.status ? '' : `→${to}`}${gone ? ' gone' : ''}${error ? ` ${error.name}` : ''}`.trim()),
+    ...changes.map(({ to, gone, error }) =>
+      `${to === kernel.status ? '' : `→${to}`}${gone ? ' gone' : ''}${error ? ` ${error.name}` : ''}`.trim(),
+    ),
     ...orders.map(({ want }) => want),
     ...forget.map(() => 'forget'),
     ...stale.map(() => 'stale'),
@@ -110,10 +123,12 @@ const anyReport = fc.record({
   endedAt: fc.constant(null),
 })
 const world = fc.tuple(
-  fc.uniqueArray(anyBooked, { selector: ({ id }) => id }).map((kernels): BookedKernel[] =>
-    kernels.map((kernel) => ({ ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
-  ),
-  fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }) as fc.Arbitrary<ObservedKernel[]>,
+  fc
+    .uniqueArray(anyBooked, { selector: ({ id }) => id })
+    .map((kernels): BookedKernel[] =>
+      kernels.map((kernel) => ({ ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
+    ),
+  fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
 )
 
 function written(kernel: BookedKernel, change: KernelChange | undefined): BookedKernel {
@@ -144,7 +159,12 @@ describe('whatever is booked and reported', () => {
     fc.assert(
       fc.property(world, ([kernels, reports]) => {
         const { changes } = reconcile(AGENT, kernels, reports)
-        const after = kernels.map((kernel) => written(kernel, changes.find(({ id }) => id === kernel.id)))
+        const after = kernels.map((kernel) =>
+          written(
+            kernel,
+            changes.find(({ id }) => id === kernel.id),
+          ),
+        )
         expect(reconcile(AGENT, after, reports).changes).toEqual([])
       }),
       { numRuns: 500 },

@@ -23,21 +23,34 @@ function session(id: string, cpu: string, rest: Partial<PlaceableSession> & { si
 }
 
 const agentsOf = (placement: ReturnType<typeof place>) =>
-  Object.fromEntries(placement.placed.map(({ sessionId, kernels }) => [sessionId, kernels.map(({ agentId }) => agentId).join('')]))
+  Object.fromEntries(
+    placement.placed.map(({ sessionId, kernels }) => [sessionId, kernels.map(({ agentId }) => agentId).join('')]),
+  )
 
 describe('the selector', () => {
   const three = () => [session('s', '1'), session('t', '1'), session('u', '1')]
   it('DISPERSED takes the agent with the fewest kernels', () => {
-    expect(agentsOf(place(three(), [room('a', '9'), room('b', '9', { kernels: 1 })], 'DISPERSED'))).toEqual({ s: 'a', t: 'a', u: 'b' })
+    expect(agentsOf(place(three(), [room('a', '9'), room('b', '9', { kernels: 1 })], 'DISPERSED'))).toEqual({
+      s: 'a',
+      t: 'a',
+      u: 'b',
+    })
   })
 
   it('CONCENTRATED takes the one with the most that fits', () => {
-    expect(agentsOf(place(three(), [room('a', '9'), room('b', '2', { kernels: 1 })], 'CONCENTRATED'))).toEqual({ s: 'b', t: 'b', u: 'a' })
+    expect(agentsOf(place(three(), [room('a', '9'), room('b', '2', { kernels: 1 })], 'CONCENTRATED'))).toEqual({
+      s: 'b',
+      t: 'b',
+      u: 'a',
+    })
   })
 
   it('goes only to agents that are allowed, and to avoided ones last', () => {
     const agents = [room('a', '1'), room('b', '1'), room('c', '1')]
-    const sessions = [session('s', '1', { avoidAgents: new Set(['a']), allowAgents: new Set(['a', 'c']) }), session('t', '1', { allowAgents: new Set(['c']) })]
+    const sessions = [
+      session('s', '1', { avoidAgents: new Set(['a']), allowAgents: new Set(['a', 'c']) }),
+      session('t', '1', { allowAgents: new Set(['c']) }),
+    ]
     const placement = place(sessions, agents, 'DISPERSED')
     expect(agentsOf(placement)).toEqual({ s: 'c' })
     expect(placement.skipped).toMatchObject([{ sessionId: 't' }])
@@ -47,8 +60,15 @@ describe('the selector', () => {
 describe('the line', () => {
   const old = { skips: HEAD_OF_LINE_SKIPS_MAX }
   it('is overtaken by what fits', () => {
-    const { placed, overtaken, skipped } = place([session('big', '5'), session('s', '1'), session('t', '1')], [room('a', '4')], 'DISPERSED')
-    expect({ placed: placed.map(({ sessionId }) => sessionId), overtaken }).toEqual({ placed: ['s', 't'], overtaken: ['big'] })
+    const { placed, overtaken, skipped } = place(
+      [session('big', '5'), session('s', '1'), session('t', '1')],
+      [room('a', '4')],
+      'DISPERSED',
+    )
+    expect({ placed: placed.map(({ sessionId }) => sessionId), overtaken }).toEqual({
+      placed: ['s', 't'],
+      overtaken: ['big'],
+    })
     expect(skipped).toEqual([{ sessionId: 'big', reason: 'needs cpu 5, the most that an agent has free is 4' }])
   })
 
@@ -63,15 +83,26 @@ describe('the line', () => {
 it('no placement gives more than there is, nor half a session, nor splits a single node', () => {
   const cpu = fc.constantFrom('0.1', '0.3', '1', '2', '7')
   const sessions = fc.array(
-    fc.record({ cpu, size: fc.integer({ min: 1, max: 4 }), skips: fc.constantFrom(0, HEAD_OF_LINE_SKIPS_MAX), multi: fc.boolean() }),
+    fc.record({
+      cpu,
+      size: fc.integer({ min: 1, max: 4 }),
+      skips: fc.constantFrom(0, HEAD_OF_LINE_SKIPS_MAX),
+      multi: fc.boolean(),
+    }),
     { maxLength: 12 },
   )
   const agents = fc.array(cpu, { maxLength: 4 })
   const selector = fc.constantFrom('DISPERSED', 'CONCENTRATED', 'ROUND_ROBIN' as const)
   fc.assert(
     fc.property(sessions, agents, selector, (wanted, rooms, by) => {
-      const line = wanted.map(({ multi, cpu: amount, ...rest }, n) => session(`s${n}`, amount, { ...rest, clusterMode: multi ? 'MULTI_NODE' : 'SINGLE_NODE' }))
-      const placement = place(line, rooms.map((amount, n) => room(`a${n}`, amount)), by)
+      const line = wanted.map(({ multi, cpu: amount, ...rest }, n) =>
+        session(`s${n}`, amount, { ...rest, clusterMode: multi ? 'MULTI_NODE' : 'SINGLE_NODE' }),
+      )
+      const placement = place(
+        line,
+        rooms.map((amount, n) => room(`a${n}`, amount)),
+        by,
+      )
       const used = new Map<string, bigint>()
       for (const { sessionId, kernels } of placement.placed) {
         const { slots, kernelIds, clusterMode } = line.find(({ id }) => id === sessionId)!
@@ -87,7 +118,12 @@ it('no placement gives more than there is, nor half a session, nor splits a sing
 })
 
 describe('quantities', () => {
-  it.each([['0.1', 100_000_000n], ['4', 4_000_000_000n], ['2.5000000000000', 2_500_000_000n], ['-1.5', -1_500_000_000n]])('%s is %s billionths', (text, quantity) => {
+  it.each([
+    ['0.1', 100_000_000n],
+    ['4', 4_000_000_000n],
+    ['2.5000000000000', 2_500_000_000n],
+    ['-1.5', -1_500_000_000n],
+  ])('%s is %s billionths', (text, quantity) => {
     expect(parseQuantity(text)).toBe(quantity)
   })
 
@@ -96,6 +132,11 @@ describe('quantities', () => {
   })
 
   it('print as they are read', () => {
-    fc.assert(fc.property(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), (quantity) => parseQuantity(formatQuantity(quantity)) === quantity))
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),
+        (quantity) => parseQuantity(formatQuantity(quantity)) === quantity,
+      ),
+    )
   })
 })
