@@ -82,6 +82,17 @@ const VARIABLES = {
     unit: null,
     schema: z.enum(LOG_FORMATS).default(() => (process.stderr.isTTY ? 'pretty' : 'json')),
   }),
+  metricsPublic: variable({
+    name: 'REPRISE_METRICS_PUBLIC',
+    default: 'false',
+    meaning:
+      'Whether `/metrics` is shown without a token: `true` or `false`. Else the token of an ADMIN or a VIEWER is needed.',
+    unit: null,
+    schema: z
+      .enum(['true', 'false'])
+      .default('false')
+      .transform((text) => text === 'true'),
+  }),
   resourceGroup: variable({
     name: 'REPRISE_RESOURCE_GROUP',
     default: 'default',

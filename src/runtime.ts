@@ -16,9 +16,11 @@ import { createTopics, type Topics } from './events/topics.ts'
 import { createWakeHub, type WakeHub } from './events/wake-hub.ts'
 import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
+import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
 import { createSchedulerServices } from './scheduler/scheduler.ts'
 import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token.ts'
+import { createMetricsPage } from './services/render-metrics.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { startEmbeddedPostgres } from './store/postgres/embedded.ts'
 import { migrate } from './store/postgres/migrate.ts'
@@ -43,6 +45,7 @@ interface Ground {
   wake: WakeHub
   topics: Topics
   bus: EventBus
+  metrics: Metrics
 }
 
 /**
@@ -63,7 +66,8 @@ export async function startRuntime(config: Config, log: Logger): Promise<Runtime
   const wake = createWakeHub()
   const topics = createTopics()
   const bus = createEventBus()
-  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus }
+  const metrics = createMetrics({ process: true })
+  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics }
   await startRelay(ground)
   if (config.roles.includes('scheduler')) await startScheduler(ground)
   if (config.roles.includes('agent')) await startAgent(ground)
@@ -101,11 +105,11 @@ async function startRelay({ db, bus, log, connectionString, wake, resources }: G
   resources.defer(() => bus.close())
 }
 
-async function startScheduler({ config, db, wake, log, resources }: Ground): Promise<void> {
+async function startScheduler({ config, db, wake, log, metrics, resources }: Ground): Promise<void> {
   const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
   await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
   resources.defer(() => forgetPresence(db, server.id))
-  const services = createSchedulerServices({ db, wake, log, sync: NO_SYNC_POINTS, server })
+  const services = createSchedulerServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, server })
   resources.defer(async () => {
     await Promise.all(Object.values(services).map((service) => service.stop()))
   })
@@ -141,11 +145,15 @@ function createExecutor(config: Config, agentDir: string, log: Logger, hooks: Ex
 }
 
 async function startHttp(ground: Ground): Promise<string> {
-  const { config, db, bus, topics, wake, log, connectionString, resources } = ground
+  const { config, db, bus, topics, wake, log, metrics, connectionString, resources } = ground
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({ connectionString, connectionsMax: config.databaseConnections, onError })
   resources.defer(() => prisma.$disconnect())
-  const server = createHttpServer({ db, prisma, bus, topics, wake, log })
+  const metricsPage = {
+    render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
+    public: config.metricsPublic,
+  }
+  const server = createHttpServer({ db, prisma, bus, topics, wake, log, metrics, metricsPage })
   resources.defer(() => server.close())
   try {
     return await server.listen(config.host, config.port)
@@ -155,7 +163,8 @@ async function startHttp(ground: Ground): Promise<string> {
 }
 
 function whyNotListening({ host, port }: Config, { code, message }: NodeJS.ErrnoException): string {
-  if (code === 'EADDRINUSE') return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`
   if (code === 'EACCES') return `port ${port} needs more rights than this user has: set REPRISE_PORT to one above 1023`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `this machine has no address ${host}: set REPRISE_HOST`
   return `cannot listen on ${host}:${port}: ${message}`

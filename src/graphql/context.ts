@@ -3,6 +3,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { Topics } from '../events/topics.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { Wake } from '../domain/wake.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
@@ -17,6 +18,7 @@ export interface GraphQLServices {
   wake: Wake
   authenticate: Authenticate
   log: Logger
+  metrics: Metrics
   /** Aborts when the server closes: endless work ends. */
   closing: AbortSignal
 }
@@ -43,12 +45,13 @@ export function createContext(
   services: GraphQLServices,
   { viewer, token, requestId, revoked = () => {} }: Requester,
 ): GraphQLContext {
-  const { db, wake } = services
+  const { db, wake, metrics } = services
   return {
     ...initContextCache(),
     services,
     db,
     wake,
+    metrics,
     viewer,
     requestId,
     log: services.log.child({ requestId }),

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disposable } from 'graphql-ws'
 import type { WebSocketServer } from 'ws'
 import { createAuthenticator } from '../services/authenticate.ts'
+import { GraphQLError } from 'graphql'
+import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createGraphQLServer } from './server.ts'
 import { serveWebSockets } from './websocket.ts'
@@ -14,6 +16,8 @@ export type GraphQLDependencies = Omit<GraphQLServices, 'authenticate' | 'closin
 export interface GraphQL {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   serveWebSockets(server: WebSocketServer): Disposable
+  /** Whose token an `Authorization` header carries, for what is served beside GraphQL. */
+  identify(authorization: string | undefined): Promise<{ role: string } | { status: number; refusal: string }>
   /** All of them, over all transports; new ones end at once. */
   endSubscriptions(): void
 }
@@ -30,6 +34,12 @@ export function createGraphQL({ introspectionForStrangers = true, ...dependencie
       await server(request, response)
     },
     serveWebSockets: (webSockets) => serveWebSockets(webSockets, server, authenticate),
+    async identify(authorization) {
+      const identity = await identify(authenticate, authorization)
+      if (!(identity instanceof GraphQLError)) return { role: identity.viewer.role }
+      const { status } = identity.extensions['http'] as { status: number }
+      return { status, refusal: identity.message }
+    },
     endSubscriptions: () => closing.abort(),
   }
 }

@@ -5,6 +5,7 @@ import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { answerHealth, answerReadiness } from './health.ts'
 import { indexPage } from './index-page.ts'
+import { answerMetrics, measureRequest, type MetricsPage } from './metrics.ts'
 import { respond } from './respond.ts'
 
 export interface HttpServer {
@@ -19,12 +20,13 @@ const DRAIN_MS = 5_000
 /** Larger messages than the largest request are not read. */
 const WEBSOCKET_MESSAGE_BYTES_MAX = 8 * 1024 * 1024
 
-export function createHttpServer(options: GraphQLDependencies): HttpServer {
+export function createHttpServer(options: GraphQLDependencies & { metricsPage: MetricsPage }): HttpServer {
   const { log } = options
   const graphql = createGraphQL(options)
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: WEBSOCKET_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   const server = createServer((request, response) => {
+    measureRequest(options.metrics, request, response)
     route(request, response).catch((error) => {
       log.error({ err: error, url: request.url }, 'a request met a fault')
       if (response.headersSent) response.destroy()
@@ -39,6 +41,7 @@ export function createHttpServer(options: GraphQLDependencies): HttpServer {
     if (path === GRAPHQL_PATH) return graphql.handle(request, response)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz') return answerReadiness(response, options.db, closing)
+    if (path === '/metrics') return answerMetrics(request, response, options.metricsPage, graphql.identify)
     if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage())
     respond(response, 404, 'text/plain', 'Not found\n')
   }

@@ -11,6 +11,7 @@ export function indexPage(): string {
   <li><a href="/graphql">/graphql</a>: GraphiQL in a browser; GraphQL over HTTP, server-sent events and graphql-ws for programs</li>
   <li><a href="/healthz">/healthz</a>: whether the process runs</li>
   <li><a href="/readyz">/readyz</a>: whether it can work</li>
+  <li>/metrics: what it does and has done, for Prometheus</li>
 </ul>
 <p>Requests carry <code>Authorization: Bearer …</code>. The first token stands in the file
 <code>admin-token</code> of the server's data directory.</p>

@@ -7,6 +7,8 @@ import {
 } from '../domain/limits.ts'
 import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
 import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { measureRun } from '../observability/run-metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
@@ -28,6 +30,7 @@ export interface SchedulerContext {
   db: Database
   wake: Wake
   log: Logger
+  metrics: Metrics
   sync: SyncPoints
   server: ServerIdentity
 }
@@ -36,14 +39,17 @@ type ServiceName = Exclude<WakeTopic, 'events'> | 'watch-agents'
 
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
-  const { db, wake, log } = context
+  const { db, wake, log, metrics } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
-    defineService({ name, intervalMs, log, runOnce })
-  const promotion = (name: PromotionName) => service(name, COORDINATOR_INTERVAL_MS, () => promote(context, PROMOTIONS[name].name))
+    defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
+  const promotion = (name: PromotionName) =>
+    service(name, COORDINATOR_INTERVAL_MS, () => promote(context, PROMOTIONS[name].name))
   const lines = new Map<string, LineProgress>()
   return {
     'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context, lines)),
-    'prepare-sessions': service('prepare-sessions', COORDINATOR_INTERVAL_MS, () => runLifecycle(context, prepareSessions)),
+    'prepare-sessions': service('prepare-sessions', COORDINATOR_INTERVAL_MS, () =>
+      runLifecycle(context, prepareSessions),
+    ),
     'start-sessions': service('start-sessions', COORDINATOR_INTERVAL_MS, () => runLifecycle(context, startSessions)),
     'terminate-sessions': service('terminate-sessions', COORDINATOR_INTERVAL_MS, () =>
       runLifecycle(context, terminateSessions),

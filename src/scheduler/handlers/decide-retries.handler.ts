@@ -2,6 +2,7 @@ import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import { decideRetry } from '../../domain/retry/decide.ts'
 import { verdict, type RetryVerdict } from '../../domain/retry/verdict.ts'
 import type { Logger } from '../../observability/log.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
 import { claimUndecided, type UndecidedSession } from '../../store/sql/claim-undecided.sql.ts'
@@ -12,17 +13,33 @@ import type { RunReport } from '../background-service.ts'
  * Finished batch session → decision. Level-triggered: a session without a decision is work until it has one,
  * whichever server died in between.
  */
-export async function decideRetries(context: { db: Database; wake: Wake; log: Logger }): Promise<RunReport> {
-  const decisions = await context.db.transaction(async (tx) => {
+export async function decideRetries(context: {
+  db: Database
+  wake: Wake
+  log: Logger
+  metrics: Metrics
+}): Promise<RunReport> {
+  const { decisions, retried } = await context.db.transaction(async (tx) => {
     const sessions = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
     const rows = sessions.map((session) => decisionRow(session, decide(session, context.log)))
     await recordDecisions(tx, rows)
-    return rows
+    const byRetry = sessions.filter(({ origin }) => origin === 'AUTO_RETRY')
+    return { decisions: rows, retried: new Set(byRetry.map(({ id }) => id)) }
   })
+  count(context.metrics, decisions, retried)
   // A chain may have come to its end, and others may depend on it.
   if (decisions.length > 0) context.wake.wake('dispatch-retries', 'schedule-sessions', 'events')
   tell(decisions, context.log)
   return { done: decisions.length, more: decisions.length === CLAIM_BATCH_SESSIONS_MAX }
+}
+
+/** After the commit: what was rolled back did not happen. */
+function count({ retries }: Metrics, decisions: readonly DecisionRow[], retried: ReadonlySet<string>): void {
+  for (const { phase, cause, sessionId } of decisions) {
+    if (phase === 'SCHEDULED') retries.scheduled.inc({ cause: cause! })
+    if (phase === 'EXHAUSTED') retries.exhausted.inc({ cause: cause! })
+    if (phase === 'SUCCEEDED' && retried.has(sessionId)) retries.succeeded.inc()
+  }
 }
 
 const TOLD_ONE_BY_ONE_MAX = 10
@@ -35,7 +52,8 @@ function tell(decisions: readonly DecisionRow[], log: Logger): void {
     log.info(`${failures.length} failures: ${phases.map(([phase, rows]) => `${rows.length} ${phase}`).join(', ')}`)
     return
   }
-  for (const { sessionId, chainId, phase, explanation } of failures) log.info({ sessionId, chainId, phase }, explanation)
+  for (const { sessionId, chainId, phase, explanation } of failures)
+    log.info({ sessionId, chainId, phase }, explanation)
 }
 
 /** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */

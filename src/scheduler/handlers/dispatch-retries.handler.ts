@@ -1,4 +1,6 @@
 import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX, FENCE_MARGIN_MS } from '../../domain/limits.ts'
+import type { Hold } from '../../domain/retry/admit.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import { addChildren } from '../../services/add-children.ts'
 import type { Wake } from '../../domain/wake.ts'
@@ -22,13 +24,19 @@ const BATCH = {
  * `sessions.parent_session_id` is unique: whoever crashes, and however many servers are at it, a failed
  * attempt gets one child.
  */
-export async function dispatchRetries(context: { db: Database; wake: Wake; sync: SyncPoints }): Promise<RunReport> {
-  const claimed = await context.db.transaction(async (tx) => {
+export async function dispatchRetries(context: {
+  db: Database
+  wake: Wake
+  sync: SyncPoints
+  metrics: Metrics
+}): Promise<RunReport> {
+  const begun = performance.now()
+  const outcome = await context.db.transaction(async (tx) => {
     const due = await claimDueRetries(tx, BATCH)
-    if (due.length === 0) return 0
+    if (due.length === 0) return NOTHING
     // Two servers that have both found the same retry due; or a person who cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')
-    const { go } = await admitRetries(tx, due)
+    const { go, held } = await admitRetries(tx, due)
     const children = await retryChildren(tx, go)
     const refusals = await addChildren(tx, [...children.values()])
     const created = go.filter((retry) => !refusals.has(retry.sessionId))
@@ -45,11 +53,30 @@ export async function dispatchRetries(context: { db: Database; wake: Wake; sync:
       })),
     )
     await context.sync.reached('dispatch:before-commit')
-    return due.length
+    return { claimed: due.length, created, held, refused: refusals.size }
   })
+  count(context.metrics, outcome, performance.now() - begun)
+  const { claimed } = outcome
   if (claimed > 0) context.wake.wake('schedule-sessions', 'events')
   if (claimed === DISPATCH_BATCH_RETRIES_MAX) return { done: claimed, more: true }
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
+}
+
+interface Outcome {
+  claimed: number
+  created: readonly DueRetry[]
+  held: readonly Hold<DueRetry>[]
+  refused: number
+}
+
+const NOTHING: Outcome = { claimed: 0, created: [], held: [], refused: 0 }
+
+/** After the commit: what was rolled back did not happen. */
+function count({ retries }: Metrics, { created, held, refused }: Outcome, tookMs: number): void {
+  retries.dispatched.inc(created.length)
+  retries.refused.inc(refused)
+  for (const { retry, reason } of held) if (retry.holdReason !== reason) retries.held.inc({ reason })
+  for (const { holdReason, lateMs } of created) if (holdReason === null) retries.lag.observe((lateMs + tookMs) / 1000)
 }
 
 function dispatched(retry: DueRetry, child: NewSession) {

@@ -1,0 +1,92 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/**
+ * What one server process has done, counted from its start, and what the database holds, set at each scrape. The
+ * counters of all servers add up; the gauges `bai_sessions_active`, `bai_session_retry_*` and `bai_agents` are the same
+ * on each of them.
+ */
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** From one statement to the whole of a batch. */
+const RUN_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const LAG_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300]
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+
+/** A registry of its own: two servers in one process do not count together. */
+export function createMetrics(options: { process?: boolean } = {}) {
+  const registry = new Registry()
+  const registers = [registry]
+  if (options.process) collectDefaultMetrics({ register: registry })
+  return {
+    registry,
+    retries: retryMetrics(registers),
+    runs: new Histogram({
+      name: 'bai_scheduler_run_seconds',
+      help: 'Looks of a background service, by how they ended.',
+      labelNames: ['service', 'outcome'],
+      buckets: RUN_SECONDS,
+      registers,
+    }),
+    done: new Counter({
+      name: 'bai_scheduler_done_total',
+      help: 'What background services have done: sessions moved, decisions made, retries handled.',
+      labelNames: ['service'],
+      registers,
+    }),
+    requests: new Histogram({
+      name: 'bai_http_request_seconds',
+      help: 'HTTP requests, without those that stream.',
+      labelNames: ['route', 'method', 'status'],
+      buckets: REQUEST_SECONDS,
+      registers,
+    }),
+    streams: new Counter({
+      name: 'bai_http_streams_total',
+      help: 'HTTP requests that were answered by a stream of events.',
+      labelNames: ['route'],
+      registers,
+    }),
+    stock: stockMetrics(registers),
+  }
+}
+
+function retryMetrics(registers: Registry[]) {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers })
+  const byCause = (name: string, help: string) => new Counter({ name, help, labelNames: ['cause'], registers })
+  return {
+    scheduled: byCause('bai_session_retry_scheduled_total', 'Failures for which a retry was scheduled.'),
+    exhausted: byCause('bai_session_retry_exhausted_total', 'Failures after the last retry.'),
+    succeeded: counter('bai_session_retry_succeeded_total', 'Retries that succeeded.'),
+    dispatched: counter('bai_session_retry_dispatched_total', 'Child sessions that were created.'),
+    refused: counter('bai_session_retry_refused_total', 'Retries whose child was refused for good.'),
+    cancelled: counter('bai_session_retry_cancelled_total', 'Retries that a person cancelled.'),
+    held: new Counter({
+      name: 'bai_session_retry_held_total',
+      help: 'Due retries that were held, once per reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    lag: new Histogram({
+      name: 'bai_session_retry_dispatch_lag_seconds',
+      help: 'From the due time of a retry to its child, of those that nothing held.',
+      buckets: LAG_SECONDS,
+      registers,
+    }),
+  }
+}
+
+function stockMetrics(registers: Registry[]) {
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name, help, labelNames, registers })
+  return {
+    up: gauge('bai_database_up', 'Whether the database told the gauges in time: 1 or 0.'),
+    sessions: gauge('bai_sessions_active', 'Sessions that are not over.', ['status']),
+    agents: gauge('bai_agents', 'Agents.', ['status']),
+    queue: gauge('bai_session_retry_queue', 'Retries that wait, by what holds them.', ['hold']),
+    overdue: gauge('bai_session_retry_overdue_seconds', 'How long the first retry in the queue has been due.'),
+    decisions: gauge('bai_session_retry_decisions', 'Decisions in the database; an estimate where there are many.', [
+      'phase',
+    ]),
+    subscriptions: gauge('bai_subscriptions', 'Subscriptions to events that this server serves.'),
+  }
+}

@@ -1,0 +1,49 @@
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Database } from '../store/database.ts'
+import { readStock, type StockFigure } from '../store/sql/read-stock.sql.ts'
+
+/** Several scrapers within this time cost one look into the database. */
+const STOCK_TRUST_MS = 5_000
+
+/**
+ * The page that Prometheus reads. Without the database it still has what this server counted, and says that the
+ * gauges are missing.
+ */
+export function createMetricsPage(options: {
+  db: Database
+  metrics: Metrics
+  log: Logger
+  subscriptions: () => number
+}): () => Promise<string> {
+  const { db, metrics, log, subscriptions } = options
+  const { registry, stock } = metrics
+  let looked = -Infinity
+  let looking: Promise<void> | undefined
+
+  async function look(): Promise<void> {
+    let figures: StockFigure[] = []
+    try {
+      figures = await readStock(db)
+      stock.up.set(1)
+      looked = performance.now()
+    } catch (error) {
+      log.warn({ err: error }, 'the database did not tell the gauges')
+      stock.up.set(0)
+    }
+    for (const gauge of [stock.sessions, stock.agents, stock.queue, stock.decisions, stock.overdue]) gauge.reset()
+    for (const { gauge, label, value } of figures) stock[gauge].set(labelsOf(gauge, label), value)
+  }
+
+  return async () => {
+    if (performance.now() - looked > STOCK_TRUST_MS) await (looking ??= look().finally(() => (looking = undefined)))
+    stock.subscriptions.set(subscriptions())
+    return registry.metrics()
+  }
+}
+
+function labelsOf(gauge: StockFigure['gauge'], label: string | null): Record<string, string> {
+  if (label === null) return {}
+  if (gauge === 'queue') return { hold: label }
+  return gauge === 'decisions' ? { phase: label } : { status: label }
+}

@@ -1,0 +1,38 @@
+import type { Database } from '../database.ts'
+
+/** One figure of what the database holds; `label` is a status, a phase or a reason. */
+export interface StockFigure {
+  gauge: 'sessions' | 'agents' | 'queue' | 'overdue' | 'decisions'
+  label: string | null
+  value: number
+}
+
+/** Pages of decisions that are read at most: 16 MiB, some 30,000 decisions. */
+const SAMPLE_PAGES_MAX = 2_000
+const STATEMENT_TIMEOUT_MS = 2_000
+
+/** Percent of the pages of `retry_decisions` that are SAMPLE_PAGES_MAX; 100 where there are no more. */
+const SAMPLE_PERCENT = `least(100, 100.0 * ${SAMPLE_PAGES_MAX} * 8192 / greatest(1, pg_relation_size('retry_decisions')))::real`
+
+/**
+ * Sessions and the queue from their partial indexes, which hold what is not over; decisions from a sample, whose
+ * figures are exact while there are few.
+ */
+const SQL = `
+SELECT 'sessions' AS gauge, status::text AS label, count(*)::float8 AS value FROM sessions
+  WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') GROUP BY status
+UNION ALL SELECT 'agents', status::text, count(*) FROM agents GROUP BY status
+UNION ALL SELECT 'queue', coalesce(hold_reason::text, 'NONE'), count(*) FROM retry_decisions
+  WHERE phase IN ('SCHEDULED', 'HELD') GROUP BY hold_reason
+UNION ALL SELECT 'overdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(ready_at))), 0) FROM retry_decisions
+  WHERE phase IN ('SCHEDULED', 'HELD')
+UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PERCENT}::numeric)
+  FROM retry_decisions TABLESAMPLE SYSTEM (${SAMPLE_PERCENT}) GROUP BY phase`
+
+/** @throws where the database takes longer than STATEMENT_TIMEOUT_MS */
+export async function readStock(db: Database): Promise<StockFigure[]> {
+  return db.transaction(async (tx) => {
+    await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
+    return (await tx.query<StockFigure & { [column: string]: unknown }>(SQL)).rows
+  })
+}

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { sampleIn } from '../../support/metric-value.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+
+async function scrape(
+  from: TestServer,
+  token?: string,
+): Promise<{ status: number; page: string; type: string | null }> {
+  const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` }
+  const response = await fetch(`${from.url}/metrics`, { headers })
+  return { status: response.status, page: await response.text(), type: response.headers.get('content-type') }
+}
+
+describe('who may read it', () => {
+  it.each([
+    ['ADMIN', 200],
+    ['VIEWER', 200],
+    ['MEMBER', 403],
+    ['AGENT', 403],
+  ] as const)('%s: %i', async (role, status) => {
+    const projectId = role === 'ADMIN' || role === 'AGENT' ? null : DEFAULT_PROJECT_ID
+    expect((await scrape(server, await server.factory.token({ role, projectId }))).status).toBe(status)
+  })
+
+  it('strangers may not, unless it is public', async () => {
+    expect((await scrape(server)).status).toBe(401)
+    expect((await scrape(server, 'rps_made-up')).status).toBe(401)
+    const open = await startGraphQLServer({ metricsPublic: true })
+    expect((await scrape(open)).status).toBe(200)
+    await open.close()
+  })
+})
+
+it('has the names that dashboards are built on, before anything has happened', async () => {
+  const { page, type } = await scrape(server, server.adminToken)
+  expect(type).toBe('text/plain; version=0.0.4; charset=utf-8')
+  expect(page).toContain('# TYPE bai_session_retry_scheduled_total counter')
+  expect(page).toContain('# TYPE bai_session_retry_exhausted_total counter')
+  expect(sampleIn(page, 'bai_session_retry_succeeded_total')).toBe(0)
+})
+
+it('tells what the database holds', async () => {
+  const fresh = await startGraphQLServer()
+  const { factory } = fresh
+  await factory.session({ status: 'RUNNING' })
+  await factory.session({ status: 'PENDING' })
+  for (const phase of ['SCHEDULED', 'HELD', 'EXHAUSTED', 'EXHAUSTED'] as const) {
+    await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase })
+  }
+  const { page } = await scrape(fresh, fresh.adminToken)
+  const found = (sample: string) => sampleIn(page, `bai_${sample}`)
+  expect(found('database_up')).toBe(1)
+  expect([found('sessions_active{status="RUNNING"}'), found('sessions_active{status="PENDING"}')]).toEqual([1, 1])
+  expect(found('sessions_active{status="ERROR"}')).toBeUndefined()
+  expect(found('agents{status="ALIVE"}')).toBe(1)
+  expect([found('session_retry_queue{hold="NONE"}'), found('session_retry_queue{hold="QUOTA"}')]).toEqual([1, 1])
+  expect(found('session_retry_decisions{phase="EXHAUSTED"}')).toBe(2)
+  expect(found('session_retry_overdue_seconds')).toBe(0)
+  await fresh.close()
+})
+
+it('counts requests by route, and whatever clients make up as one', async () => {
+  await fetch(`${server.url}/made/up/by/somebody`)
+  await server.query('{ __typename }')
+  const { page } = await scrape(server, server.adminToken)
+  const of = (labels: string) => sampleIn(page, `bai_http_request_seconds_count{${labels}}`)
+  expect(of('route="other",method="GET",status="404"')).toBe(1)
+  expect(of('route="/graphql",method="POST",status="200"')).toBeGreaterThan(0)
+})
+
+it('counts subscriptions while they last', async () => {
+  const { subscriber, unsubscribe } = server.bus.subscribe({})
+  expect(sampleIn((await scrape(server, server.adminToken)).page, 'bai_subscriptions')).toBe(1)
+  unsubscribe()
+  expect(sampleIn((await scrape(server, server.adminToken)).page, 'bai_subscriptions')).toBe(0)
+  expect(subscriber).toBeDefined()
+})
+
+it('without a database it still has what was counted, and says that the rest is missing', async () => {
+  const lonely = await startGraphQLServer({ metricsPublic: true })
+  lonely.metrics.retries.dispatched.inc(3)
+  await lonely.database.db.close()
+  const { status, page } = await scrape(lonely)
+  expect(status).toBe(200)
+  expect(sampleIn(page, 'bai_database_up')).toBe(0)
+  expect(sampleIn(page, 'bai_session_retry_dispatched_total')).toBe(3)
+  await lonely.server.close()
+  await lonely.relay.stop()
+  lonely.bus.close()
+  await lonely.prisma.$disconnect()
+}, 60_000)
