@@ -8,8 +8,9 @@ import { describeMachine } from './machine.ts'
 import { processes } from './processes.bench.ts'
 import { formatReport } from './report.ts'
 import { retries } from './retries.bench.ts'
+import { storm } from './storm.bench.ts'
 
-const BENCHES: readonly Bench[] = [lifecycles, retries, lateness, processes]
+const BENCHES: readonly Bench[] = [lifecycles, retries, storm, lateness, processes]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
 interface Options {

@@ -5,7 +5,7 @@ export interface Timed<Value> {
   value: Value
   /** Null is for good. */
   until: Date | null
-  then: Value
+  afterwards: Value
 }
 
 export interface SwitchState {
@@ -13,13 +13,13 @@ export interface SwitchState {
   rateLimit: Timed<RateLimit | null>
 }
 
-export function present<Value>({ value, until, then }: Timed<Value>, now: Date): Value {
-  return until !== null && until <= now ? then : value
+export function present<Value>({ value, until, afterwards }: Timed<Value>, now: Date): Value {
+  return until !== null && until <= now ? afterwards : value
 }
 
 /** A change for a time keeps what held for good behind it, however often it is made; one for good replaces both. */
 export function change<Value>(timed: Timed<Value>, value: Value, until: Date | null): Timed<Value> {
-  if (until === null) return { value, until: null, then: value }
-  const lasting = timed.until === null ? timed.value : timed.then
-  return { value, until, then: lasting }
+  if (until === null) return { value, until: null, afterwards: value }
+  const lasting = timed.until === null ? timed.value : timed.afterwards
+  return { value, until, afterwards: lasting }
 }

@@ -49,12 +49,12 @@ export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchSt
     key.scopeId,
     disabled.value,
     disabled.until,
-    disabled.then,
+    disabled.afterwards,
     rateLimit.value?.perSecond ?? null,
     rateLimit.value?.burst ?? null,
     rateLimit.until,
-    rateLimit.then?.perSecond ?? null,
-    rateLimit.then?.burst ?? null,
+    rateLimit.afterwards?.perSecond ?? null,
+    rateLimit.afterwards?.burst ?? null,
     tokens,
   ])
 }

@@ -18,11 +18,11 @@ export interface SwitchColumns {
 
 export function stateOf(columns: SwitchColumns): SwitchState {
   return {
-    disabled: { value: columns.disabled, until: columns.disabledUntil, then: columns.disabledThen },
+    disabled: { value: columns.disabled, until: columns.disabledUntil, afterwards: columns.disabledThen },
     rateLimit: {
       value: limitOf(columns.perSecond, columns.burst),
       until: columns.limitUntil,
-      then: limitOf(columns.perSecondThen, columns.burstThen),
+      afterwards: limitOf(columns.perSecondThen, columns.burstThen),
     },
   }
 }

@@ -44,7 +44,7 @@ it('the child goes to another group that has an agent', async () => {
   expect(said).toEqual([{ reason: 'retried as attempt 2 of 4 in resource group b' }])
 })
 
-it('it stays where no other group has an agent', async () => {
+it('stays where no other group has an agent', async () => {
   expect(await groupsAfterFailure()).toEqual([
     { group: 'default', avoids: [] },
     { group: 'default', avoids: ['default'] },
