@@ -19,6 +19,7 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   if (typeof image === 'string') return failKernel(host, kernel, 'image-pull-failed', image)
   kernel.image = image
   kernel.phase = 'PREPARED'
+  const launched = kernel.startWanted ? launchKernel(host, kernel) : null
   host.changed()
-  if (kernel.startWanted) await launchKernel(host, kernel)
+  await launched
 }
