@@ -9,6 +9,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export function createLogger(options: { level: LogLevel; format: 'pretty' | 'json' }): Logger {
   const settings = { level: options.level, base: null }
   if (options.format === 'json') return pino(settings, pino.destination({ fd: 2, sync: false }))
-  const stream = pretty({ destination: 2, colorize: process.stderr.isTTY, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' })
+  const stream = pretty({
+    destination: 2,
+    colorize: process.stderr.isTTY,
+    ignore: 'pid,hostname',
+    translateTime: 'HH:MM:ss.l',
+  })
   return pino(settings, stream)
 }

@@ -23,7 +23,8 @@ export function advanceKernels(
       for (const session of sessions) {
         const failed = session.kernels.find(failedBeforeItRan)
         if (failed) result.failures.push({ id: session.id, error: errorOf(failed), giveUpNow: failed.agentLost })
-        else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status))) result.successes.push(session.id)
+        else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status)))
+          result.successes.push(session.id)
       }
       return result
     },

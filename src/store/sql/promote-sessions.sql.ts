@@ -50,7 +50,8 @@ const BY_TARGET: Readonly<Partial<Record<SessionStatus, { joins: string; sets: s
  */
 function statementFor({ match, becomes }: PromotionDeclaration): string {
   const target = BY_TARGET[becomes] ?? UNCHANGED
-  const status = becomes === 'TERMINATED' ? `CASE s.result WHEN 'FAILURE' THEN 'ERROR' ELSE 'TERMINATED' END` : `'${becomes}'`
+  const status =
+    becomes === 'TERMINATED' ? `CASE s.result WHEN 'FAILURE' THEN 'ERROR' ELSE 'TERMINATED' END` : `'${becomes}'`
   return `
 WITH claimed AS (
   SELECT s.id, s.status AS "from" FROM sessions s

@@ -31,6 +31,15 @@ GROUP BY 1, 2`
 
 export async function registerAgentRow(db: Queryable, agent: RegisterRequest): Promise<LogOffset[]> {
   const { agentId, name, resourceGroup, address, version, labels, instanceId, slots } = agent
-  const values = [agentId, name, resourceGroup, address, version, JSON.stringify(labels), instanceId, JSON.stringify(slots)]
+  const values = [
+    agentId,
+    name,
+    resourceGroup,
+    address,
+    version,
+    JSON.stringify(labels),
+    instanceId,
+    JSON.stringify(slots),
+  ]
   return (await db.query<LogOffset>(REGISTER_SQL, values)).rows
 }

@@ -21,7 +21,7 @@ export const KernelStatusEnum = builder.enumType('KernelStatus', {
   } as const,
 })
 
-const KernelNode = builder.prismaNode('Kernel', {
+builder.prismaNode('Kernel', {
   description: 'One process of a session.',
   id: { field: 'id' },
   nullable: true,
