@@ -1,7 +1,11 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CONFIGURATION } from '../../src/config.ts'
 import { ERRORS } from '../../src/domain/errors.ts'
+import { transitionDiagram } from '../../src/domain/session/transitions.ts'
 import { readmeRows } from './readme-tables.ts'
+import { ROOT } from './source-files.ts'
 
 /** Both directions at once: what is missing in the README and what stands there too much are both differences. */
 
@@ -19,6 +23,12 @@ test('README "Errors": | `CODE` | type | HTTP status | retryable (yes, no) | …
     retryable ? 'yes' : 'no',
   ])
   expect(rows.toSorted(byName)).toEqual(expected.toSorted(byName))
+})
+
+test('README: the diagram of the statuses is the one that the table prints', async () => {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const diagrams = readme.match(/(?<=^```mermaid\n)[^`]+(?=\n```$)/gm)
+  expect(diagrams).toEqual([transitionDiagram()])
 })
 
 function byName(a: readonly string[], b: readonly string[]): number {
