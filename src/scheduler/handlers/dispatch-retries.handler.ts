@@ -1,8 +1,9 @@
 import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX, FENCE_MARGIN_MS } from '../../domain/limits.ts'
 import type { Hold } from '../../domain/retry/admit.ts'
+import { readStoredPolicy } from '../../domain/retry/stored-policy.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
-import { addChildren } from '../../services/add-children.ts'
+import { addChildren, type Refusal } from '../../services/add-children.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
 import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
@@ -36,9 +37,13 @@ export async function dispatchRetries(context: {
     if (due.length === 0) return NOTHING
     // Two servers that have both found the same retry due; or a person who cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')
-    const { go, held } = await admitRetries(tx, due)
+    const unreadable = refuseUnreadable(due)
+    const { go, held } = await admitRetries(
+      tx,
+      due.filter(({ sessionId }) => !unreadable.has(sessionId)),
+    )
     const children = await retryChildren(tx, go)
-    const refusals = await addChildren(tx, [...children.values()])
+    const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
     const created = go.filter((retry) => !refusals.has(retry.sessionId))
     await settleDispatched(
       tx,
@@ -60,6 +65,16 @@ export async function dispatchRetries(context: {
   if (claimed > 0) context.wake.wake('schedule-sessions', 'events')
   if (claimed === DISPATCH_BATCH_RETRIES_MAX) return { done: claimed, more: true }
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
+}
+
+/** A policy that was damaged since the decision would fail the statement that creates all children of the batch. */
+function refuseUnreadable(due: readonly DueRetry[]): Map<string, Refusal> {
+  const refusals = due.map(({ sessionId, retryPolicy }) => ({ sessionId, policy: readStoredPolicy(retryPolicy) }))
+  return new Map(
+    refusals.flatMap(({ sessionId, policy }) =>
+      typeof policy === 'string' ? [[sessionId, { code: 'VALIDATION_FAILED', message: policy }] as const] : [],
+    ),
+  )
 }
 
 interface Outcome {

@@ -19,7 +19,7 @@ WITH found AS (
     'maxAttempts', max_retries + 1, 'cause', cause, 'delaySeconds', delay_ms / 1000.0,
     'scheduledAt', to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'childSessionId', NULL,
     'reason', '${change.says}' || $3::text)
-  FROM changed WHERE (retry_policy ->> 'emitRetryEvents')::bool IS NOT FALSE
+  FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
 ), audit AS (
   INSERT INTO audit_log (actor, action, project_id, session_id)
   SELECT $3, '${change.action}', project_id, session_id FROM changed
