@@ -12,6 +12,7 @@ import { createNursery } from './nursery.ts'
 import { readBootId } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
+import { createRemovalQueue } from './removal-queue.ts'
 import { handleShimMessage } from './shim-messages.ts'
 import { createTicker } from './ticker.ts'
 
@@ -52,6 +53,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     log,
     sessionsToSweep: new Set(),
     cgroupsToRemove: new Set(),
+    removeDirectory: createRemovalQueue(),
     closed: false,
     removed: () => undefined,
     changed: () => void (host.closed || hooks.changed()),

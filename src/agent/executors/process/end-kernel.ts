@@ -1,4 +1,4 @@
-import { logSize, readOomMark, readStopMark, removeKernelDirectory, writeMark } from './kernel-directory.ts'
+import { logSize, readOomMark, readStopMark, writeMark } from './kernel-directory.ts'
 import { judgeExit } from './exit-verdict.ts'
 import { messageOf } from './error-message.ts'
 import type { ProcessHost } from './process-host.ts'
@@ -57,7 +57,7 @@ export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.phase = 'REMOVED'
   host.changed()
   kernel.busy = kernel.busy
-    .then(() => removeKernelDirectory(kernel.path, kernel.token))
+    .then(() => host.removeDirectory(kernel.path, kernel.token))
     .catch((error: unknown) => host.log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
     .then(() => host.removed(kernel))
 }

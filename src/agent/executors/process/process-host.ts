@@ -23,6 +23,8 @@ export interface ProcessHost {
   readonly sessionsToSweep: Set<number>
   /** Groups of ended kernels whose last process was still dying. */
   readonly cgroupsToRemove: Set<string>
+  /** Resolves when it is gone, which may take its turn. */
+  readonly removeDirectory: (path: string, token: string) => Promise<void>
   closed: boolean
   /** The directory is gone: a successor may begin. */
   removed(kernel: ProcessKernel): void

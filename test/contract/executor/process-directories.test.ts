@@ -1,0 +1,89 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { eventually } from '../../support/eventually.ts'
+import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
+
+let fixture: ProcessFixture
+let executor: Executor
+
+async function open(): Promise<Executor> {
+  const opened = fixture.create({ changed: () => undefined })
+  await opened.recover()
+  return opened
+}
+
+beforeEach(async () => {
+  fixture = await createProcessFixture()
+  executor = await open()
+})
+afterEach(async () => {
+  for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+  await fixture.dispose()
+})
+
+async function prepared(command: string[]): Promise<KernelSpec> {
+  const spec = kernelSpec({ command })
+  executor.prepare(spec, 1)
+  await reaches(executor, spec.kernelId, 'PREPARED')
+  return spec
+}
+
+test('closed right behind the order to start, each kernel runs exactly once', async () => {
+  const witness = join(fixture.agentDir, 'witness')
+  const specs = await Promise.all(Array.from({ length: 12 }, () => prepared(['sh', '-c', `echo ran >>${witness}`])))
+  for (const spec of specs.slice(0, 6)) executor.start(spec, 1)
+  await new Promise(setImmediate)
+  for (const spec of specs.slice(6)) executor.start(spec, 1)
+  await executor.close()
+  for (const { kernelId } of specs) {
+    expect(readdirSync(join(fixture.agentDir, 'kernels', kernelId))).toContainEqual(expect.stringMatching(/^run\./))
+  }
+  executor = await open()
+  for (const { kernelId } of specs) expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+  expect(readFileSync(witness, 'utf8').split('\n').filter(Boolean)).toHaveLength(specs.length)
+})
+
+test('forgotten right behind the order to start, it is gone, and a greater assignment runs', async () => {
+  const spec = await prepared(['sleep', '1000'])
+  executor.start(spec, 1)
+  executor.forget(spec.kernelId, 1)
+  executor.start({ ...spec, command: ['echo', 'second'] }, 2)
+  await eventually(() => find(executor, spec.kernelId)?.assignment === 2)
+  expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ assignment: 2, exitCode: 0 })
+  expect((await readAll(executor, spec.kernelId, 'STDOUT')).text).toBe('second\n')
+})
+
+test('many are forgotten at once, and a close waits until their directories are gone', async () => {
+  const specs = await Promise.all(Array.from({ length: 40 }, () => prepared(['true'])))
+  for (const { kernelId } of specs) executor.forget(kernelId, 1)
+  expect(executor.observe()).toEqual([])
+  await executor.close()
+  expect(readdirSync(join(fixture.agentDir, 'kernels'))).toEqual([])
+  executor = await open()
+})
+
+test('what a removal cut short has left is no kernel, and is cleared away', async () => {
+  const [left, reused] = [kernelSpec(), kernelSpec()]
+  await executor.close()
+  for (const { kernelId } of [left, reused]) leave(join(fixture.agentDir, 'kernels', kernelId))
+  executor = await open()
+  expect(executor.observe()).toEqual([])
+  expect(existsSync(join(fixture.agentDir, 'kernels', left.kernelId))).toBe(false)
+  leave(join(fixture.agentDir, 'kernels', reused.kernelId))
+  executor.start(reused, 2)
+  expect(await reaches(executor, reused.kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+})
+
+/** All but the record, which is removed first. */
+function leave(path: string): void {
+  mkdirSync(join(path, 'work'), { recursive: true })
+  writeFileSync(join(path, 'run.old-0'), 'exit 9\n')
+  writeFileSync(join(path, 'work', 'file'), 'x')
+  writeFileSync(join(path, 'status'), 'began 1\nexit 9\n')
+}
