@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createGraphQLClient, type GraphQLClient } from '../../src/client/graphql-client.ts'
 import { resumeEvents } from '../../src/client/resume-events.ts'
@@ -75,10 +76,15 @@ let dataDir: string
 let server: ServerProcess
 let client: GraphQLClient
 let connection: { url: string; token: string }
+/** The newest lines, for when it fails. */
+let log: string[] = []
+const onLog = (line: string) => {
+  log = [...log.slice(-40), `${new Date().toISOString()} ${line}`]
+}
 
 beforeAll(async () => {
   dataDir = await temporaryDirectory('crashes')
-  server = await startServer({ dataDir, port: 0, onLog: () => {} })
+  server = await startServer({ dataDir, port: 0, onLog })
   connection = { url: server.url, token: await readAdminToken(dataDir) }
   client = createGraphQLClient(connection)
 })
@@ -98,7 +104,7 @@ test(
     for (let kill = 0; kill < KILLS; kill++) {
       await sleep(KILL_PAUSE_MIN_MS + Math.random() * KILL_PAUSE_SPREAD_MS)
       await server.kill()
-      server = await startServer({ dataDir, port: Number(new URL(connection.url).port), onLog: () => {} })
+      server = await startServer({ dataDir, port: Number(new URL(connection.url).port), onLog })
     }
     const sessionIds = await submitting
     const chains = await waitForAll(sessionIds)
@@ -125,6 +131,9 @@ test(
     await following
     expect(seen.map(({ cursor }) => cursor)).toEqual(all.map(({ cursor }) => cursor))
     expect(all.filter(({ type }) => type === 'CREATED').length).toBe(chains.flat().length)
+
+    expect({ status: await server.stop(), log }).toMatchObject({ status: 0 })
+    expect(await findLeftovers(dataDir)).toEqual([])
   },
 )
 
