@@ -20,7 +20,7 @@ import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
 import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
 import { promote } from './handlers/promote-sessions.handler.ts'
-import { scheduleSessions, type LineProgress } from './handlers/schedule-sessions.handler.ts'
+import { newLineProgress, scheduleSessions, type LineProgress } from './handlers/schedule-sessions.handler.ts'
 import { startSessions } from './handlers/start-sessions.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
 import { watchAgents } from './handlers/watch-agents.handler.ts'
@@ -74,10 +74,10 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
 async function scheduleGroups(context: SchedulerContext, lines: Map<string, LineProgress>): Promise<RunReport> {
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
-    const line = lines.get(group.name) ?? { after: null }
+    const line = lines.get(group.name) ?? newLineProgress()
     lines.set(group.name, line)
     const report = await runLifecycle(context, scheduleSessions(group, line))
-    reports.push({ ...report, more: report.more || line.after !== null })
+    reports.push({ ...report, more: report.more || line.goOn })
   }
   const pauses = reports.flatMap(({ againInMs }) => againInMs ?? [])
   return {

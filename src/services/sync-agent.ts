@@ -5,6 +5,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
 import { retryEnvironment } from '../domain/retry/environment.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
+import type { KernelStatus } from '../domain/session/statuses.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
 import { applyKernelChanges, noteHeard, readBooked } from '../store/sql/sync-agent.sql.ts'
@@ -109,14 +110,20 @@ function parse(request: SyncRequest): SyncRequest {
   return parsed.data
 }
 
-/** Who works on a kernel that changed like this. */
+/** Who works on a kernel that changed like this. Whoever moves its session wakes those who come after. */
 function topicsOf(change: KernelChange): WakeTopic[] {
-  if (change.ended) return ['promote-to-running', 'detect-termination', 'promote-to-terminated', 'schedule-sessions']
+  if (change.ended) return [ENDED_WAKES[change.from] ?? 'promote-to-running', 'schedule-sessions']
   if (change.error !== null) return ['prepare-sessions', 'start-sessions']
   if (change.to === 'PULLING') return ['promote-to-pulling']
   if (change.to === 'PREPARED') return ['promote-to-prepared']
   if (change.to === 'RUNNING') return ['promote-to-running']
   return ['dispatch-retries']
+}
+
+/** By what the kernel was before it ended. */
+const ENDED_WAKES: Partial<Record<KernelStatus, WakeTopic>> = {
+  RUNNING: 'detect-termination',
+  TERMINATING: 'promote-to-terminated',
 }
 
 async function makeOrders({ db }: Pick<ServiceContext, 'db'>, { orders }: Reconciliation): Promise<KernelOrder[]> {

@@ -10,10 +10,24 @@ const DEPENDENCY_PAUSE_MS = 1_000
 
 type Candidate = PendingSession & { kernels: [] }
 
-/** How far a group's line has been looked through without anything that fits; null begins at its head. */
+/** Where the next look at a group's line begins, and how far it reaches. */
 export interface LineProgress {
+  /** The line has been looked through to here without anything that fits; null begins at its head. */
   after: PendingPosition | null
+  /** Sessions to take: about as many as were placed lately, since each costs a lock though most do not fit. */
+  reach: number
+  /** Of `performance.now()`: when as many as a batch may hold were last taken, so that all of those say why they wait. */
+  fullLookAt: number
+  /** There may be more that fits. */
+  goOn: boolean
 }
+
+export function newLineProgress(): LineProgress {
+  return { after: null, reach: REACH_MIN_SESSIONS, fullLookAt: Number.NEGATIVE_INFINITY, goOn: false }
+}
+
+const REACH_MIN_SESSIONS = 32
+const FULL_LOOK_INTERVAL_MS = 1_000
 
 /**
  * PENDING → SCHEDULED: gives the sessions of one resource group to its agents. Where a whole batch cannot be
@@ -28,19 +42,38 @@ export function scheduleSessions(
     wakes: ['prepare-sessions'],
     agentsOf: () => [],
     async claim(tx, limit) {
+      progress.goOn = false
       if (!(await lockGroup(tx, group.name))) return []
-      const sessions = await claimPending(tx, group.name, limit, progress.after)
-      progress.after = sessions.length === limit ? sessions.at(-1)! : null
+      const reach = nextReach(progress, limit)
+      const sessions = await claimPending(tx, group.name, reach, progress.after)
+      progress.reach = reach
+      progress.after = sessions.length === reach ? sessions.at(-1)! : null
       return sessions.map((session) => ({ ...session, kernels: [] }))
     },
     async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       const ready = sessions.filter((session) => mayStart(session, result))
       const othersMayFit = ready.length > 0 && (await placeReady(tx, group, ready, result))
-      if (!othersMayFit) progress.after = null
+      lookOn(progress, { taken: sessions.length, placed: result.successes.length, othersMayFit })
       return result
     },
   }
+}
+
+function nextReach(progress: LineProgress, limit: number): number {
+  const now = performance.now()
+  if (progress.after === null && now - progress.fullLookAt < FULL_LOOK_INTERVAL_MS)
+    return Math.min(progress.reach, limit)
+  progress.fullLookAt = now
+  return limit
+}
+
+function lookOn(progress: LineProgress, look: { taken: number; placed: number; othersMayFit: boolean }): void {
+  const reachedItsEnd = look.taken < progress.reach
+  const allPlaced = look.placed === look.taken
+  progress.goOn = !reachedItsEnd && (allPlaced || look.othersMayFit)
+  if (!look.othersMayFit) progress.after = null
+  progress.reach = Math.max(REACH_MIN_SESSIONS, look.placed * 2)
 }
 
 /** Sorts out what waits for its time or for other chains. */
