@@ -3,7 +3,7 @@ import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 
 /** Null where the policy keeps quiet. */
 export function retryEventData(retry: DueRetry, childSessionId: string | null, reason: string): RetryEventData | null {
-  if (retry.retryPolicy.emitRetryEvents === false) return null
+  if (!(retry.retryPolicy.emitRetryEvents ?? true)) return null
   return {
     attempt: retry.retryCount + 1,
     maxAttempts: retry.maxRetries + 1,

@@ -37,7 +37,7 @@ export interface DueRetry {
   retryCount: number
   uncountedRetries: number
   maxRetries: number
-  retryPolicy: { maxRetries: number; emitRetryEvents: boolean }
+  retryPolicy: { maxRetries: number; emitRetryEvents?: boolean }
   retryPolicySources: Record<string, string>
   avoidAgents: string[]
   allowAgents: string[]
