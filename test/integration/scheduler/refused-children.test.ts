@@ -30,6 +30,15 @@ it('a child whose creation id somebody has taken is refused for good, and the ot
   expect(await decisionRow(db, sound)).toMatchObject({ phase: 'DISPATCHED', child: expect.any(String) })
 })
 
+it('a retry whose session is gone is gone with it, and the others are dispatched', async () => {
+  const { server, db, sql } = given
+  const { spoilt, sound } = await twoDueRetries()
+  await sql('DELETE FROM sessions WHERE id = $1', [spoilt])
+  await server.run('dispatch-retries')
+  expect(await decisionRow(db, spoilt)).toBeUndefined()
+  expect(await decisionRow(db, sound)).toMatchObject({ phase: 'DISPATCHED' })
+})
+
 it.each(['{"maxRetries": "many"}', '{"emitRetryEvents": 7}', '[]', 'null'])(
   'a policy that became %s after the decision stops its own retry alone',
   async (policy) => {
