@@ -44,7 +44,8 @@ test.each([
   [['sh', '-c', 'kill -TERM $$'], 143],
   [['exit', '3'], 127],
 ])('%j exits with %i', async (command, exitCode) => {
-  const { kernelId } = start(command)
+  // A directory in PATH that this user may not look into would make 126 of what is nowhere.
+  const { kernelId } = start(command, { environ: [{ name: 'PATH', value: '/usr/bin:/bin' }] })
   expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode, error: null })
 })
 
