@@ -26,7 +26,7 @@ import { startEmbeddedPostgres } from './store/postgres/embedded.ts'
 import { migrate } from './store/postgres/migrate.ts'
 import { createPrisma } from './store/prisma.ts'
 import { forgetPresence, notePresence } from './store/sql/agent-lease.sql.ts'
-import { SERVER_OUTAGE_AFTER_MS } from './domain/limits.ts'
+import { LEASE, type Lease } from './domain/agent/lease.ts'
 
 /** A running server process. */
 export interface Runtime extends AsyncDisposable {
@@ -46,13 +46,15 @@ interface Ground {
   topics: Topics
   bus: EventBus
   metrics: Metrics
+  lease: Lease
 }
 
 /**
  * Builds and starts a server process from its configuration: the one place where the parts meet. What was
  * started is stopped in reverse order, when the runtime is disposed or when a later part does not start.
  */
-export async function startRuntime(config: Config, log: Logger): Promise<Runtime> {
+export async function startRuntime(config: Config, log: Logger, options: { lease?: Lease } = {}): Promise<Runtime> {
+  const { lease = LEASE } = options
   await using resources = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true })
@@ -67,7 +69,7 @@ export async function startRuntime(config: Config, log: Logger): Promise<Runtime
   const topics = createTopics()
   const bus = createEventBus()
   const metrics = createMetrics({ process: true })
-  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics }
+  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics, lease }
   await startRelay(ground)
   if (config.roles.includes('scheduler')) await startScheduler(ground)
   if (config.roles.includes('agent')) await startAgent(ground)
@@ -105,11 +107,11 @@ async function startRelay({ db, bus, log, connectionString, wake, resources }: G
   resources.defer(() => bus.close())
 }
 
-async function startScheduler({ config, db, wake, log, metrics, resources }: Ground): Promise<void> {
+async function startScheduler({ config, db, wake, log, metrics, lease, resources }: Ground): Promise<void> {
   const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
-  await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
+  await notePresence(db, server, lease.outageAfterMs)
   resources.defer(() => forgetPresence(db, server.id))
-  const services = createSchedulerServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, server })
+  const services = createSchedulerServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, server, lease })
   resources.defer(async () => {
     await Promise.all(Object.values(services).map((service) => service.stop()))
   })

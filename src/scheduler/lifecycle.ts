@@ -1,10 +1,12 @@
 import type { Outcome } from '../domain/session/judge.ts'
 import { judge, type Judged } from '../domain/session/judge.ts'
 import type { FailureError } from '../domain/session/failure.ts'
+import type { Lease } from '../domain/agent/lease.ts'
 import type { LifecycleDeclaration } from '../domain/session/handlers.ts'
 import { CLAIM_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { applyMoves, type SessionMove } from '../store/sql/apply-moves.sql.ts'
+import type { ClaimBounds } from '../store/sql/claim-sessions.sql.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { RunReport } from './background-service.ts'
 
@@ -18,7 +20,7 @@ export interface HandlerResult {
 export interface LifecycleHandler<Session extends Judged & { id: string }> {
   declaration: LifecycleDeclaration
   /** Takes and holds sessions for the transaction. */
-  claim(tx: Queryable, limit: number): Promise<Session[]>
+  claim(tx: Queryable, bounds: ClaimBounds): Promise<Session[]>
   execute(tx: Queryable, sessions: Session[]): Promise<HandlerResult>
   /** Whom to wake when sessions have moved. */
   wakes: readonly WakeTopic[]
@@ -31,12 +33,12 @@ export interface LifecycleHandler<Session extends Judged & { id: string }> {
  * anywhere leaves nothing of it; the sessions are claimed again.
  */
 export async function runLifecycle<Session extends Judged & { id: string }>(
-  context: { db: Database; wake: Wake },
+  context: { db: Database; wake: Wake; lease: Lease },
   handler: LifecycleHandler<Session>,
 ): Promise<RunReport> {
   const limit = CLAIM_BATCH_SESSIONS_MAX
   const { claimed, moves } = await context.db.transaction(async (tx) => {
-    const sessions = await handler.claim(tx, limit)
+    const sessions = await handler.claim(tx, { limit, fenceMarginMs: context.lease.fenceMarginMs })
     if (sessions.length === 0) return { claimed: [], moves: [] }
     const outcomes = outcomesById(await handler.execute(tx, sessions))
     const judged = sessions.flatMap((session) => moveFor(handler.declaration, session, outcomes.get(session.id)) ?? [])

@@ -1,9 +1,9 @@
+import type { Lease } from '../domain/agent/lease.ts'
 import {
   BATCH_TIMEOUT_CHECK_INTERVAL_MS,
   CLAIM_BATCH_SESSIONS_MAX,
   COORDINATOR_INTERVAL_MS,
   DISPATCH_INTERVAL_MS,
-  LEASE_CHECK_INTERVAL_MS,
 } from '../domain/limits.ts'
 import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
 import type { Logger } from '../observability/log.ts'
@@ -33,13 +33,14 @@ export interface SchedulerContext {
   metrics: Metrics
   sync: SyncPoints
   server: ServerIdentity
+  lease: Lease
 }
 
 type ServiceName = Exclude<WakeTopic, 'events'> | 'watch-agents'
 
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
-  const { db, wake, log, metrics } = context
+  const { db, wake, log, metrics, lease } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
     defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
   const promotion = (name: PromotionName) =>
@@ -66,7 +67,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     }),
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
-    'watch-agents': service('watch-agents', LEASE_CHECK_INTERVAL_MS, () => watchAgents(context, context.server)),
+    'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context, context.server)),
   }
 }
 

@@ -10,7 +10,7 @@ import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
 import type { ServiceContext } from '../../src/services/service-context.ts'
 import { notePresence } from '../../src/store/sql/agent-lease.sql.ts'
 import type { Database } from '../../src/store/database.ts'
-import { SERVER_OUTAGE_AFTER_MS } from '../../src/domain/limits.ts'
+import { LEASE } from '../../src/domain/agent/lease.ts'
 import type { BenchGround } from './ground.ts'
 
 export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
@@ -29,13 +29,13 @@ export function openServer(ground: BenchGround, db: Database): BenchServer {
   const hub = createWakeHub()
   const server = { id: randomUUID(), host: 'bench', pid: process.pid, roles: ['scheduler', 'agent'] }
   const metrics = createMetrics()
-  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync: NO_SYNC_POINTS, server })
+  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync: NO_SYNC_POINTS, server, lease: LEASE })
   const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
   return {
     hub,
     context: { db, wake: hub, log, metrics, viewer },
     async startServices(...only) {
-      await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
+      await notePresence(db, server, LEASE.outageAfterMs)
       const names = only.length > 0 ? only : (Object.keys(services) as ServiceName[])
       resources.defer(async () => {
         await Promise.all(names.map((name) => services[name].stop()))

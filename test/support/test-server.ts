@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { createGateway } from '../../src/agent/gateway.ts'
+import { LEASE } from '../../src/domain/agent/lease.ts'
 import type { Gateway } from '../../src/domain/agent/protocol.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
@@ -55,7 +56,7 @@ export function testServer(db: Database, sync: SyncPoints = NO_SYNC_POINTS): Tes
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['scheduler'] }
   const metrics = createMetrics()
-  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync, server })
+  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync, server, lease: LEASE })
   const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
   async function run(...names: ServiceName[]): Promise<number[]> {
     const done: number[] = []

@@ -17,7 +17,7 @@ export function advanceKernels(
     declaration,
     wakes,
     agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
-    claim: (tx, limit) => claimSessions(tx, { ...declaration, judgesFailures: true }, limit),
+    claim: (tx, bounds) => claimSessions(tx, { ...declaration, judgesFailures: true }, bounds),
     async execute(_tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       for (const session of sessions) {

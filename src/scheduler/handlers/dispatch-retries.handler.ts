@@ -1,4 +1,5 @@
-import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX, FENCE_MARGIN_MS } from '../../domain/limits.ts'
+import type { Lease } from '../../domain/agent/lease.ts'
+import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX } from '../../domain/limits.ts'
 import type { Hold } from '../../domain/retry/admit.ts'
 import { readStoredPolicy } from '../../domain/retry/stored-policy.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -17,7 +18,6 @@ import { retryEventData } from './retry-event-data.ts'
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,
   window: DISPATCH_WINDOW_RETRIES_MAX,
-  fenceMarginMs: FENCE_MARGIN_MS,
 }
 
 /**
@@ -30,10 +30,11 @@ export async function dispatchRetries(context: {
   wake: Wake
   sync: SyncPoints
   metrics: Metrics
+  lease: Lease
 }): Promise<RunReport> {
   const begun = performance.now()
   const outcome = await context.db.transaction(async (tx) => {
-    const due = await claimDueRetries(tx, BATCH)
+    const due = await claimDueRetries(tx, { ...BATCH, fenceMarginMs: context.lease.fenceMarginMs })
     if (due.length === 0) return NOTHING
     // Two servers that have both found the same retry due; or a person who cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')

@@ -41,7 +41,7 @@ export function scheduleSessions(
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
     wakes: ['prepare-sessions'],
     agentsOf: () => [],
-    async claim(tx, limit) {
+    async claim(tx, { limit }) {
       progress.goOn = false
       if (!(await lockGroup(tx, group.name))) return []
       const reach = nextReach(progress, limit)

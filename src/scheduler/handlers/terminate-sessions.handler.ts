@@ -12,7 +12,7 @@ export const terminateSessions: LifecycleHandler<ClaimedSession> = {
   declaration,
   wakes: ['decide-retries', 'schedule-sessions'],
   agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
-  claim: (tx, limit) => claimSessions(tx, { ...declaration, kernelIn: withoutOrder, judgesFailures: false }, limit),
+  claim: (tx, bounds) => claimSessions(tx, { ...declaration, kernelIn: withoutOrder, judgesFailures: false }, bounds),
   async execute(tx, sessions) {
     await orderStops(
       tx,

@@ -1,4 +1,4 @@
-import { LOST_AFTER_MS, SERVER_OUTAGE_AFTER_MS, SUSPECT_AFTER_MS } from '../../domain/limits.ts'
+import type { Lease } from '../../domain/agent/lease.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
@@ -10,13 +10,13 @@ import type { RunReport } from '../background-service.ts'
  * lease, then judges the agents' silence.
  */
 export async function watchAgents(
-  context: { db: Database; wake: Wake; log: Logger },
+  context: { db: Database; wake: Wake; log: Logger; lease: Lease },
   server: ServerIdentity,
 ): Promise<RunReport> {
-  const { db, wake, log } = context
-  const afterOutage = await notePresence(db, server, SERVER_OUTAGE_AFTER_MS)
+  const { db, wake, log, lease } = context
+  const afterOutage = await notePresence(db, server, lease.outageAfterMs)
   if (afterOutage) log.info('no server was there for a while: every agent has a full lease again')
-  const changed = await judgeSilence(db, SUSPECT_AFTER_MS, LOST_AFTER_MS)
+  const changed = await judgeSilence(db, lease.suspectAfterMs, lease.lostAfterMs)
   for (const { id, name, status, silentSeconds } of changed) {
     log.warn({ agentId: id }, `agent ${name} is ${status}: silent for ${silentSeconds} s`)
   }

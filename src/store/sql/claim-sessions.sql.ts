@@ -1,4 +1,3 @@
-import { FENCE_MARGIN_MS } from '../../domain/limits.ts'
 import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 import type { Judged } from '../../domain/session/judge.ts'
@@ -15,6 +14,13 @@ export interface ClaimedKernel {
   error: FailureError | null
   /** Until its agent, by its own rule, has stopped it for certain; 0 where it has. */
   fencedInMs: number
+}
+
+export interface ClaimBounds {
+  /** Sessions. */
+  limit: number
+  /** Beyond a group's `fenceAfter`, until a silent agent's kernels are certain to be gone. */
+  fenceMarginMs: number
 }
 
 /** A session that a lifecycle handler holds for the length of its transaction. */
@@ -55,8 +61,8 @@ FOR UPDATE OF s SKIP LOCKED`
 export async function claimSessions(
   tx: Queryable,
   handler: Pick<LifecycleDeclaration, 'sessionIn'> & { kernelIn: readonly KernelStatus[]; judgesFailures: boolean },
-  limit: number,
+  { limit, fenceMarginMs }: ClaimBounds,
 ): Promise<ClaimedSession[]> {
-  const values = [handler.sessionIn, handler.kernelIn, handler.judgesFailures, limit, FENCE_MARGIN_MS]
+  const values = [handler.sessionIn, handler.kernelIn, handler.judgesFailures, limit, fenceMarginMs]
   return (await tx.query<ClaimedSession>(SQL, values)).rows
 }
