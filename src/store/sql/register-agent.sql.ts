@@ -12,7 +12,7 @@ WITH registered AS (
   VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
     instance_id = $7, last_heard_at = now(), registered_at = now(),
-    status = CASE WHEN agents.status = 'DRAINING' THEN agents.status ELSE 'ALIVE' END
+    status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END
   RETURNING id
 ), declared AS (
   INSERT INTO agent_slots (agent_id, slot, declared, capacity)

@@ -7,13 +7,14 @@ WITH known AS (
   SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
 ), heard AS (
   UPDATE agents a SET last_heard_at = now(),
-    status = CASE WHEN a.status IN ('SUSPECT', 'LOST') THEN 'ALIVE' ELSE a.status END
+    status = CASE WHEN a.status NOT IN ('SUSPECT', 'LOST') THEN a.status
+      WHEN a.drained_at IS NULL THEN 'ALIVE' ELSE 'DRAINING' END
   FROM known WHERE a.id = known.id AND known.current
     AND (a.last_heard_at < now() - interval '1 second' OR a.status IN ('SUSPECT', 'LOST'))
-  RETURNING known.id, known.status
+  RETURNING known.id, known.status, a.status AS now
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
-  SELECT 'AGENT', id, 'agent-sync', status::text, 'ALIVE', 'SUCCESS', 'heard again' FROM heard
+  SELECT 'AGENT', id, 'agent-sync', status::text, now::text, 'SUCCESS', 'heard again' FROM heard
   WHERE status IN ('SUSPECT', 'LOST')
 )
 SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway" FROM known`

@@ -70,7 +70,7 @@ describe('silence', () => {
   })
 
   it('of one that is draining is no suspicion, but a loss in the end', async () => {
-    await given.sql(`UPDATE agents SET status = 'DRAINING'`)
+    await given.sql(`UPDATE agents SET status = 'DRAINING', drained_at = now()`)
     await silence(16)
     expect(await agentStatus()).toBe('DRAINING')
     await silence(25)

@@ -1,0 +1,45 @@
+import type { Quota } from '../../domain/quota/quota.ts'
+import type { Queryable } from '../database.ts'
+
+/** A quota, with which of the projects that were asked about lie in it; none for a user's. */
+export interface LockedQuota extends Quota {
+  projectIds: string[]
+}
+
+export interface Owners {
+  projectIds: readonly string[]
+  userIds: readonly string[]
+}
+
+/** What is about to grow: PENDING for sessions that are made, RUNNING for sessions that are placed. */
+export type QuotaConcern = 'PENDING' | 'RUNNING'
+
+/**
+ * The quotas that limit these owners' sessions in what is about to grow, held for the transaction. Whoever counts in a
+ * later statement sees what everybody before has committed, and nobody else adds to it: the count stays exact.
+ * Locked in key order, by which everybody takes more than one. Index: the primary key.
+ */
+const SQL = `
+SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, q.slots, q.max_running AS "maxRunning",
+  q.max_pending AS "maxPending",
+  CASE q.scope WHEN 'PROJECT' THEN ARRAY[q.scope_id] WHEN 'USER' THEN ARRAY[]::uuid[]
+    ELSE ARRAY(SELECT own.id FROM projects own WHERE own.id = ANY($1) AND own.domain_id = q.scope_id) END AS "projectIds"
+FROM resource_policies q
+LEFT JOIN users u ON q.scope = 'USER' AND u.id = q.scope_id
+LEFT JOIN projects p ON q.scope = 'PROJECT' AND p.id = q.scope_id
+LEFT JOIN domains d ON q.scope = 'DOMAIN' AND d.id = q.scope_id
+WHERE CASE WHEN $3 = 'PENDING' THEN q.max_pending IS NOT NULL ELSE q.max_running IS NOT NULL OR q.slots <> '{}' END
+  AND (q.scope = 'PROJECT' AND q.scope_id = ANY($1::uuid[])
+    OR q.scope = 'USER' AND q.scope_id = ANY($2::uuid[])
+    OR q.scope = 'DOMAIN' AND q.scope_id IN (SELECT own.domain_id FROM projects own WHERE own.id = ANY($1)))
+ORDER BY q.scope, q.scope_id
+FOR UPDATE OF q`
+
+export async function lockQuotas(tx: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
+  const { rows } = await tx.query<LockedQuota & { [column: string]: unknown }>(SQL, [
+    owners.projectIds,
+    owners.userIds,
+    concern,
+  ])
+  return rows
+}

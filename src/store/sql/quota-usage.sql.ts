@@ -1,0 +1,63 @@
+import type { Quota, QuotaUsage } from '../../domain/quota/quota.ts'
+import type { Queryable } from '../database.ts'
+
+/**
+ * Sessions `s` that count against `q (scope, scope_id)`. Indexes: sessions_live_of_project, sessions_live_of_user; the
+ * branches of the other scopes are not run.
+ */
+export const COUNTED_SESSIONS = `(
+  SELECT s.id, s.status FROM sessions s WHERE q.scope = 'PROJECT' AND s.project_id = q.scope_id
+    AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+  UNION ALL
+  SELECT s.id, s.status FROM sessions s WHERE q.scope = 'USER' AND s.user_id = q.scope_id
+    AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+  UNION ALL
+  SELECT s.id, s.status FROM projects own JOIN sessions s ON s.project_id = own.id
+    AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+  WHERE q.scope = 'DOMAIN' AND own.domain_id = q.scope_id
+)`
+
+/** Of `q (scope, scope_id)`: columns running, pending, and slots as { slot: amount }. */
+export const USAGE = `(
+  SELECT count(*) FILTER (WHERE s.status <> 'PENDING') AS running, count(*) FILTER (WHERE s.status = 'PENDING') AS pending,
+    (SELECT coalesce(jsonb_object_agg(used.slot, trim_scale(used.amount)::text), '{}') FROM (
+      SELECT slot.key AS slot, sum(slot.value::numeric) AS amount
+      FROM ${COUNTED_SESSIONS} AS s JOIN kernels k ON k.session_id = s.id AND k.slots_held,
+        jsonb_each_text(k.resource_slots) AS slot
+      WHERE s.status <> 'PENDING' GROUP BY slot.key) AS used) AS slots
+  FROM ${COUNTED_SESSIONS} AS s
+)`
+
+const SQL = `
+SELECT q.scope, q.scope_id AS "scopeId", usage.slots, usage.running, usage.pending
+FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id), LATERAL ${USAGE} AS usage`
+
+type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
+
+/** What counts against quotas, by `<scope>/<scope id>`: one statement for all. */
+export async function readQuotaUsage(db: Queryable, quotas: readonly QuotaKey[]): Promise<Map<string, QuotaUsage>> {
+  if (quotas.length === 0) return new Map()
+  const { rows } = await db.query<QuotaKey & QuotaUsage>(SQL, [
+    quotas.map(({ scope }) => scope),
+    quotas.map(({ scopeId }) => scopeId),
+  ])
+  return new Map(rows.map(({ scope, scopeId, ...usage }) => [quotaKey({ scope, scopeId }), usage]))
+}
+
+export function quotaKey({ scope, scopeId }: QuotaKey): string {
+  return `${scope}/${scopeId}`
+}
+
+const PENDING_SQL = `
+SELECT q.scope, q.scope_id AS "scopeId", (SELECT count(*) FROM ${COUNTED_SESSIONS} AS s WHERE s.status = 'PENDING') AS pending
+FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)`
+
+/** Pending sessions alone, likewise. */
+export async function countPending(db: Queryable, quotas: readonly QuotaKey[]): Promise<Map<string, number>> {
+  if (quotas.length === 0) return new Map()
+  const { rows } = await db.query<QuotaKey & { pending: number }>(PENDING_SQL, [
+    quotas.map(({ scope }) => scope),
+    quotas.map(({ scopeId }) => scopeId),
+  ])
+  return new Map(rows.map((row) => [quotaKey(row), row.pending]))
+}
