@@ -48,6 +48,8 @@ export interface TestServer {
   run(...names: ServiceName[]): Promise<number[]>
   /** All services, again and again until none finds anything to do. */
   settle(): Promise<void>
+  /** All services look by themselves, and when woken, until this is disposed. */
+  start(): AsyncDisposable
   create(input?: Partial<CreateSessionInput>): Promise<string>
 }
 
@@ -76,6 +78,17 @@ export function testServer(db: Database, sync: SyncPoints = NO_SYNC_POINTS): Tes
         if ((await run(...ALL_SERVICES)).every((done) => done === 0)) return
       }
       throw new Error('the scheduler finds work without end')
+    },
+    start() {
+      for (const name of ALL_SERVICES) {
+        if (name !== 'watch-agents') hub.on(name, services[name].wake)
+        services[name].start()
+      }
+      return {
+        async [Symbol.asyncDispose]() {
+          await Promise.all(Object.values(services).map((service) => service.stop()))
+        },
+      }
     },
     async create(input = {}) {
       const { sessionId } = await createSession(context, { name: 'work', command: ['true'], ...input })

@@ -42,6 +42,18 @@ test('noop succeed-at fails before that attempt', async () => {
   }
 })
 
+test('noop slow-start pulls for a while, and starts when it is through', async () => {
+  const executor = createNoopExecutor({ changed: () => undefined })
+  const spec = kernelSpec({ command: ['noop', 'slow-start', '30', '4'] })
+  executor.start(spec, 1)
+  await reaches(executor, spec.kernelId, 'PULLING')
+  expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 4 })
+  const stopped = kernelSpec({ command: ['noop', 'slow-start', '30'] })
+  executor.prepare(stopped, 1)
+  executor.stop(stopped.kernelId, 1, 0)
+  expect(await reaches(executor, stopped.kernelId, 'EXITED')).toMatchObject({ startedAt: null })
+})
+
 test('noop tells the changes of one turn at once', async () => {
   let changes = 0
   const executor = createNoopExecutor({ changed: () => changes++ })

@@ -11,7 +11,7 @@ import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { kernelRows, sessionRow, type SessionRow } from '../../support/session-rows.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testServer, type ServiceName, type TestServer } from '../../support/test-server.ts'
+import { testServer, type TestServer } from '../../support/test-server.ts'
 import { faultyGateway, type FaultyGateway } from './faulty-gateway.ts'
 import { processesIn } from './processes.ts'
 
@@ -40,6 +40,7 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
   let gateway: FaultyGateway
   let agentDir: string
   let agents: Agent[]
+  let running: AsyncDisposable | undefined
   beforeAll(async () => {
     database = await testDatabase()
   })
@@ -51,11 +52,11 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     agentDir = await temporaryDirectory('agent')
     agents = []
     await server.run('watch-agents')
-    if (live) startServices(server)
+    if (live) running = server.start()
   })
   afterEach(async () => {
     await Promise.all(agents.map((agent) => agent.stop()))
-    await Promise.all(Object.values(server.services).map((service) => service.stop()))
+    await running?.[Symbol.asyncDispose]()
     await gateway.idle()
     await endKernels(agentDir)
   })
@@ -109,13 +110,6 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
         await database.db.query(`UPDATE resource_groups SET ${name} = $1`, [value])
       }
     },
-  }
-}
-
-function startServices({ hub, services }: TestServer): void {
-  for (const name of Object.keys(services) as ServiceName[]) {
-    if (name !== 'watch-agents') hub.on(name, services[name].wake)
-    services[name].start()
   }
 }
 

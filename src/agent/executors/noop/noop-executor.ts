@@ -51,13 +51,27 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     kernels.set(spec.kernelId, kernel)
     if (kernel.script.kind === 'pull-fail') fail(kernel, 'image-pull-failed', `there is no image "${spec.image}"`)
     if (kernel.script.kind === 'prepare-fail') fail(kernel, 'executor-failed', 'told to fail its preparation')
+    if (kernel.script.kind === 'exit' && kernel.script.pullMs > 0)
+      kernel.timer = setTimeout(() => pulled(kernel), kernel.script.pullMs).unref()
     changed()
     return kernel
   }
 
+  function pulled(kernel: NoopKernel): void {
+    kernel.observed.status = 'PREPARED'
+    changed()
+    if (kernel.startWanted) run(kernel)
+  }
+
   function start(spec: KernelSpec, assignment: number): void {
     const kernel = prepare(spec, assignment)
-    if (kernel?.observed.status !== 'PREPARED') return
+    if (kernel === null) return
+    kernel.startWanted = true
+    run(kernel)
+  }
+
+  function run(kernel: NoopKernel): void {
+    if (kernel.observed.status !== 'PREPARED') return
     const { script } = kernel
     if (script.kind === 'start-fail') return fail(kernel, 'executor-failed', 'told to fail its start')
     kernel.observed.status = 'RUNNING'
@@ -77,7 +91,8 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     const kernel = kernels.get(kernelId)
     if (kernel === undefined || kernel.observed.assignment > assignment) return
     if (kernel.observed.assignment < assignment) return forget(kernelId, assignment)
-    if (kernel.observed.status === 'PREPARED') return end(kernel, 'EXITED', null, null)
+    if (kernel.observed.status === 'PREPARED' || kernel.observed.status === 'PULLING')
+      return end(kernel, 'EXITED', null, null)
     if (kernel.observed.status !== 'RUNNING') return
     const heeds = kernel.script.kind !== 'hang' || kernel.script.heedsTerm
     if (heeds && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, null)

@@ -5,19 +5,22 @@ export interface NoopKernel {
   readonly script: NoopScript
   readonly observed: ObservedKernel
   output: Buffer
+  /** To be started once it is prepared. */
+  startWanted: boolean
   timer: NodeJS.Timeout | undefined
   /** Of `performance.now()`. */
   killAt: number
 }
 
-/** Nothing has to be prepared. */
+/** Prepared, unless it is told to pull for a while. */
 export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel {
+  const script = noopScript(spec)
   return {
-    script: noopScript(spec),
+    script,
     observed: {
       kernelId: spec.kernelId,
       assignment,
-      status: 'PREPARED',
+      status: script.kind === 'exit' && script.pullMs > 0 ? 'PULLING' : 'PREPARED',
       exitCode: null,
       oomKilled: false,
       error: null,
@@ -25,6 +28,7 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
       endedAt: null,
     },
     output: EMPTY,
+    startWanted: false,
     timer: undefined,
     killAt: Number.POSITIVE_INFINITY,
   }

@@ -3,21 +3,22 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 /**
  * What a `noop` kernel is told to do, by its command:
  *
- *   noop                       success at once; so is any command of another name
- *   noop exit <code>           that exit code at once
- *   noop sleep <ms> [code]     ends after a while
- *   noop hang                  says "ready" and runs until it is stopped
- *   noop stubborn              as hang, and does not heed SIGTERM
- *   noop oom                   runs out of memory
- *   noop vanish                is gone without a trace
- *   noop print <text> [code]   writes a line to STDOUT and ends
- *   noop succeed-at <attempt>  fails with 1 before that attempt
+ *   noop                         success at once; so is any command of another name
+ *   noop exit <code>             that exit code at once
+ *   noop sleep <ms> [code]       ends after a while
+ *   noop slow-start <ms> [code]  pulls its image for that long, then as exit
+ *   noop hang                    says "ready" and runs until it is stopped
+ *   noop stubborn                as hang, and does not heed SIGTERM
+ *   noop oom                     runs out of memory
+ *   noop vanish                  is gone without a trace
+ *   noop print <text> [code]     writes a line to STDOUT and ends
+ *   noop succeed-at <attempt>    fails with 1 before that attempt
  *   noop prepare-fail | start-fail
  *
  * The image `missing` cannot be pulled.
  */
 export type NoopScript =
-  | { kind: 'exit'; exitCode: number; afterMs: number; output: string }
+  | { kind: 'exit'; exitCode: number; pullMs: number; afterMs: number; output: string }
   | { kind: 'hang'; heedsTerm: boolean; output: string }
   | { kind: 'oom' | 'vanish' | 'pull-fail' | 'prepare-fail' | 'start-fail' }
 
@@ -30,6 +31,8 @@ export function noopScript(spec: KernelSpec): NoopScript {
       return exit(integer(first))
     case 'sleep':
       return { ...exit(integer(second)), afterMs: integer(first) }
+    case 'slow-start':
+      return { ...exit(integer(second)), pullMs: integer(first) }
     case 'print':
       return { ...exit(integer(second)), output: `${first ?? ''}\n` }
     case 'succeed-at':
@@ -48,7 +51,7 @@ export function noopScript(spec: KernelSpec): NoopScript {
 }
 
 function exit(exitCode: number): Extract<NoopScript, { kind: 'exit' }> {
-  return { kind: 'exit', exitCode, afterMs: 0, output: '' }
+  return { kind: 'exit', exitCode, pullMs: 0, afterMs: 0, output: '' }
 }
 
 function integer(text: string | undefined): number {

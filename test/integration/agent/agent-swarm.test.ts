@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createLogger } from '../../../src/observability/log.ts'
+import { createSessions } from '../../../src/services/create-sessions.ts'
+import { startSwarm } from '../../support/agent-swarm.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { observed } from '../../support/played-agent.ts'
+import { misbookedSlots } from '../../support/session-rows.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { testServer } from '../../support/test-server.ts'
+
+const AGENTS = 200
+const SESSIONS = 600
+
+/** How each ends, and after how many attempts. */
+const KINDS = [
+  { command: ['noop'], ends: 'TERMINATED SUCCEEDED 1' },
+  { command: ['noop', 'exit', '3'], ends: 'ERROR EXHAUSTED 2' },
+  { command: ['noop', 'succeed-at', '2'], ends: 'TERMINATED SUCCEEDED 2' },
+  { command: ['noop', 'slow-start', '200'], ends: 'TERMINATED SUCCEEDED 1' },
+  { command: ['noop', 'vanish'], ends: 'ERROR EXHAUSTED 2' },
+  { command: ['noop', 'oom'], ends: 'ERROR EXHAUSTED 2' },
+  { command: ['noop', 'hang'], ends: 'ERROR EXHAUSTED 2', batchTimeout: 0.3 },
+] as const
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.close())
+
+it('two hundred agents, some of which lie, die and are cut off, bring every session to its end', async () => {
+  const { db } = database
+  const server = testServer(db)
+  await using resources = new AsyncDisposableStack()
+  const swarm = await startSwarm({
+    size: AGENTS,
+    gateway: server.gateway,
+    directory: await temporaryDirectory('swarm'),
+    log: createLogger({ level: 'silent', format: 'json' }),
+  })
+  resources.use(swarm)
+  await server.run('watch-agents')
+  resources.use(server.start())
+  const count = async (statement: string) => (await db.query<{ count: number }>(statement)).rows[0]!.count
+  await eventually(async () => (await count('SELECT count(*) FROM agents')) === AGENTS)
+
+  const kindOf = (index: number) => KINDS[index % KINDS.length]!
+  const inputs = Array.from({ length: SESSIONS }, (_, index) => {
+    const { command, ...kind } = kindOf(index)
+    const batchTimeout = 'batchTimeout' in kind ? kind.batchTimeout : undefined
+    const retryPolicy = { maxRetries: 1, retryDelay: 0.1, jitter: 'NONE' as const }
+    return { name: 'work', command: [...command], batchTimeout, retryPolicy }
+  })
+  const results = await createSessions(server.context, inputs)
+  const ids = results.map((result) => ('sessionId' in result ? result.sessionId : ''))
+
+  const { rows: kernels } = await db.query<{ id: string }>('SELECT id FROM kernels')
+  for (const [index, { line }] of swarm.members.slice(0, 20).entries()) {
+    line.alter((request) => {
+      const known = new Set(request.observed.map(({ kernelId }) => kernelId))
+      const anothers = kernels.map(({ id }) => id).filter((id) => !known.has(id))
+      const id = index % 2 === 0 ? anothers[request.sequence % anothers.length]! : randomUUID()
+      const lie = observed(id, request.sequence % 3, { status: 'EXITED', exitCode: 0, startedAt: 'now' })
+      return { ...request, observed: [...request.observed, lie] }
+    })
+  }
+  // Nothing of theirs hangs longer than a session: what was there is gone without a trace when they are back.
+  const unsteady = swarm.members.slice(20, 24)
+  for (const member of unsteady) await member.die()
+  for (const { line } of swarm.members.slice(24, 28)) line.cut()
+  for (const member of unsteady) await member.revive()
+  for (const { line } of swarm.members.slice(24, 28)) line.heal()
+
+  const open = `SELECT count(*) FROM sessions WHERE NOT retry_decided OR status NOT IN ('TERMINATED', 'ERROR')`
+  const pending = `SELECT count(*) FROM retry_decisions WHERE phase IN ('SCHEDULED', 'HELD')`
+  await eventually(async () => (await count(open)) + (await count(pending)) === 0, { withinMs: 60_000 })
+  const { rows } = await db.query<{ id: string; ends: string; causes: string[] }>(
+    `SELECT sessions.chain_id AS id, (array_agg(status || ' ' || phase ORDER BY attempt DESC))[1] || ' ' || count(*) AS ends,
+      array_agg(coalesce(failure_cause::text, '') ORDER BY attempt) AS causes
+    FROM sessions JOIN retry_decisions d ON d.session_id = sessions.id GROUP BY sessions.chain_id`,
+  )
+  const ends = new Map(rows.map((row) => [row.id, row]))
+  // Those that were on an agent that died have used up an attempt for it.
+  const hit = new Set(rows.filter(({ causes }) => causes[0] === 'AGENT_TRANSIENT').map(({ id }) => id))
+  expect(ids.filter((id, index) => !hit.has(id) && ends.get(id)?.ends !== kindOf(index).ends)).toEqual([])
+  expect(ids.filter((id, index) => hit.has(id) && kindOf(index).command[1] !== 'vanish').length).toBeLessThan(40)
+  expect(await misbookedSlots(db)).toEqual([])
+  expect(await count('SELECT count(*) FROM kernels WHERE slots_held OR NOT confirmed_gone')).toBe(0)
+}, 90_000)
