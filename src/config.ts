@@ -88,10 +88,22 @@ const VARIABLES = {
     meaning:
       'Whether `/metrics` is shown without a token: `true` or `false`. Else the token of an ADMIN or a VIEWER is needed.',
     unit: null,
-    schema: z
-      .enum(['true', 'false'])
-      .default('false')
-      .transform((text) => text === 'true'),
+    schema: yesOrNo().default(false),
+  }),
+  publicIntrospection: variable({
+    name: 'REPRISE_PUBLIC_INTROSPECTION',
+    default: 'true on a loopback address, else false',
+    meaning: 'Whether the GraphQL schema is told without a token: `true` or `false`.',
+    unit: null,
+    schema: yesOrNo().optional(),
+  }),
+  trustedDocuments: variable({
+    name: 'REPRISE_TRUSTED_DOCUMENTS',
+    default: 'any document',
+    meaning:
+      'File of the GraphQL documents to execute, and no others: a JSON object of their texts by SHA-256, as client builds write it.',
+    unit: null,
+    schema: z.string().optional(),
   }),
   resourceGroup: variable({
     name: 'REPRISE_RESOURCE_GROUP',
@@ -185,6 +197,10 @@ function wholeNumber(min: number, max: number) {
     .regex(/^\d+$/, { error, abort: true })
     .transform(Number)
     .pipe(z.number().min(min, { error }).max(max, { error }))
+}
+
+function yesOrNo() {
+  return z.enum(['true', 'false']).transform((text) => text === 'true')
 }
 
 function list<T extends string>(item: z.ZodType<T, string>) {

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
@@ -14,6 +14,7 @@ import { createEventBus, type EventBus } from './events/bus.ts'
 import { createRelay } from './events/relay.ts'
 import { createTopics, type Topics } from './events/topics.ts'
 import { createWakeHub, type WakeHub } from './events/wake-hub.ts'
+import { parseTrustedDocuments, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
@@ -155,13 +156,38 @@ async function startHttp(ground: Ground): Promise<string> {
     render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
     public: config.metricsPublic,
   }
-  const server = createHttpServer({ db, prisma, bus, topics, wake, log, metrics, metricsPage })
+  const server = createHttpServer({
+    db,
+    prisma,
+    bus,
+    topics,
+    wake,
+    log,
+    metrics,
+    metricsPage,
+    introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
+    trustedDocuments: await readTrustedDocuments(config),
+  })
   resources.defer(() => server.close())
   try {
     return await server.listen(config.host, config.port)
   } catch (error) {
     throw new Error(whyNotListening(config, error as NodeJS.ErrnoException), { cause: error })
   }
+}
+
+async function readTrustedDocuments({ trustedDocuments: path }: Config): Promise<TrustedDocuments | undefined> {
+  if (path === undefined) return undefined
+  try {
+    return parseTrustedDocuments(await readFile(path, 'utf8'))
+  } catch (error) {
+    throw new Error(`REPRISE_TRUSTED_DOCUMENTS: ${path}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Nobody from elsewhere can connect there. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
 }
 
 function whyNotListening({ host, port }: Config, { code, message }: NodeJS.ErrnoException): string {

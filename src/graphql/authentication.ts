@@ -7,6 +7,7 @@ import { mayRead } from '../services/authorize.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
 import { newRequestId } from './request-id.ts'
+import type { ServerContext } from './server.ts'
 import { NO_UUID } from './uuid.ts'
 
 export interface Identity {
@@ -43,14 +44,16 @@ export function useAuthentication(options: {
 }): Plugin {
   const { authenticate, identities, introspectionForStrangers, log } = options
   return {
-    async onParams({ request, params, setResult }) {
+    async onParams({ request, params, setResult, context }) {
       try {
         const identity = await identify(authenticate, request.headers.get('authorization'))
         if (!(identity instanceof GraphQLError)) identities.set(request, identity)
         else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
         else setResult({ errors: [identity] })
       } catch (error) {
-        setResult({ errors: [presentFault(error, { log, requestId: newRequestId() })] })
+        setResult({
+          errors: [presentFault(error, { log, requestId: (context as ServerContext).requestId ?? newRequestId() })],
+        })
       }
     },
   }

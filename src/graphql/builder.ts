@@ -1,11 +1,11 @@
 import SchemaBuilder from '@pothos/core'
-import ComplexityPlugin, { ComplexityErrorKind } from '@pothos/plugin-complexity'
+import ComplexityPlugin from '@pothos/plugin-complexity'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
-import { RepriseError } from '../domain/errors.ts'
 import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
 import type { GraphQLContext } from './context.ts'
-import { LIST_LENGTH_ASSUMED, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
+import { LIST_LENGTH_ASSUMED } from './limits.ts'
+import { QUERY_COST_MAX, tooMuch } from './query-cost.ts'
 
 export const builder = new SchemaBuilder<{
   Context: GraphQLContext
@@ -46,17 +46,10 @@ export const builder = new SchemaBuilder<{
     onUnusedQuery: 'error',
   },
   complexity: {
-    limit: { depth: QUERY_DEPTH_MAX, breadth: QUERY_BREADTH_MAX, complexity: QUERY_COMPLEXITY_MAX },
+    limit: QUERY_COST_MAX,
     defaultComplexity: 1,
     defaultListMultiplier: LIST_LENGTH_ASSUMED,
-    complexityError: (kind, result) => {
-      const [what, is, max] = {
-        [ComplexityErrorKind.Depth]: ['deep', result.depth, result.maxDepth] as const,
-        [ComplexityErrorKind.Breadth]: ['broad', result.breadth, result.maxBreadth] as const,
-        [ComplexityErrorKind.Complexity]: ['complex', result.complexity, result.maxComplexity] as const,
-      }[kind]
-      return new RepriseError('VALIDATION_FAILED', `The query is too ${what}: ${is}, where the limit is ${max}.`)
-    },
+    complexityError: (_kind, cost) => tooMuch(cost)!,
   },
 })
 

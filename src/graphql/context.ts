@@ -8,6 +8,7 @@ import type { Authenticate } from '../services/authenticate.ts'
 import type { Wake } from '../domain/wake.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
+import type { OpenSubscriptions } from './open-subscriptions.ts'
 
 /** What the server has, the same for all requests. */
 export interface GraphQLServices {
@@ -19,6 +20,7 @@ export interface GraphQLServices {
   authenticate: Authenticate
   log: Logger
   metrics: Metrics
+  openSubscriptions: OpenSubscriptions
   /** Aborts when the server closes: endless work ends. */
   closing: AbortSignal
 }
@@ -30,6 +32,8 @@ export interface GraphQLContext extends ServiceContext {
   loaders: Loaders
   /** Whether the token that the operation came with is still in force. */
   stillAuthorized: () => Promise<boolean>
+  /** What the operation came over: a socket, or the request itself. */
+  connection: object
   /** Tells the transport that it is not: a subscription was ended for it. */
   revoked: () => void
 }
@@ -38,12 +42,13 @@ export interface Requester {
   viewer: Viewer
   token: string
   requestId: string
+  connection?: object
   revoked?: () => void
 }
 
 export function createContext(
   services: GraphQLServices,
-  { viewer, token, requestId, revoked = () => {} }: Requester,
+  { viewer, token, requestId, connection = {}, revoked = () => {} }: Requester,
 ): GraphQLContext {
   const { db, wake, metrics } = services
   return {
@@ -57,6 +62,7 @@ export function createContext(
     log: services.log.child({ requestId }),
     loaders: createLoaders(services, viewer),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
+    connection,
     revoked,
   }
 }

@@ -5,16 +5,20 @@ import { createAuthenticator } from '../services/authenticate.ts'
 import { GraphQLError } from 'graphql'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
+import { createOpenSubscriptions } from './open-subscriptions.ts'
 import { createGraphQLServer } from './server.ts'
-import { serveWebSockets } from './websocket.ts'
+import type { TrustedDocuments } from './trusted-documents.ts'
+import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
-export type GraphQLDependencies = Omit<GraphQLServices, 'authenticate' | 'closing'> & {
+export type GraphQLDependencies = Omit<GraphQLServices, 'authenticate' | 'closing' | 'openSubscriptions'> & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
+  trustedDocuments?: TrustedDocuments | undefined
+  webSockets?: WebSocketOptions
 }
 
 export interface GraphQL {
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   serveWebSockets(server: WebSocketServer): Disposable
   /** Whose token an `Authorization` header carries, for what is served beside GraphQL. */
   identify(authorization: string | undefined): Promise<{ role: string } | { status: number; refusal: string }>
@@ -23,17 +27,20 @@ export interface GraphQL {
 }
 
 /** Everything of the GraphQL API that a server needs, whatever it listens on. */
-export function createGraphQL({ introspectionForStrangers = true, ...dependencies }: GraphQLDependencies): GraphQL {
+export function createGraphQL(options: GraphQLDependencies): GraphQL {
+  const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
   const closing = new AbortController()
   const { db, log } = dependencies
   const authenticate = createAuthenticator({ db, log })
-  const services: GraphQLServices = { ...dependencies, authenticate, closing: closing.signal }
-  const server = createGraphQLServer({ services, introspectionForStrangers })
+  const openSubscriptions = createOpenSubscriptions(closing.signal)
+  const services: GraphQLServices = { ...dependencies, authenticate, openSubscriptions, closing: closing.signal }
+  const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
-    handle: async (request, response) => {
-      await server(request, response)
+    handle: async (request, response, requestId) => {
+      await server(request, response, { requestId })
     },
-    serveWebSockets: (webSockets) => serveWebSockets(webSockets, server, authenticate),
+    serveWebSockets: (sockets) =>
+      serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trustedDocuments }),
     async identify(authorization) {
       const identity = await identify(authenticate, authorization)
       if (!(identity instanceof GraphQLError)) return { role: identity.viewer.role }

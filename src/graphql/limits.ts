@@ -10,6 +10,14 @@ export const QUERY_COMPLEXITY_MAX = 100_000
 export const LIST_LENGTH_ASSUMED = 10
 /** Of the document's text. */
 export const QUERY_TOKENS_MAX = 4_000
+/** A page that asks for a few dozen sessions by id, each under its own name. */
+export const QUERY_ALIASES_MAX = 200
+/** `@include` and `@skip` here and there. */
+export const QUERY_DIRECTIVES_MAX = 100
+/** One subscription for each part of a page, and then some. */
+export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200
+/** Twice the subscribers that one server is built for. */
+export const SUBSCRIPTIONS_PER_TOKEN_MAX = 10_000
 /** 1000 sessions in one `createSessions`, with 4 KiB each for the command and the environment. */
 export const REQUEST_BYTES_MAX = 8 * 1024 * 1024
 /** Filters within filters, and filters in all. */

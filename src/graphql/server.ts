@@ -1,18 +1,22 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import { parse, type ParseOptions } from 'graphql'
-import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
+import { createYoga, type YogaServerInstance } from 'graphql-yoga'
 import { useAuthentication, type Identity } from './authentication.ts'
 import { createContext, type GraphQLContext, type GraphQLServices, type Requester } from './context.ts'
+import { useDocumentLimits, useRequestSizeMessage } from './document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
-import { QUERY_TOKENS_MAX, REQUEST_BYTES_MAX } from './limits.ts'
+import { REQUEST_BYTES_MAX } from './limits.ts'
 import { newRequestId } from './request-id.ts'
 import { schema } from './schema.ts'
+import { useSubscriptionCost } from './subscription-cost.ts'
+import { useTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
 
 export const GRAPHQL_PATH = '/graphql'
 
 /** Operations come with who asks where the transport has found that out already. */
 export interface ServerContext {
   requester?: Requester
+  /** Of the HTTP request. */
+  requestId?: string
 }
 
 export type GraphQLServer = YogaServerInstance<ServerContext, GraphQLContext>
@@ -22,18 +26,23 @@ export function createGraphQLServer(options: {
   services: GraphQLServices
   /** Whether introspection is answered without a token. */
   introspectionForStrangers: boolean
+  /** Nothing else is executed, where there are any. */
+  trustedDocuments?: TrustedDocuments | undefined
 }): GraphQLServer {
-  const { services, introspectionForStrangers } = options
+  const { services, introspectionForStrangers, trustedDocuments } = options
   const { authenticate, log } = services
   const identities = new WeakMap<Request, Identity>()
   return createYoga<ServerContext, GraphQLContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
-    context: ({ requester, request }) =>
-      createContext(services, requester ?? { ...identities.get(request)!, requestId: newRequestId() }),
+    context: ({ requester, request, requestId = newRequestId() }) =>
+      createContext(services, requester ?? { ...identities.get(request)!, requestId, connection: request }),
     plugins: [
-      useTokenLimit(),
       useAuthentication({ authenticate, identities, introspectionForStrangers, log }),
+      ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),
+      useRequestSizeMessage(),
+      useDocumentLimits(),
+      useSubscriptionCost(),
       // JSON needs a preflight, which no other origin passes; the rest needs a header that does.
       useCSRFPrevention({ requestHeaders: ['authorization', 'x-graphql-yoga-csrf'] }),
       useErrorPresentation(),
@@ -43,6 +52,7 @@ export function createGraphQLServer(options: {
     cors: false,
     landingPage: false,
     multipart: false,
+    extraParamNames: ['documentId'],
     maxRequestBodySize: REQUEST_BYTES_MAX,
     graphiql: {
       title: 'Reprise',
@@ -54,16 +64,6 @@ export function createGraphQLServer(options: {
     // Ten megabytes of text that only people with a browser need.
     renderGraphiQL: async (page) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page),
   })
-}
-
-function useTokenLimit(): Plugin {
-  return {
-    onParse({ setParseFn }) {
-      setParseFn((source: string, options?: ParseOptions) =>
-        parse(source, { ...options, maxLexicalTokens: QUERY_TOKENS_MAX }),
-      )
-    },
-  }
 }
 
 const GREETING = `# Put the token of the data directory's file "admin-token" into the headers below.

@@ -1,20 +1,26 @@
 import { GraphQLError, type DocumentNode, type ExecutionArgs, type GraphQLSchema } from 'graphql'
 import { useServer, type Extra } from 'graphql-ws/use/ws'
 import type { Context, Disposable, ServerOptions, SubscribePayload } from 'graphql-ws'
+import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
+import type { Logger } from '../observability/log.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { identify, type Identity } from './authentication.ts'
 import type { GraphQLContext } from './context.ts'
 import { newRequestId } from './request-id.ts'
 import type { GraphQLServer } from './server.ts'
+import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
 
 /** Close codes of the protocol graphql-transport-ws. */
 const UNAUTHORIZED = 4401
 const FORBIDDEN = 4403
 
-/** A proxy that cuts idle connections waits longer than this. */
-const PING_INTERVAL_MS = 12_000
-const INIT_TIMEOUT_MS = 10_000
+export interface WebSocketOptions {
+  /** How long a connection may be open without saying who it is. */
+  initTimeoutMs?: number
+  /** A peer that has not answered a ping when the next is due is cut off. Proxies cut idle connections later than this. */
+  pingIntervalMs?: number
+}
 
 type Connection = Context<{ authorization?: unknown }, Extra & { identity?: Identity }>
 
@@ -32,11 +38,18 @@ interface Executable {
 export function serveWebSockets(
   server: WebSocketServer,
   graphql: GraphQLServer,
-  authenticate: Authenticate,
+  options: WebSocketOptions & {
+    authenticate: Authenticate
+    log: Logger
+    trustedDocuments?: TrustedDocuments | undefined
+  },
 ): Disposable {
-  return useServer<{ authorization?: unknown }, { identity?: Identity }>(
+  const { authenticate, log, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
+  const served = useServer<{ authorization?: unknown }, { identity?: Identity }>(
     {
-      connectionInitWaitTimeout: INIT_TIMEOUT_MS,
+      // A fault of ours is told as one, not by its message.
+      isProd: true,
+      connectionInitWaitTimeout: initTimeoutMs,
       async onConnect(connection) {
         const identity = await identify(authenticate, connection.connectionParams?.authorization)
         if (identity instanceof GraphQLError) {
@@ -47,30 +60,39 @@ export function serveWebSockets(
         connection.extra.identity = identity
         return true
       },
-      onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload),
+      onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
       execute: (args) => enveloped(args).execute(args),
       subscribe: (args) => enveloped(args).subscribe(args),
     },
     server,
-    PING_INTERVAL_MS,
-  )
+    pingIntervalMs,
+  ) // graphql-ws would print each with its stack. The socket closes by itself, with the code that fits.
+  server.on('connection', (socket) => {
+    socket.removeAllListeners('error')
+    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
+  })
+  return served
 }
 
 async function prepare(
   graphql: GraphQLServer,
   connection: Connection,
   payload: SubscribePayload,
+  trustedDocuments: TrustedDocuments | undefined,
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
   const { identity, socket } = connection.extra
+  const text = trustedDocuments ? trustedText(trustedDocuments, payload as GraphQLParams) : payload.query
+  if (text instanceof GraphQLError) return [text]
   const requester = {
     ...identity!,
     requestId: newRequestId(),
+    connection: socket,
     revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
   }
   const executable = graphql.getEnveloped({ requester, params: payload }) as unknown as Executable
   const { schema, parse, validate, contextFactory } = executable
   try {
-    const document = parse(payload.query)
+    const document = parse(text)
     const errors = validate(schema, document)
     if (errors.length > 0) return errors
     const { operationName, variables: variableValues } = payload

@@ -2,10 +2,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
+import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { answerHealth, answerReadiness } from './health.ts'
 import { indexPage } from './index-page.ts'
 import { answerMetrics, measureRequest, type MetricsPage } from './metrics.ts'
+import { requestIdOf, setSafeHeaders } from './request-head.ts'
 import { respond } from './respond.ts'
 
 export interface HttpServer {
@@ -17,28 +19,28 @@ export interface HttpServer {
 
 /** How long requests that are under way may take to end; a terminal's Ctrl-C should not seem to hang. */
 const DRAIN_MS = 5_000
-/** Larger messages than the largest request are not read. */
-const WEBSOCKET_MESSAGE_BYTES_MAX = 8 * 1024 * 1024
 
 export function createHttpServer(options: GraphQLDependencies & { metricsPage: MetricsPage }): HttpServer {
   const { log } = options
   const graphql = createGraphQL(options)
-  const webSockets = new WebSocketServer({ noServer: true, maxPayload: WEBSOCKET_MESSAGE_BYTES_MAX })
+  const webSockets = new WebSocketServer({ noServer: true, maxPayload: REQUEST_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   const server = createServer((request, response) => {
+    const requestId = requestIdOf(request)
     measureRequest(options.metrics, request, response)
-    route(request, response).catch((error) => {
-      log.error({ err: error, url: request.url }, 'a request met a fault')
+    setSafeHeaders(response, requestId)
+    route(request, response, requestId).catch((error) => {
+      log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
       if (response.headersSent) response.destroy()
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
   })
   let closing = false
 
-  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     if (closing) response.setHeader('Connection', 'close')
     const path = request.url!.split('?', 1)[0]
-    if (path === GRAPHQL_PATH) return graphql.handle(request, response)
+    if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz') return answerReadiness(response, options.db, closing)
     if (path === '/metrics') return answerMetrics(request, response, options.metricsPage, graphql.identify)

@@ -5,7 +5,6 @@ export function respond(response: ServerResponse, status: number, contentType: s
     'Content-Type': contentType,
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
   })
   response.end(body)
 }

@@ -3,6 +3,7 @@ import { createEventBus } from '../../src/events/bus.ts'
 import { createRelay } from '../../src/events/relay.ts'
 import { createTopics } from '../../src/events/topics.ts'
 import { createWakeHub } from '../../src/events/wake-hub.ts'
+import type { GraphQLDependencies } from '../../src/graphql/graphql.ts'
 import { createHttpServer } from '../../src/http/http-server.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
@@ -19,9 +20,12 @@ export interface Answer {
 
 /** The API over real HTTP and a database of its own, with nothing behind it that drives sessions. */
 export async function startGraphQLServer(
-  options: { log?: Logger; introspectionForStrangers?: boolean; metricsPublic?: boolean } = {},
+  options: {
+    log?: Logger
+    metricsPublic?: boolean
+  } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
-  const { log = pino({ enabled: false }), introspectionForStrangers } = options
+  const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
   const database = await testDatabase()
   const { db, connectionString } = database
   const factory = createFactories(db)
@@ -45,6 +49,8 @@ export async function startGraphQLServer(
     metrics,
     metricsPage,
     introspectionForStrangers,
+    trustedDocuments,
+    ...(webSockets && { webSockets }),
   })
   const url = await server.listen('127.0.0.1', 0)
   const adminToken = await factory.token({ role: 'ADMIN' })

@@ -53,7 +53,7 @@ describe('a query that asks for too much', () => {
     ],
     [
       'broad',
-      `{ ${Array.from({ length: 600 }, (_, n) => `a${n}: __typename`).join(' ')} resourceGroups { name } }`,
+      `{ resourceGroups { ${'...F '.repeat(120)} } } fragment F on ResourceGroup { name name name name name }`,
       /too broad/,
     ],
     [

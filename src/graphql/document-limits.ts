@@ -1,0 +1,51 @@
+import { GraphQLError, parse, visit } from 'graphql'
+import type { ASTNode, ASTVisitor, ParseOptions, ValidationRule } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { QUERY_ALIASES_MAX, QUERY_DIRECTIVES_MAX, QUERY_TOKENS_MAX, REQUEST_BYTES_MAX } from './limits.ts'
+
+/** Yoga says that a request is too large; callers want to know how large it may be. */
+export function useRequestSizeMessage(): Plugin {
+  return {
+    onResultProcess({ result, setResult }) {
+      const [error] = (Array.isArray(result) || !('errors' in result) ? undefined : result.errors) ?? []
+      if (error?.extensions['code'] !== 'REQUEST_ENTITY_TOO_LARGE') return
+      const message = `The request is too large: the limit is ${REQUEST_BYTES_MAX} bytes.`
+      setResult({ errors: [new GraphQLError(message, { extensions: error.extensions })] })
+    },
+  }
+}
+
+/** What costs before anything is executed: tokens while parsing, and what one document repeats. */
+export function useDocumentLimits(): Plugin {
+  return {
+    onParse({ setParseFn }) {
+      setParseFn((source: string, options?: ParseOptions) =>
+        parse(source, { ...options, maxLexicalTokens: QUERY_TOKENS_MAX }),
+      )
+    },
+    onValidate({ addValidationRule }) {
+      addValidationRule(repetitionLimits)
+    },
+  }
+}
+
+/** Counted in the document as it is written, fragments once. */
+const repetitionLimits: ValidationRule = (context): ASTVisitor => ({
+  Document(document) {
+    const report = (what: string, nodes: ASTNode[], limit: number) => {
+      if (nodes.length <= limit) return
+      const message = `The document has ${nodes.length} ${what}, and the limit is ${limit}.`
+      context.reportError(
+        new GraphQLError(message, { nodes: nodes[limit]!, extensions: { code: 'VALIDATION_FAILED' } }),
+      )
+    }
+    const aliases: ASTNode[] = []
+    const directives: ASTNode[] = []
+    visit(document, {
+      Field: ({ alias }) => void (alias && aliases.push(alias)),
+      Directive: (node) => void directives.push(node),
+    })
+    report('aliases', aliases, QUERY_ALIASES_MAX)
+    report('directives', directives, QUERY_DIRECTIVES_MAX)
+  },
+})

@@ -1,0 +1,27 @@
+import { RepriseError } from '../domain/errors.ts'
+import { QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
+
+interface Cost {
+  depth: number
+  breadth: number
+  complexity: number
+}
+
+export const QUERY_COST_MAX: Cost = {
+  depth: QUERY_DEPTH_MAX,
+  breadth: QUERY_BREADTH_MAX,
+  complexity: QUERY_COMPLEXITY_MAX,
+}
+
+/** The first limit that an operation is over; undefined where it keeps them all. */
+export function tooMuch(cost: Cost): RepriseError | undefined {
+  const measures = [
+    ['deep', cost.depth, QUERY_COST_MAX.depth],
+    ['broad', cost.breadth, QUERY_COST_MAX.breadth],
+    ['complex', cost.complexity, QUERY_COST_MAX.complexity],
+  ] as const
+  const over = measures.find(([, is, max]) => is > max)
+  if (!over) return undefined
+  const [what, is, max] = over
+  return new RepriseError('VALIDATION_FAILED', `The query is too ${what}: ${is}, where the limit is ${max}.`)
+}

@@ -1,0 +1,30 @@
+import { serverAudits } from 'graphql-http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+
+/** The GraphQL over HTTP specification, as the package graphql-http audits servers for it. */
+
+/** How many the package has: with fewer, some would not be run. */
+const AUDITS = 61
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+
+const audits = serverAudits({
+  url: () => `${server.url}/graphql`,
+  fetchFn: (url: string, init: RequestInit = {}) =>
+    fetch(url, { ...init, headers: { ...(init.headers as object), authorization: `Bearer ${server.adminToken}` } }),
+})
+
+test('no audit is left out', () => {
+  expect(audits).toHaveLength(AUDITS)
+})
+
+test.each(audits)('$name', async (audit) => {
+  const result = await audit.fn()
+  expect(result.status === 'ok' ? 'ok' : `${result.status}: ${result.reason}`).toBe('ok')
+})

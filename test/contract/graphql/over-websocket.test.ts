@@ -1,0 +1,153 @@
+import { once } from 'node:events'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+
+/** The protocol graphql-transport-ws, message by message. What clients of it see is tested with the subscriptions. */
+
+const INIT_TIMEOUT_MS = 300
+const PING_INTERVAL_MS = 100
+
+let server: TestServer
+const sockets: WebSocket[] = []
+
+beforeAll(async () => {
+  const webSockets = { initTimeoutMs: INIT_TIMEOUT_MS, pingIntervalMs: PING_INTERVAL_MS }
+  server = await startGraphQLServer({ webSockets })
+})
+afterAll(async () => {
+  for (const socket of sockets) socket.terminate()
+  await server?.close()
+})
+
+function open(protocol: string[] = ['graphql-transport-ws'], options: object = {}): WebSocket {
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, protocol, options)
+  sockets.push(socket)
+  return socket
+}
+
+async function closed(socket: WebSocket): Promise<{ code: number; reason: string }> {
+  const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
+  return { code, reason: String(reason) }
+}
+
+async function answer(socket: WebSocket): Promise<any> {
+  const [data] = (await once(socket, 'message')) as [Buffer]
+  return JSON.parse(String(data))
+}
+
+async function initiated(): Promise<WebSocket> {
+  const socket = open()
+  await once(socket, 'open')
+  const acknowledged = answer(socket)
+  say(socket, { type: 'connection_init', payload: { authorization: `Bearer ${server.adminToken}` } })
+  expect(await acknowledged).toEqual({ type: 'connection_ack' })
+  return socket
+}
+
+function say(socket: WebSocket, message: unknown): void {
+  socket.send(typeof message === 'string' ? message : JSON.stringify(message))
+}
+
+const WAIT = { query: 'subscription { retryEvents { cursor } }' }
+
+describe('close codes', () => {
+  test.each([
+    ['what is no JSON', '{', 4400],
+    ['a message without a type', {}, 4400],
+    ['a message of an unknown type', { type: 'start' }, 4400],
+    ['a subscription without an id', { type: 'subscribe', payload: WAIT }, 4400],
+    ['a second connection_init', { type: 'connection_init' }, 4429],
+  ])('%s', async (_name, message, code) => {
+    const socket = await initiated()
+    say(socket, message)
+    expect((await closed(socket)).code).toBe(code)
+  })
+
+  test('a subscription before connection_init', async () => {
+    const socket = open()
+    await once(socket, 'open')
+    say(socket, { type: 'subscribe', id: '1', payload: WAIT })
+    expect((await closed(socket)).code).toBe(4401)
+  })
+
+  test('no connection_init in time', async () => {
+    expect((await closed(open())).code).toBe(4408)
+  })
+
+  test('an id that is in use', async () => {
+    const socket = await initiated()
+    for (let n = 0; n < 2; n++) say(socket, { type: 'subscribe', id: 'same', payload: WAIT })
+    expect((await closed(socket)).code).toBe(4409)
+  })
+
+  test('no protocol', async () => {
+    expect((await closed(open([]))).code).toBe(4406)
+  })
+
+  test('a message larger than any request may be', async () => {
+    const socket = await initiated()
+    say(socket, ' '.repeat(9 * 1024 * 1024))
+    expect((await closed(socket)).code).toBe(1009)
+  })
+})
+
+test('errors of an operation end the operation alone', async () => {
+  const socket = await initiated()
+  const wrong = [{ query: '{' }, { query: '{ nothing }' }, { query: 'query A { __typename } query B { __typename }' }]
+  for (const [id, payload] of wrong.entries()) {
+    const answered = answer(socket)
+    say(socket, { type: 'subscribe', id: String(id), payload })
+    expect(await answered).toMatchObject({ type: 'error', id: String(id), payload: [{ message: expect.any(String) }] })
+  }
+  const answered = answer(socket)
+  say(socket, { type: 'subscribe', id: 'right', payload: { query: '{ __typename }' } })
+  expect(await answered).toEqual({ type: 'next', id: 'right', payload: { data: { __typename: 'Query' } } })
+})
+
+test('complete ends a subscription on the server, and its id may be used again', async () => {
+  const socket = await initiated()
+  for (let n = 0; n < 3; n++) {
+    say(socket, { type: 'subscribe', id: 'same', payload: WAIT })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { interval: 5, timeout: 10_000 })
+    say(socket, { type: 'complete', id: 'same' })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 10_000 })
+  }
+  expect(socket.readyState).toBe(WebSocket.OPEN)
+})
+
+test("a client's ping is answered", async () => {
+  const socket = await initiated()
+  const answered = answer(socket)
+  say(socket, { type: 'ping', payload: { n: 1 } })
+  expect(await answered).toEqual({ type: 'pong', payload: { n: 1 } })
+})
+
+test('a connection whose other end answers pings stays', async () => {
+  const socket = await initiated()
+  for (let pings = 0; pings < 4; pings++) await once(socket, 'ping')
+  expect(socket.readyState).toBe(WebSocket.OPEN)
+})
+
+test('a connection whose other end is gone is cut off, and its subscriptions end', async () => {
+  const socket = open(undefined, { autoPong: false })
+  await once(socket, 'open')
+  const acknowledged = answer(socket)
+  say(socket, { type: 'connection_init', payload: { authorization: `Bearer ${server.adminToken}` } })
+  await acknowledged
+  say(socket, { type: 'subscribe', id: '1', payload: WAIT })
+  expect((await closed(socket)).code).toBe(1006)
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 10_000 })
+})
+
+test.each(['/elsewhere', '/'])('an upgrade of %s is refused', async (path) => {
+  const { hostname, port } = new URL(server.url)
+  const socket: Socket = connectTcp(Number(port), hostname)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
+  )
+  const [data] = (await once(socket, 'data')) as [Buffer]
+  expect(String(data)).toMatch(/^HTTP\/1.1 404 /)
+  socket.destroy()
+})

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../../src/graphql/limits.ts'
+import { parseTrustedDocuments } from '../../../src/graphql/trusted-documents.ts'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { connect } from '../../support/graphql-stream.ts'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+
+const RETRY_EVENTS = 'subscription { retryEvents { cursor } }'
+
+function post(body: string, { url, adminToken }: TestServer = server, headers: Record<string, string> = {}) {
+  return fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${adminToken}`, ...headers },
+    body,
+  })
+}
+
+describe('a refusal names the limit', () => {
+  test.each([
+    [
+      'aliases',
+      `{ ${Array.from({ length: 201 }, (_, n) => `a${n}: __typename`).join(' ')} }`,
+      'The document has 201 aliases, and the limit is 200.',
+    ],
+    [
+      'directives',
+      `{ __typename ${'@include(if: true) '.repeat(101)} }`,
+      'The document has 101 directives, and the limit is 100.',
+    ],
+  ])('on %s', async (_name, text, message) => {
+    const { data, errors } = await server.query(text)
+    expect(data ?? null).toBeNull()
+    expect(errors).toContainEqual(
+      expect.objectContaining({ message, extensions: expect.objectContaining({ code: 'VALIDATION_FAILED' }) }),
+    )
+  })
+
+  test('on the size of a request', async () => {
+    const response = await post(JSON.stringify({ query: `{ __typename } #${'x'.repeat(9 * 1024 * 1024)}` }))
+    expect(response.status).toBe(413)
+    expect(await response.text()).toContain(String(8 * 1024 * 1024))
+  })
+
+  test('on operations in one request', async () => {
+    const response = await post(JSON.stringify([{ query: '{ __typename }' }, { query: '{ __typename }' }]))
+    expect(response.status).toBe(400)
+    expect(await response.text()).toMatch(/batching/i)
+  })
+
+  test('on the cost of a subscription, before it opens', async () => {
+    const nest = (depth: number): string => (depth === 0 ? 'name' : `parentSession { ${nest(depth - 1)} }`)
+    const connection = connect(server.url, server.adminToken)
+    const text = `subscription { sessionEvents { session { ${nest(20)} } } }`
+    const { value } = await connection.subscribe(text).next()
+    expect(value.errors[0].message).toMatch(/^The query is too deep: \d+, where the limit is 15\.$/)
+    expect(server.bus.subscribers).toBe(0)
+    await connection.close()
+  })
+})
+
+describe('subscriptions of one connection', () => {
+  test('are bounded, and make room when they end', async () => {
+    const connection = connect(server.url, server.adminToken)
+    const open = () => connection.subscribe(RETRY_EVENTS)
+    const streams = Array.from({ length: SUBSCRIPTIONS_PER_CONNECTION_MAX }, open)
+    for (const stream of streams) void stream.next().catch(() => null)
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX), { timeout: 10_000 })
+    const { value } = await open().next()
+    expect(value.errors[0]).toMatchObject({
+      message: 'This connection has 200 subscriptions open, and the limit is 200: end some first.',
+      extensions: { code: 'TOO_MANY_SUBSCRIPTIONS' },
+    })
+    expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX)
+
+    await streams[0]!.return!()
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX - 1))
+    const another = open()
+    void another.next().catch(() => null)
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX))
+    await connection.close()
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 10_000 })
+  })
+})
+
+describe('a token that is revoked', () => {
+  test.each(['revoked_at', 'expires_at'])('or expires (%s) ends its open subscriptions', async (column) => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    const [connection, other] = [connect(server.url, token), connect(server.url, server.adminToken)]
+    const ended = connection
+      .subscribe(RETRY_EVENTS)
+      .next()
+      .catch(() => null)
+    void other
+      .subscribe(RETRY_EVENTS)
+      .next()
+      .catch(() => null)
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(2))
+    await server.db.query(`UPDATE api_tokens SET ${column} = now() WHERE prefix = $1`, [token.slice(0, 10)])
+    expect((await connection.closed).code).toBe(4401)
+    await ended
+    expect(server.bus.subscribers).toBe(1)
+    await other.close()
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0))
+  })
+
+  test('ends them over server-sent events too', async () => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` }
+    const response = await post(JSON.stringify({ query: RETRY_EVENTS }), server, headers)
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1))
+    await server.db.query('UPDATE api_tokens SET revoked_at = now() WHERE prefix = $1', [token.slice(0, 10)])
+    expect(await response.text()).toContain('event: complete')
+    expect(server.bus.subscribers).toBe(0)
+  })
+})
+
+describe('where only trusted documents are executed', () => {
+  const text = '{ resourceGroups { name } }'
+  const hash = createHash('sha256').update(text).digest('hex')
+  let strict: TestServer
+
+  beforeAll(async () => {
+    const trustedDocuments = parseTrustedDocuments(JSON.stringify({ [hash]: text }))
+    strict = await startGraphQLServer({ trustedDocuments })
+  })
+  afterAll(() => strict?.close())
+
+  test.each([
+    ['by documentId', { documentId: `sha256:${hash}` }],
+    ['as a persisted query', { extensions: { persistedQuery: { version: 1, sha256Hash: hash } } }],
+    ['by their text', { query: text }],
+  ])('they are, %s', async (_name, body) => {
+    const response = await post(JSON.stringify(body), strict)
+    expect(await response.json()).toEqual({ data: { resourceGroups: [{ name: 'default' }] } })
+  })
+
+  test.each([
+    ['another text', { query: '{ __typename }' }],
+    ['an unknown id', { documentId: 'a'.repeat(64) }],
+    ['an id that is none', { documentId: { $ne: '' } }],
+    ['another text beside a known id', { query: '{ __typename }', documentId: 'b'.repeat(64) }],
+  ])('%s is not', async (_name, body) => {
+    const response = await post(JSON.stringify(body), strict)
+    expect(response.status).toBe(403)
+    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'DOCUMENT_NOT_TRUSTED' } }] })
+  })
+
+  test('strangers do not learn which there are', async () => {
+    const response = await post(JSON.stringify({ documentId: hash }), strict, { authorization: '' })
+    expect(response.status).toBe(401)
+  })
+
+  test('the same holds over graphql-ws', async () => {
+    const connection = connect(strict.url, strict.adminToken)
+    expect(await connection.subscribe(text).take(1)).toEqual([{ resourceGroups: [{ name: 'default' }] }])
+    await expect(connection.subscribe('{ __typename }').next()).rejects.toMatchObject([
+      { extensions: { code: 'DOCUMENT_NOT_TRUSTED' } },
+    ])
+    await connection.close()
+  })
+})
+
+describe('every answer', () => {
+  test.each(['/', '/graphql', '/healthz', '/metrics', '/nothing'])('of %s is safe to show', async (path) => {
+    const { headers } = await fetch(server.url + path)
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('x-frame-options')).toBe('DENY')
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
+    expect(headers.get('x-request-id')).toMatch(/^[\w-]{36}$/)
+  })
+
+  test('carries the request id that came with the request', async () => {
+    const id = 'proxy-0123456789'
+    expect((await post('{', server, { 'x-request-id': id })).headers.get('x-request-id')).toBe(id)
+    const odd = await post('{', server, { 'x-request-id': 'a b' })
+    expect(odd.headers.get('x-request-id')).not.toBe('a b')
+  })
+})
