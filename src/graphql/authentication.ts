@@ -6,8 +6,8 @@ import type { Authenticate } from '../services/authenticate.ts'
 import { mayRead } from '../services/authorize.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
+import type { ServerContext } from './context.ts'
 import { newRequestId } from './request-id.ts'
-import type { ServerContext } from './server.ts'
 import { NO_UUID } from './uuid.ts'
 
 export interface Identity {

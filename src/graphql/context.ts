@@ -46,6 +46,13 @@ export interface Requester {
   revoked?: () => void
 }
 
+/** Operations come with who asks where the transport has found that out already. */
+export interface ServerContext {
+  requester?: Requester
+  /** Of the HTTP request. */
+  requestId?: string
+}
+
 export function createContext(
   services: GraphQLServices,
   { viewer, token, requestId, connection = {}, revoked = () => {} }: Requester,

@@ -1,7 +1,7 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
 import { createYoga, type YogaServerInstance } from 'graphql-yoga'
 import { useAuthentication, type Identity } from './authentication.ts'
-import { createContext, type GraphQLContext, type GraphQLServices, type Requester } from './context.ts'
+import { createContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
 import { useDocumentLimits, useRequestSizeMessage } from './document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
 import { REQUEST_BYTES_MAX } from './limits.ts'
@@ -11,13 +11,6 @@ import { useSubscriptionCost } from './subscription-cost.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
 
 export const GRAPHQL_PATH = '/graphql'
-
-/** Operations come with who asks where the transport has found that out already. */
-export interface ServerContext {
-  requester?: Requester
-  /** Of the HTTP request. */
-  requestId?: string
-}
 
 export type GraphQLServer = YogaServerInstance<ServerContext, GraphQLContext>
 
