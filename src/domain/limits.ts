@@ -72,6 +72,9 @@ export const REASON_LENGTH_MAX = 1_000
 /** A year. */
 export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
 
+/** Sessions in one limit of a quota: what fits the column. */
+export const QUOTA_SESSIONS_MAX = 2_147_483_647
+
 // Retry
 export const RETRIES_MAX = 100
 export const UNCOUNTED_RETRIES_MAX = 100

@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader'
 import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
+import { readQuotasOf, type UsedQuota } from '../services/read-quotas.ts'
 import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
@@ -12,6 +13,8 @@ export interface Loaders {
   historyCount: DataLoader<string, number>
   logs: PageLoader<LogChunkRow>
   logCount: DataLoader<string, number>
+  /** By the project's id. */
+  projectQuotas: DataLoader<string, UsedQuota>
 }
 
 export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
@@ -40,6 +43,12 @@ export function createLoaders(
       (row) => row.kernelId,
     ),
     logCount: countLoader((ids) => countKernelLogs(services, ids)),
+    projectQuotas: new DataLoader((ids) =>
+      readQuotasOf(
+        services,
+        ids.map((scopeId) => ({ scope: 'PROJECT', scopeId })),
+      ),
+    ),
   }
 }
 

@@ -9,10 +9,11 @@ export interface Refusal {
 
 /**
  * Creates the children of failed sessions, as `createSessions` creates first attempts. Answers with those that
- * were refused for good, by parent: their creation id is taken by a session of somebody else's.
+ * were refused for good, by parent: their creation id is taken by a session of somebody else's. Limits on pending
+ * sessions are the caller's to have looked at.
  */
 export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
-  const inserted = await insertSessions(tx, children, null)
+  const { inserted } = await insertSessions(tx, children, { actor: null, admitted: true })
   const refused = children.filter((child) => !inserted.has(child.id))
   return new Map(
     refused.map((child) => [

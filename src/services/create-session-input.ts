@@ -10,14 +10,11 @@ import {
   ENVIRON_ENTRIES_MAX,
   LABELS_MAX,
   NAME_LENGTH_MAX,
-  SLOT_FRACTION_DIGITS_MAX,
-  SLOT_NAME_LENGTH_MAX,
-  SLOTS_MAX,
 } from '../domain/limits.ts'
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
-import { parseAmount } from '../domain/session/amounts.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { slotAmounts } from './slot-amounts-input.ts'
 
 /** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
@@ -48,29 +45,10 @@ const environ = z
   .max(ENVIRON_ENTRIES_MAX)
   .superRefine(unique('name'))
 
-const resourceSlots = z
-  .array(
-    z.strictObject({
-      slot: z
-        .string()
-        .regex(/^[A-Za-z][\w.-]*$/)
-        .max(SLOT_NAME_LENGTH_MAX),
-      amount: z.union([z.string(), z.number()]),
-    }),
-  )
-  .max(SLOTS_MAX)
-  .superRefine(unique('slot'))
-  .transform((slots, context) => {
-    const entries = slots.map(({ slot, amount: written }, index) => {
-      const amount = parseAmount(slot, written)
-      if (amount === undefined || (amount.split('.')[1] ?? '').length > SLOT_FRACTION_DIGITS_MAX) {
-        const message = `must be a decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits; bytes may end in k, m, g or t`
-        context.addIssue({ code: 'custom', path: [index, 'amount'], message })
-      }
-      return [slot, amount ?? '0'] as const
-    })
-    return Object.fromEntries(entries.filter(([, amount]) => amount !== '0'))
-  })
+/** Nothing of a slot is not asking for it. */
+const resourceSlots = slotAmounts.transform((amounts) =>
+  Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')),
+)
 
 const labels = z
   .array(

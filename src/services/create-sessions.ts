@@ -11,7 +11,8 @@ import {
   readProjectScopes,
   type ProjectScope,
 } from '../store/sql/creation-scope.sql.ts'
-import { insertSessions, type NewSession } from '../store/sql/insert-sessions.sql.ts'
+import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
+import { addSessions } from './add-sessions.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
 import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
@@ -22,7 +23,7 @@ export interface CreatedSession {
   created: boolean
 }
 
-/** @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, DEPENDENCY_NOT_FOUND, FORBIDDEN */
+/** @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, DEPENDENCY_NOT_FOUND, QUOTA_EXCEEDED, FORBIDDEN */
 export async function createSession(context: ServiceContext, input: CreateSessionInput): Promise<CreatedSession> {
   const [result] = await createSessions(context, [input])
   if (result instanceof RepriseError) throw result
@@ -49,15 +50,20 @@ export async function createSessions(
     value instanceof RepriseError ? value : plan(value, scope, context.viewer.userId),
   )
   const sessions = accepted(planned)
-  const inserted = await insertSessions(context.db, sessions, context.viewer.name)
+  const { inserted, refused } = await addSessions(context.db, sessions, {
+    actor: context.viewer.name,
+    transact: context.db.transaction,
+  })
   const known = await readByCreationId(
     context.db,
-    sessions.filter((session) => !inserted.has(session.id)),
+    sessions.filter(({ id }) => !inserted.has(id) && !refused.has(id)),
   )
   if (inserted.size > 0) context.wake.wake('schedule-sessions', 'events')
   return planned.map((session) => {
     if (session instanceof RepriseError) return session
     if (inserted.has(session.id)) return { sessionId: session.id, created: true }
+    const refusal = refused.get(session.id)
+    if (refusal) return refusal
     return { sessionId: known.get(`${session.projectId}/${session.creationId}`)!, created: false }
   })
 }

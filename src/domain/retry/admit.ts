@@ -1,4 +1,6 @@
 import { HELD_RECHECK_MS } from '../limits.ts'
+import type { Owner, PendingPlaces } from '../quota/pending-places.ts'
+import type { QuotaScope } from '../quota/quota.ts'
 import type { HoldReason } from './causes.ts'
 import type { RetryScope } from './scope.ts'
 
@@ -27,8 +29,7 @@ export function refill({ perSecond, burst }: RateLimit, tokens: number, seconds:
   return Math.min(burst, tokens + Math.max(0, seconds) * perSecond)
 }
 
-export interface Admissible {
-  projectId: string
+export interface Admissible extends Owner {
   /** Until every kernel of the failed attempt is certain to be gone; 0 where they are. */
   parentAliveMs: number
 }
@@ -37,8 +38,8 @@ export interface Admissible {
 export interface Hold<Retry> {
   retry: Retry
   reason: HoldReason
-  /** Whose switch it is; null for what concerns this retry alone. */
-  scope: RetryScope | null
+  /** Whose switch or quota it is; null for what concerns this retry alone. */
+  scope: RetryScope | QuotaScope | null
   /** No sooner than this. */
   waitMs: number
   rateLimit: RateLimit | null
@@ -55,11 +56,13 @@ export interface Admission<Retry, Switch extends RetrySwitch> {
 
 /**
  * Which of the due retries may be dispatched, in the order given. A kill switch of any scope holds; so does a parent
- * that may be alive; and a retry takes a token of every limit that it is under, or none of any.
+ * that may be alive, and a quota with no room for another pending session; and a retry takes a place of every quota
+ * and a token of every rate limit that it is under, or none of any.
  */
 export function admit<Retry extends Admissible, Switch extends RetrySwitch>(
   retries: readonly Retry[],
   switches: readonly Switch[],
+  places: PendingPlaces,
 ): Admission<Retry, Switch> {
   const byProject = switchesByProject(switches)
   const buckets = new Map(switches.filter(({ rateLimit }) => rateLimit).map((found) => [found, found.tokens]))
@@ -69,10 +72,15 @@ export function admit<Retry extends Admissible, Switch extends RetrySwitch>(
   for (const retry of retries) {
     const here = byProject.get(retry.projectId) ?? []
     const limits = here.filter(({ rateLimit }) => rateLimit !== null)
-    const hold = disabledHere(here, retry) ?? parentAlive(retry) ?? rateLimited(limits, retry, buckets, queued)
+    const hold =
+      disabledHere(here, retry) ??
+      parentAlive(retry) ??
+      quotaFull(places, retry) ??
+      rateLimited(limits, retry, buckets, queued)
     if (hold) held.push(hold)
     else {
       go.push(retry)
+      places.take(retry)
       for (const limit of limits) buckets.set(limit, buckets.get(limit)! - 1)
     }
   }
@@ -103,6 +111,14 @@ function parentAlive<Retry extends Admissible>(retry: Retry): Hold<Retry> | unde
   const waitMs = retry.parentAliveMs
   if (waitMs === 0) return undefined
   return { retry, reason: 'PARENT_ALIVE', scope: null, waitMs, rateLimit: null, limitForMs: null }
+}
+
+/** It comes forward as soon as there is room, so that nobody looks at those for which there is none. */
+function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry): Hold<Retry> | undefined {
+  const full = places.fullFor(retry)
+  if (!full) return undefined
+  const waitMs = HELD_RECHECK_MS
+  return { retry, reason: 'QUOTA', scope: full.scope, waitMs, rateLimit: null, limitForMs: null }
 }
 
 /** Of the limits that have no token left, the one that has its next free one last. */

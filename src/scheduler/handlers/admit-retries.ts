@@ -1,6 +1,7 @@
 import { admit, type Hold } from '../../domain/retry/admit.ts'
 import { lineKey, lineUp } from '../../domain/retry/line-up.ts'
 import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
+import { lockPendingPlaces } from '../../services/pending-limits.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import { leaveTokens, lockSwitches, readLineEnds } from '../../store/sql/retry-switches.sql.ts'
@@ -8,15 +9,16 @@ import { settleHeld, type HeldRetry } from '../../store/sql/settle-retries.sql.t
 import { retryEventData } from './retry-event-data.ts'
 
 /**
- * Sorts out of a batch what may be dispatched, takes the tokens for it, and books the rest as held. Switches are read
- * in the transaction that dispatches: no server acts on what it remembers of them.
+ * Sorts out of a batch what may be dispatched, takes the tokens for it, and books the rest as held. Switches and quotas
+ * are read in the transaction that dispatches: no server acts on what it remembers of them.
  */
 export async function admitRetries(
   tx: Queryable,
   due: readonly DueRetry[],
 ): Promise<{ go: DueRetry[]; held: readonly Hold<DueRetry>[] }> {
   const switches = await lockSwitches(tx, [...new Set(due.map(({ projectId }) => projectId))])
-  const { go, held, left } = admit(due, switches)
+  const places = await lockPendingPlaces(tx, due)
+  const { go, held, left } = admit(due, switches, places)
   await leaveTokens(tx, left)
   const ends = await readLineEnds(tx, linesOf(held))
   const lineEnds = new Map(ends.map(({ projectId, reason, endsInMs }) => [lineKey(projectId, reason), endsInMs]))

@@ -1,5 +1,9 @@
 import type { Lease } from '../../domain/agent/lease.ts'
-import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX } from '../../domain/limits.ts'
+import {
+  DISPATCH_BATCH_RETRIES_MAX,
+  DISPATCH_WINDOW_RETRIES_MAX,
+  HELD_RELEASE_RETRIES_MAX,
+} from '../../domain/limits.ts'
 import type { Hold } from '../../domain/retry/admit.ts'
 import { readStoredPolicy } from '../../domain/retry/stored-policy.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -9,6 +13,7 @@ import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
 import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
+import { releaseQuotaHolds } from '../../store/sql/release-quota-holds.sql.ts'
 import { settleDispatched, settleRefused } from '../../store/sql/settle-retries.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
@@ -33,6 +38,7 @@ export async function dispatchRetries(context: {
   lease: Lease
 }): Promise<RunReport> {
   const begun = performance.now()
+  await releaseQuotaHolds(context.db, HELD_RELEASE_RETRIES_MAX)
   const outcome = await context.db.transaction(async (tx) => {
     const due = await claimDueRetries(tx, { ...BATCH, fenceMarginMs: context.lease.fenceMarginMs })
     if (due.length === 0) return NOTHING

@@ -42,7 +42,8 @@ export interface NewSession {
 
 /**
  * Sessions with their kernels, dependencies and `session.created` events. A session that is there already
- * (by creation id in its project, by parent, or by place in its chain) is left out of the answer.
+ * (by creation id in its project, by parent, or by place in its chain) is left out of the answer. One of an owner
+ * whose pending sessions are limited is not inserted but told, unless it was counted and admitted before.
  * Inserted in the order of creation ids: two calls that share some wait for each other in one direction alone.
  * Sessions of one batch mostly share their policy, which is by far their longest part: each different one is sent once.
  * About 9,000 sessions/s in batches of 500.
@@ -57,6 +58,11 @@ WITH input AS (
     "attempt" int, "epoch" int, "origin" session_origin, "retryCount" int, "uncountedRetries" int,
     "retryCause" failure_cause, "epochStartedAt" timestamptz, "avoidAgents" uuid[], "allowAgents" uuid[],
     "avoidGroups" text[], "policyNumber" int)
+), limited AS MATERIALIZED (
+  SELECT i."projectId" AS project_id, i."userId" AS user_id FROM (SELECT DISTINCT "projectId", "userId" FROM input) AS i
+  WHERE NOT $4 AND EXISTS (SELECT FROM resource_policies q WHERE q.max_pending IS NOT NULL
+    AND (q.scope = 'PROJECT' AND q.scope_id = i."projectId" OR q.scope = 'USER' AND q.scope_id = i."userId"
+      OR q.scope = 'DOMAIN' AND q.scope_id = (SELECT p.domain_id FROM projects p WHERE p.id = i."projectId")))
 ), policies AS MATERIALIZED (
   SELECT (p.pair -> 'policy')::jsonb AS policy, (p.pair -> 'sources')::jsonb AS sources, p.number - 1 AS number
   FROM json_array_elements($3::json) WITH ORDINALITY AS p(pair, number)
@@ -72,6 +78,8 @@ WITH input AS (
     (p.policy ->> 'maxRetries')::int, p.policy, p.sources, "retryCause",
     "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents", "avoidGroups"
   FROM input JOIN policies p ON p.number = "policyNumber"
+  WHERE NOT EXISTS (SELECT FROM limited l
+    WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")
   ORDER BY "projectId", "creationId"
   ON CONFLICT DO NOTHING
   RETURNING id, chain_id, project_id
@@ -91,15 +99,28 @@ WITH input AS (
   SELECT $2, 'session.create', project_id, jsonb_build_object('sessionIds', jsonb_agg(id))
   FROM inserted WHERE $2::text IS NOT NULL GROUP BY project_id
 )
-SELECT id FROM inserted`
+SELECT id, false AS limited FROM inserted
+UNION ALL
+SELECT i."id", true FROM input i
+JOIN limited l ON l.project_id = i."projectId" AND l.user_id IS NOT DISTINCT FROM i."userId"`
 
-/** Answers with the ids that were inserted. `actor`: the person whom the audit log names, null where it is no person. */
+export interface InsertedSessions {
+  /** Ids of those that were inserted. */
+  inserted: Set<string>
+  /** Ids of those that are to be counted against a quota first. */
+  limited: Set<string>
+}
+
+/**
+ * `actor`: the person whom the audit log names, null where it is no person. `admitted`: limits on pending sessions were
+ * looked at, in this transaction and with their quotas locked.
+ */
 export async function insertSessions(
   tx: Queryable,
   sessions: readonly NewSession[],
-  actor: string | null,
-): Promise<Set<string>> {
-  if (sessions.length === 0) return new Set()
+  { actor, admitted }: { actor: string | null; admitted: boolean },
+): Promise<InsertedSessions> {
+  if (sessions.length === 0) return { inserted: new Set(), limited: new Set() }
   const policies = new Map<string, number>()
   const rowsIn = sessions.map(({ retryPolicy: policy, retryPolicySources: sources, ...session }) => {
     const pair = JSON.stringify({ policy, sources })
@@ -107,7 +128,8 @@ export async function insertSessions(
     policies.set(pair, policyNumber)
     return { ...session, policyNumber }
   })
-  const values = [JSON.stringify(rowsIn), actor, `[${[...policies.keys()].join(',')}]`]
-  const { rows } = await tx.query<{ id: string }>(SQL, values)
-  return new Set(rows.map((row) => row.id))
+  const values = [JSON.stringify(rowsIn), actor, `[${[...policies.keys()].join(',')}]`, admitted]
+  const { rows } = await tx.query<{ id: string; limited: boolean }>(SQL, values)
+  const idsOf = (limited: boolean) => new Set(rows.flatMap((row) => (row.limited === limited ? [row.id] : [])))
+  return { inserted: idsOf(false), limited: idsOf(true) }
 }

@@ -1,5 +1,6 @@
 import { builder } from '../../builder.ts'
 import { ownProject } from '../../scope.ts'
+import { QuotaType } from '../quota/quota.type.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 
 export const ProjectNode = builder.prismaNode('Project', {
@@ -15,6 +16,11 @@ export const ProjectNode = builder.prismaNode('Project', {
       description: 'The domain that it belongs to.',
       select: { domain: { select: { name: true } } },
       resolve: ({ domain }) => domain.name,
+    }),
+    quota: t.field({
+      type: QuotaType,
+      description: 'What it may have at once, and has.',
+      resolve: ({ id }, _args, { loaders }) => loaders.projectQuotas.load(id),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
 import { HELD_RECHECK_MS } from '../../../../src/domain/limits.ts'
-import { admit, refill, type RetrySwitch } from '../../../../src/domain/retry/admit.ts'
+import { pendingPlaces, type PendingLimit } from '../../../../src/domain/quota/pending-places.ts'
+import { admit as admitUnder, refill, type Admissible, type RetrySwitch } from '../../../../src/domain/retry/admit.ts'
 
 const PROJECTS = ['a', 'b']
-const retry = (projectId: string, parentAliveMs = 0) => ({ projectId, parentAliveMs })
+const retry = (projectId: string, parentAliveMs = 0) => ({ projectId, parentAliveMs, userId: null as string | null })
+const admit = <Switch extends RetrySwitch>(retries: Admissible[], switches: Switch[], limits: PendingLimit[] = []) =>
+  admitUnder(retries, switches, pendingPlaces(limits))
 const many = (count: number, projectId = 'a') => Array.from({ length: count }, () => retry(projectId))
 
 function switchOf(fields: Partial<RetrySwitch>): RetrySwitch {
@@ -99,4 +102,51 @@ it('a bucket fills up to its burst, and a clock that was set back takes nothing 
   expect(refill({ perSecond: 2, burst: 10 }, 1, 3)).toBe(7)
   expect(refill({ perSecond: 2, burst: 10 }, 1, 30)).toBe(10)
   expect(refill({ perSecond: 2, burst: 10 }, 4, -30)).toBe(4)
+})
+
+describe('limits on pending sessions', () => {
+  const limitOf = (fields: Partial<PendingLimit>): PendingLimit => ({
+    scope: 'PROJECT',
+    scopeId: 'a',
+    name: 'a',
+    projectIds: ['a'],
+    maxPending: 5,
+    pending: 3,
+    ...fields,
+  })
+
+  it('let through as many as have a place, and no token is taken for the others', () => {
+    const bucket = limited(10)
+    const { go, held, left } = admit([...many(4), retry('b')], [bucket], [limitOf({})])
+    expect(go).toEqual([...many(2), retry('b')])
+    expect(held).toMatchObject([
+      { reason: 'QUOTA', scope: 'PROJECT', waitMs: HELD_RECHECK_MS },
+      { reason: 'QUOTA', scope: 'PROJECT' },
+    ])
+    expect(left.get(bucket)).toBe(7)
+  })
+
+  it('act together: a place of each is taken, or of none', () => {
+    const own = limitOf({ scope: 'USER', scopeId: 'u', projectIds: [], maxPending: 1, pending: 0 })
+    const ofUser = { ...retry('a'), userId: 'u' }
+    const { go, held } = admit([ofUser, ofUser, retry('a'), retry('a')], [], [limitOf({}), own])
+    expect(go).toEqual([ofUser, retry('a')])
+    expect(held.map(({ scope }) => scope)).toEqual(['USER', 'PROJECT'])
+  })
+
+  it('that were lowered below what is there let nothing through', () => {
+    expect(admit(many(2), [], [limitOf({ maxPending: 0, pending: 3 })]).go).toEqual([])
+  })
+
+  it('give no place to what a rate limit holds', () => {
+    expect(admit([...many(3)], [limited(1)], [limitOf({ pending: 4 })])).toMatchObject({
+      held: [{ reason: 'QUOTA' }, { reason: 'QUOTA' }],
+    })
+    const empty = limited(0, { projectIds: ['a'] })
+    const domain = limitOf({ scope: 'DOMAIN', scopeId: 'd', projectIds: PROJECTS, pending: 4 })
+    expect(admit([retry('a'), retry('b')], [empty], [domain])).toMatchObject({
+      go: [retry('b')],
+      held: [{ reason: 'RATE_LIMITED' }],
+    })
+  })
 })

@@ -1,0 +1,45 @@
+import type { UsedQuota } from '../../../services/read-quotas.ts'
+import { setQuota } from '../../../services/set-quota.ts'
+import { builder } from '../../builder.ts'
+import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { ResourceSlotInput } from '../session/pairs.inputs.ts'
+import { QuotaScopeEnum, QuotaType } from './quota.type.ts'
+
+const SetQuotaInput = builder.inputType('SetQuotaInput', {
+  description: 'What to change. What is not given stays as it is, null lifts a limit.',
+  fields: (t) => ({
+    scope: t.field({ type: QuotaScopeEnum, required: true, description: 'Of what kind it is.' }),
+    name: t.string({ required: true, description: 'Of the user, project or domain.' }),
+    slots: t.field({
+      type: [ResourceSlotInput],
+      description: 'The most that all kernels together may hold. Replaces what was set; 0 allows none of a slot.',
+    }),
+    maxRunning: t.int({ description: 'Sessions that may have a place at once.' }),
+    maxPending: t.int({ description: 'Sessions that may be PENDING at once.' }),
+  }),
+})
+
+const SetQuotaPayload = builder
+  .objectRef<{ __typename: 'SetQuotaPayload'; quota: UsedQuota }>('SetQuotaPayload')
+  .implement({
+    description: 'What is set now.',
+    fields: (t) => ({ quota: t.expose('quota', { type: QuotaType, description: 'What is set now.' }) }),
+  })
+
+const SetQuotaResult = builder.unionType('SetQuotaResult', {
+  description: 'What is set now, or what the caller can mend.',
+  types: [SetQuotaPayload, ValidationError, NotFoundError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+builder.mutationField('setQuota', (t) =>
+  t.field({
+    type: SetQuotaResult,
+    description:
+      'Limits what a user, a project or a domain may have at once, for administrators. What exists already stays.',
+    args: { input: t.arg({ type: SetQuotaInput, required: true, description: 'What, and for whom.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'SetQuotaPayload' as const, quota: await setQuota(context, input) })),
+  }),
+)

@@ -1,0 +1,58 @@
+import { RepriseError } from '../domain/errors.ts'
+import { describeFull } from '../domain/quota/pending-places.ts'
+import type { Database, Queryable } from '../store/database.ts'
+import { readByCreationId } from '../store/sql/creation-scope.sql.ts'
+import { insertSessions, type NewSession } from '../store/sql/insert-sessions.sql.ts'
+import { lockPendingPlaces } from './pending-limits.ts'
+
+export interface AddedSessions {
+  inserted: Set<string>
+  /** By id: a limit on pending sessions has no place for them. */
+  refused: Map<string, RepriseError>
+}
+
+/**
+ * Sessions that people ask for, first attempts and resubmissions. Those of an owner whose pending sessions are limited
+ * are counted with the quota locked: two callers at once never take the same place. Those that are neither inserted
+ * nor refused are there already. `transact` runs the counting: `db.transaction`, or the caller's own transaction.
+ *
+ * A quota that is set meanwhile counts what was being inserted at that moment as there before.
+ */
+export async function addSessions(
+  db: Queryable,
+  sessions: readonly NewSession[],
+  options: { actor: string; transact: Database['transaction'] },
+): Promise<AddedSessions> {
+  const { actor, transact } = options
+  const { inserted, limited } = await insertSessions(db, sessions, { actor, admitted: false })
+  if (limited.size === 0) return { inserted, refused: new Map() }
+  const counted = await transact((tx) =>
+    addCounted(
+      tx,
+      sessions.filter(({ id }) => limited.has(id)),
+      actor,
+    ),
+  )
+  return { inserted: new Set([...inserted, ...counted.inserted]), refused: counted.refused }
+}
+
+async function addCounted(tx: Queryable, sessions: readonly NewSession[], actor: string): Promise<AddedSessions> {
+  const places = await lockPendingPlaces(tx, sessions)
+  const known = await readByCreationId(tx, sessions)
+  // What is known takes no place, and neither does what stands here twice.
+  const taken = new Set(known.keys())
+  const refused = new Map<string, RepriseError>()
+  const admitted = sessions.filter((session) => {
+    const key = `${session.projectId}/${session.creationId}`
+    if (taken.has(key)) return true
+    const full = places.fullFor(session)
+    if (full) refused.set(session.id, new RepriseError('QUOTA_EXCEEDED', describeFull(full)))
+    else {
+      places.take(session)
+      taken.add(key)
+    }
+    return !full
+  })
+  const { inserted } = await insertSessions(tx, admitted, { actor, admitted: true })
+  return { inserted, refused }
+}

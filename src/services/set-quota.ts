@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { QUOTA_SESSIONS_MAX } from '../domain/limits.ts'
+import type { QuotaLimits } from '../domain/quota/quota.ts'
+import { lockQuota, readQuotas, writeQuota, type UsedQuota } from '../store/sql/quotas.sql.ts'
+import { recordAudit } from '../store/sql/record-audit.sql.ts'
+import { assertMayAdminister } from './authorize.ts'
+import { parseInput } from './parse-input.ts'
+import { resolveQuotaScope } from './quota-scope.ts'
+import type { ServiceContext } from './service-context.ts'
+import { slotAmounts } from './slot-amounts-input.ts'
+
+const count = z.int().min(0).max(QUOTA_SESSIONS_MAX).nullish()
+
+const schema = z.strictObject({
+  scope: z.enum(['USER', 'PROJECT', 'DOMAIN']),
+  name: z.string().min(1),
+  slots: slotAmounts.nullish(),
+  maxRunning: count,
+  maxPending: count,
+})
+
+/** Nothing leaves a limit as it is, null lifts it; `slots` are replaced together. */
+export type SetQuotaInput = z.input<typeof schema>
+
+/**
+ * Limits what a user, a project or a domain may have at once, for administrators of the cluster. What exists already
+ * stays, also where it is more. In force for every server when this is answered; retries that were held for want of
+ * room come forward as there is room.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
+ */
+export async function setQuota(context: ServiceContext, input: SetQuotaInput): Promise<UsedQuota> {
+  assertMayAdminister(context.viewer, 'CLUSTER')
+  const { scope, name, ...change } = parseInput(schema, input)
+  const scopeId = await resolveQuotaScope(context, scope, name)
+  const key = { scope, scopeId }
+  const quota = await context.db.transaction(async (tx) => {
+    const before = (await lockQuota(tx, key)) ?? UNLIMITED
+    const after = changed(before, change)
+    await writeQuota(tx, key, after)
+    await recordAudit(tx, {
+      actor: context.viewer.name,
+      action: 'quota.set',
+      projectId: scope === 'PROJECT' ? scopeId : null,
+      details: { scope, name, before, after },
+    })
+    return (await readQuotas(tx, [key]))[0]!
+  })
+  context.wake.wake('schedule-sessions', 'dispatch-retries')
+  return quota
+}
+
+const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null }
+
+function changed(
+  before: QuotaLimits,
+  { slots, maxRunning, maxPending }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
+): QuotaLimits {
+  return {
+    slots: slots === undefined ? before.slots : (slots ?? {}),
+    maxRunning: maxRunning === undefined ? before.maxRunning : maxRunning,
+    maxPending: maxPending === undefined ? before.maxPending : maxPending,
+  }
+}

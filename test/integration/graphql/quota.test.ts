@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { recordStatements } from '../../support/record-statements.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+
+const SHOWN = `scope name slots { slot amount } maxRunning maxPending
+  usage { slots { slot amount } running pending }`
+const SET = `mutation ($input: SetQuotaInput!) { setQuota(input: $input) { __typename
+  ... on SetQuotaPayload { quota { ${SHOWN} } }
+  ... on ValidationError { issues { path } } ... on Error { code } } }`
+
+async function set(input: object, token?: string) {
+  const { data, errors } = await server.query(SET, { input }, token)
+  expect(errors).toBeUndefined()
+  return data.setQuota
+}
+
+const NOTHING = { slots: [], running: 0, pending: 0 }
+
+test('limits are set one by one, read with what is used, and cleared', async () => {
+  await server.factory.session({ status: 'RUNNING', clusterSize: 2 })
+  await server.factory.session()
+  await server.factory.session({ status: 'TERMINATED' })
+  const project = { scope: 'PROJECT', name: 'default' }
+  await set({
+    ...project,
+    slots: [
+      { slot: 'mem', amount: '2g' },
+      { slot: 'gpu', amount: '0' },
+    ],
+  })
+  const quota = {
+    ...project,
+    slots: [
+      { slot: 'gpu', amount: '0' },
+      { slot: 'mem', amount: '2147483648' },
+    ],
+    maxRunning: 0,
+    maxPending: null,
+    usage: {
+      slots: [
+        { slot: 'cpu', amount: '2' },
+        { slot: 'mem', amount: '2097152' },
+      ],
+      running: 1,
+      pending: 1,
+    },
+  }
+  expect(await set({ ...project, maxRunning: 0 })).toEqual({ __typename: 'SetQuotaPayload', quota })
+  const read = `{ quotas { ${SHOWN} } quota(scope: PROJECT, name: "default") { ${SHOWN} }
+    projects { edges { node { quota { ${SHOWN} } } } } }`
+  const { data } = await server.query(read)
+  expect(data).toEqual({ quotas: [quota], quota, projects: { edges: [{ node: { quota } }] } })
+  await set({ ...project, slots: null, maxRunning: null })
+  const cleared = { ...project, slots: [], maxRunning: null, maxPending: null, usage: quota.usage }
+  expect((await server.query(read)).data).toMatchObject({ quotas: [], quota: cleared })
+  const { rows } = await server.db.query(`SELECT details FROM audit_log WHERE action = 'quota.set' ORDER BY id DESC`)
+  expect(rows[0]!.details).toMatchObject({
+    ...project,
+    before: { slots: { gpu: '0', mem: '2147483648' }, maxRunning: 0, maxPending: null },
+    after: { slots: {}, maxRunning: null },
+  })
+})
+
+test('all faults are told at once', async () => {
+  const faulty = {
+    slots: [
+      { slot: '', amount: '1' },
+      { slot: 'cpu', amount: '-1' },
+      { slot: 'cpu', amount: '1' },
+    ],
+  }
+  expect(await set({ scope: 'PROJECT', name: '', maxRunning: -1, maxPending: -1, ...faulty })).toMatchObject({
+    __typename: 'ValidationError',
+    issues: [{ path: 'name' }, { path: 'slots.0.slot' }, { path: 'maxRunning' }, { path: 'maxPending' }],
+  })
+  expect(await set({ scope: 'PROJECT', name: 'default', slots: faulty.slots.slice(1) })).toMatchObject({
+    issues: [{ path: 'slots.0.amount' }, { path: 'slots.1.slot' }],
+  })
+  expect(await set({ scope: 'USER', name: 'nobody', maxRunning: 1 })).toMatchObject({ code: 'USER_NOT_FOUND' })
+  expect(await set({ scope: 'DOMAIN', name: 'a\0b', maxRunning: 1 })).toMatchObject({ code: 'DOMAIN_NOT_FOUND' })
+})
+
+test('nobody but an administrator of the cluster sets them, and a project sees what acts on it', async () => {
+  const other = await server.factory.project('other-tenant')
+  await set({ scope: 'PROJECT', name: 'other-tenant', maxPending: 1 })
+  await set({ scope: 'DOMAIN', name: 'default', maxPending: 9 })
+  const member = await server.factory.token({ role: 'ADMIN', projectId: DEFAULT_PROJECT_ID })
+  expect(await set({ scope: 'PROJECT', name: 'default', maxPending: 99 }, member)).toMatchObject({ code: 'FORBIDDEN' })
+  const read = `query ($name: String!) { quotas { scope name } quota(scope: PROJECT, name: $name) { name } }`
+  expect((await server.query(read, { name: 'other-tenant' }, member)).data).toEqual({
+    quotas: [{ scope: 'DOMAIN', name: 'default' }],
+    quota: null,
+  })
+  const foreign = await server.factory.token({ role: 'VIEWER', projectId: other })
+  expect((await server.query(read, { name: 'other-tenant' }, foreign)).data).toEqual({
+    quotas: [
+      { scope: 'PROJECT', name: 'other-tenant' },
+      { scope: 'DOMAIN', name: 'default' },
+    ],
+    quota: { name: 'other-tenant' },
+  })
+  await set({ scope: 'PROJECT', name: 'other-tenant', maxPending: null })
+  await set({ scope: 'DOMAIN', name: 'default', maxPending: null })
+})
+
+test('creation beyond a limit answers with an error that says so, beside what went well', async () => {
+  await server.factory.project('small')
+  await set({ scope: 'PROJECT', name: 'small', maxPending: 1 })
+  const sessions = ['a', 'b'].map((name) => ({ name, command: ['true'], project: 'small' }))
+  const { data } = await server.query(
+    `mutation ($input: CreateSessionsInput!) { createSessions(input: $input) { ... on CreateSessionsPayload {
+      results { __typename ... on Error { code message } } } } }`,
+    { input: { sessions } },
+  )
+  expect(data.createSessions.results).toEqual([
+    { __typename: 'CreateSessionPayload' },
+    {
+      __typename: 'QuotaExceededError',
+      code: 'QUOTA_EXCEEDED',
+      message: 'project small has 1 pending sessions, and may have 1',
+    },
+  ])
+})
+
+test('the quotas of a page of projects are one statement', async () => {
+  const read = (first: number) =>
+    recordStatements(() => server.query(`{ projects(first: ${first}) { edges { node { quota { ${SHOWN} } } } } }`))
+  const few = await read(1)
+  for (let n = 0; n < 30; n++) await server.factory.project()
+  const many = await read(30)
+  expect(many.result.data.projects.edges).toHaveLength(30)
+  expect(many.result.data.projects.edges.at(-1).node.quota.usage).toEqual(NOTHING)
+  expect(many.statements).toHaveLength(few.statements.length)
+})
