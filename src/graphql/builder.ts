@@ -26,7 +26,10 @@ export const builder = new SchemaBuilder<{
   relay: {
     cursorType: 'String',
     nodeTypeOptions: { description: 'Something with an id that is unique across all types.' },
-    nodeQueryOptions: { description: 'Any node by its global id; null where there is none that you may see.' },
+    nodeQueryOptions: {
+      description: 'Any node by its global id; null where there is none that you may see.',
+      args: { id: { description: 'As `id` of the node said.' } },
+    },
     nodesQueryOptions: false,
     pageInfoTypeOptions: { description: 'Where a page lies in its connection.' },
     hasNextPageFieldOptions: { description: 'Whether more follow after this page.' },
@@ -37,6 +40,11 @@ export const builder = new SchemaBuilder<{
     nodeFieldOptions: { nullable: false, description: 'What stands here.' },
     edgesFieldOptions: { description: 'The page, each with its cursor.', complexity: { field: 1, multiplier: 1 } },
     idFieldOptions: { description: 'Global id, for `node`.' },
+    pageInfoFieldOptions: { description: 'Where this page lies.' },
+    firstArgOptions: { description: 'Edges from the front; the default and the limit are those of every page.' },
+    afterArgOptions: { description: 'Only what follows this cursor.' },
+    lastArgOptions: { description: 'Edges from the back, instead of `first`.' },
+    beforeArgOptions: { description: 'Only what lies before this cursor.' },
   },
   prisma: {
     client: (context) => context.services.prisma,
