@@ -6,6 +6,7 @@ import { loadAgentId } from './agent-identity.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { type LoopParts, runAgentLoop } from './agent-loop.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
+import { FENCED } from './executors/fenced.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
 import { createNews } from './news.ts'
@@ -91,5 +92,5 @@ function stopAll(executor: Executor, log: Logger): void {
   const live = executor.observe().filter(({ status }) => status !== 'EXITED' && status !== 'FAILED')
   if (live.length > 0)
     log.warn({ kernels: live.length }, 'no answer from the server for too long: stopping all kernels')
-  for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS)
+  for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS, FENCED)
 }

@@ -42,18 +42,17 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   function track({ kernelId, assignment }: ObservedKernel): Shipment {
     const at = shipments.get(kernelId)
     if (at?.assignment === assignment) return at
-    if (at !== undefined) drop(kernelId)
-    const take = (stream: LogStreamName) => known.get(`${kernelId} ${stream}`) ?? 0
+    if (at !== undefined) drop(at)
+    const take = (stream: LogStreamName) => known.get(keyOf({ kernelId, assignment, stream })) ?? 0
     const offsets = { STDOUT: take('STDOUT'), STDERR: take('STDERR') }
     const shipment = { kernelId, assignment, offsets, drained: false }
     shipments.set(kernelId, shipment)
     return shipment
   }
 
-  function drop(kernelId: string): void {
+  function drop({ kernelId, assignment }: Shipment): void {
     shipments.delete(kernelId)
-    known.delete(`${kernelId} STDOUT`)
-    known.delete(`${kernelId} STDERR`)
+    for (const stream of ['STDOUT', 'STDERR'] as const) known.delete(keyOf({ kernelId, assignment, stream }))
     underWay = underWay.filter((piece) => piece.kernelId !== kernelId)
   }
 
@@ -74,11 +73,11 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
     goOnFrom(offsets) {
       shipments.clear()
       underWay = []
-      known = new Map(offsets.map(({ kernelId, stream, offset }) => [`${kernelId} ${stream}`, offset]))
+      known = new Map(offsets.map((at) => [keyOf(at), at.offset]))
     },
     async gather(observed) {
       const present = new Set(observed.map(({ kernelId }) => kernelId))
-      for (const kernelId of shipments.keys()) if (!present.has(kernelId)) drop(kernelId)
+      for (const shipment of shipments.values()) if (!present.has(shipment.kernelId)) drop(shipment)
       const ran = observed.filter(({ startedAt }) => startedAt !== null).map(track)
       if (underWay.length === 0) underWay = await newBatch(ran.filter(({ drained }) => !drained))
       return underWay
@@ -96,7 +95,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
 }
 
 async function readKernel(executor: Executor, log: Logger, shipment: Shipment, budget: number): Promise<StreamRead> {
-  const { kernelId, offsets } = shipment
+  const { kernelId, assignment, offsets } = shipment
   const before = offsets.STDOUT + offsets.STDERR
   const isFull = before >= LOG_BYTES_PER_KERNEL_MAX
   const allowance = Math.max(0, Math.min(budget, LOG_BYTES_PER_KERNEL_MAX + (isFull ? 1 : 0) - before))
@@ -104,7 +103,7 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
   try {
     for (const stream of ['STDOUT', 'STDERR'] as const) {
       const left = Math.min(allowance - all.bytes, BYTES_PER_STREAM_AND_SYNC_MAX)
-      const read = await readStream(executor, { kernelId, stream, offset: offsets[stream] }, left)
+      const read = await readStream(executor, { kernelId, assignment, stream, offset: offsets[stream] }, left)
       all.pieces.push(...read.pieces)
       all.bytes += read.bytes
       all.end &&= read.end
@@ -118,6 +117,10 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
   if (isFull) for (const piece of all.pieces) piece.text = TRUNCATION_NOTE
   shipment.drained = before > LOG_BYTES_PER_KERNEL_MAX || (all.end && all.bytes === 0)
   return all
+}
+
+function keyOf({ kernelId, assignment, stream }: Omit<LogOffset, 'offset'>): string {
+  return `${kernelId} ${assignment} ${stream}`
 }
 
 function isHeld(kernel: ObservedKernel, shipment: Shipment | undefined): boolean {

@@ -12,7 +12,7 @@ export interface StreamRead {
 /** What is new of one stream from `offset` on, at most `allowance` bytes, in pieces. */
 export async function readStream(
   executor: Executor,
-  at: { kernelId: string; stream: LogStreamName; offset: number },
+  at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },
   allowance: number,
 ): Promise<StreamRead> {
   const read: StreamRead = { pieces: [], bytes: 0, end: false }
@@ -23,7 +23,7 @@ export async function readStream(
     read.end = end
     if (bytes === 0) break
     read.bytes += bytes
-    read.pieces.push({ kernelId: at.kernelId, stream: at.stream, offset, bytes, text, at: new Date().toISOString() })
+    read.pieces.push({ ...at, offset, bytes, text, at: new Date().toISOString() })
   }
   return read
 }

@@ -1,15 +1,14 @@
 import { z } from 'zod'
 import type { KernelOrder, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
-import { reconcile, type KernelChange, type Reconciliation } from '../domain/agent/reconcile.ts'
+import type { Reconciliation } from '../domain/agent/reconcile.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
 import { retryEnvironment } from '../domain/retry/environment.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
-import type { KernelStatus } from '../domain/session/statuses.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
-import { applyKernelChanges, noteHeard, readBooked } from '../store/sql/sync-agent.sql.ts'
-import type { WakeTopic } from '../domain/wake.ts'
+import { noteHeard } from '../store/sql/sync-agent.sql.ts'
+import { bookReport } from './book-report.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /** Exit codes are 8 bits, and 128 + signal; Windows has 32, which the column holds as signed. */
@@ -26,7 +25,7 @@ const failure = z.object({ name: words(64), message: words(4_096), exitCode: z.i
 const schema = z.object({
   agentId: z.uuid(),
   instanceId: z.uuid(),
-  sequence: z.int().min(1),
+  sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
   observed: z
     .array(
       z.object({
@@ -44,6 +43,7 @@ const schema = z.object({
   logs: z.array(
     z.object({
       kernelId: z.uuid(),
+      assignment: z.int().min(0).max(2_147_483_647),
       stream: z.enum(['STDOUT', 'STDERR']),
       offset: z.int().min(0),
       bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
@@ -63,8 +63,8 @@ export interface AgentSync {
 
 /**
  * One exchange with an agent: books what it observed, and answers with what it should do. Everything is
- * compared with what is booked, so a message that is lost, late or said twice does no harm; changes take
- * effect only on the assignment and from the status that they were made for.
+ * compared with what is booked, so a message that is lost, late or said twice does no harm, whichever server it
+ * comes to; changes take effect only on the assignment and from the status that they were made for.
  * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
  */
 export async function syncAgent(
@@ -72,25 +72,20 @@ export async function syncAgent(
   request: SyncRequest,
 ): Promise<AgentSync> {
   const { db, wake } = context
-  const { agentId, instanceId, observed, logs } = parse(request)
+  const sync = parse(request)
+  const { agentId, instanceId, logs } = sync
   const heard = await noteHeard(db, agentId, instanceId)
   if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
   if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
+  if (heard.wasAway) wake.wake('schedule-sessions')
   // Logs first: a kernel that is booked as ended has all of its output.
   await storeLogs(db, agentId, logs)
-  const booked = await readBooked(
-    db,
-    agentId,
-    observed.map(({ kernelId }) => kernelId),
-  )
-  const result = reconcile(agentId, booked, observed)
-  if (result.changes.length > 0 || result.stale.length > 0) await applyKernelChanges(db, result.changes, result.stale)
-  if (heard.wasAway) wake.wake('schedule-sessions')
-  wake.wake(...new Set(result.changes.flatMap(topicsOf)))
-  return {
-    answer: { orders: await makeOrders(context, result), forget: result.forget },
-    loggedKernelIds: [...new Set(logs.map(({ kernelId }) => kernelId))],
-  }
+  const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
+  const report = await bookReport(db, sync)
+  if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
+  wake.wake(...report.topics)
+  const { result } = report
+  return { answer: { orders: await makeOrders(context, result), forget: result.forget }, loggedKernelIds }
 }
 
 function parse(request: SyncRequest): SyncRequest {
@@ -108,22 +103,6 @@ function parse(request: SyncRequest): SyncRequest {
     throw new RepriseError('VALIDATION_FAILED', `logs: ${message}`, [{ path: 'logs', message }])
   }
   return parsed.data
-}
-
-/** Who works on a kernel that changed like this. Whoever moves its session wakes those who come after. */
-function topicsOf(change: KernelChange): WakeTopic[] {
-  if (change.ended) return [ENDED_WAKES[change.from] ?? 'promote-to-running', 'schedule-sessions']
-  if (change.error !== null) return ['prepare-sessions', 'start-sessions']
-  if (change.to === 'PULLING') return ['promote-to-pulling']
-  if (change.to === 'PREPARED') return ['promote-to-prepared']
-  if (change.to === 'RUNNING') return ['promote-to-running']
-  return ['dispatch-retries']
-}
-
-/** By what the kernel was before it ended. */
-const ENDED_WAKES: Partial<Record<KernelStatus, WakeTopic>> = {
-  RUNNING: 'detect-termination',
-  TERMINATING: 'promote-to-terminated',
 }
 
 async function makeOrders({ db }: Pick<ServiceContext, 'db'>, { orders }: Reconciliation): Promise<KernelOrder[]> {

@@ -13,6 +13,7 @@ export type Report = Partial<Pick<ObservedKernel, 'status' | 'exitCode' | 'oomKi
 /** An agent whose kernels are only said to run: the test says what it observes, the gateway is the real one. */
 export interface PlayedAgent {
   readonly id: string
+  readonly instanceId: string
   readonly kernels: Map<string, ObservedKernel>
   register(slots?: Record<string, string>): Promise<RegisterAnswer>
   /** Tells what it has, forgets what it is told to forget, and answers with its orders, not yet obeyed. */
@@ -50,6 +51,7 @@ export function playedAgent(
 
   const agent: PlayedAgent = {
     id,
+    instanceId,
     kernels,
     register: (declared = slots) =>
       gateway.register(

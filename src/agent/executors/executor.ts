@@ -1,3 +1,4 @@
+import type { FailureError } from '../../domain/session/failure.ts'
 import type { KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
 
 /**
@@ -16,8 +17,12 @@ export interface Executor {
   prepare(spec: KernelSpec, assignment: number): void
   /** Prepares first where that has not happened. */
   start(spec: KernelSpec, assignment: number): void
-  /** Asks it to end, and ends it after `graceMs`. Of a kernel that never ran it reports EXITED at once. */
-  stop(kernelId: string, assignment: number, graceMs: number): void
+  /**
+   * Asks it to end, and ends it after `graceMs`. Of a kernel that never ran it reports EXITED at once.
+   * `error` is why, where nobody but the agent ordered it: it is reported with the end, whatever the exit code, also
+   * by the next instance. Of several stops the first says why.
+   */
+  stop(kernelId: string, assignment: number, graceMs: number, error?: FailureError): void
   /** Stops it if it runs, then removes all that is kept of it. */
   forget(kernelId: string, assignment: number): void
   /**

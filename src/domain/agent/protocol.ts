@@ -45,7 +45,7 @@ export interface ObservedKernel {
   /** 128 + signal where a signal ended it; null while it runs and where nobody knows. */
   exitCode: number | null
   oomKilled: boolean
-  /** Set with FAILED, and with EXITED where more is known than the exit code. */
+  /** Set with FAILED, and with EXITED where more is known than the exit code: it has failed then, whatever that is. */
   error: FailureError | null
   startedAt: string | null
   endedAt: string | null
@@ -53,9 +53,10 @@ export interface ObservedKernel {
 
 export type LogStreamName = 'STDOUT' | 'STDERR'
 
-/** A piece of one stream. `offset` and `bytes` count the stream's own bytes; `text` is their UTF-8 reading, without NUL. */
+/** A piece of one stream of one assignment. `offset` and `bytes` count the stream's own bytes; `text` is their UTF-8 reading, without NUL. */
 export interface LogPiece {
   kernelId: string
+  assignment: number
   stream: LogStreamName
   offset: number
   bytes: number
@@ -65,6 +66,7 @@ export interface LogPiece {
 
 export interface LogOffset {
   kernelId: string
+  assignment: number
   stream: LogStreamName
   /** The server has everything before this byte. */
   offset: number

@@ -116,7 +116,7 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   // Only what was told to start can have run; an agent that says otherwise is not believed.
   if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING'))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
-  if (report.exitCode === 0 && !report.oomKilled) return { ...ends, to: 'TERMINATED' }
+  if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: report.error ?? exitError(report) }
 }
 

@@ -15,6 +15,7 @@ export type Classification =
 
 const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map<string, FailureCause>([
   ['agent-lost', 'AGENT_TRANSIENT'],
+  ['agent-fenced', 'AGENT_TRANSIENT'],
   ['kernel-vanished', 'AGENT_TRANSIENT'],
   ['scheduler-timeout', 'SCHEDULER_TIMEOUT'],
   ['image-pull-failed', 'IMAGE_PULL_FAILURE'],

@@ -19,6 +19,7 @@ export type FailureName = (typeof FAILURE_NAMES)[number] | (string & {})
 
 export const FAILURE_NAMES = [
   'agent-lost',
+  'agent-fenced',
   'kernel-vanished',
   'scheduler-timeout',
   'image-pull-failed',

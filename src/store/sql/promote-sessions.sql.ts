@@ -2,9 +2,9 @@ import type { KernelMatch, PromotionDeclaration } from '../../domain/session/han
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-/** $2 are the kernel statuses that are asked about. */
+/** $2 are the kernel statuses that are asked about; `whose` narrows down which kernels. */
 const MATCHES: Readonly<Record<KernelMatch, string>> = {
-  ANY: 'EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))',
+  ANY: 'EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]) AND <whose>)',
   NOT_ANY: 'NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))',
   ALL: 'NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status <> ALL($2::kernel_status[]))',
 }
@@ -13,33 +13,37 @@ const MATCHES: Readonly<Record<KernelMatch, string>> = {
 const NONE_FAILED = `NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.started_at IS NULL
     AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')))`
 
-const UNCHANGED = { joins: '', sets: '', guard: 'true' }
+const UNCHANGED = { joins: '', sets: '', guard: 'true', whose: 'true', since: 'now()' }
+
+/** What ends a running session: its main kernel's end, or any kernel's failure. A sub that ended well has done its part. */
+const DECIDES = `(k.role = 'main' OR k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0)`
 
 /** What a promotion needs and writes beyond the status, by what the session becomes. */
-const BY_TARGET: Readonly<Partial<Record<SessionStatus, { joins: string; sets: string; guard: string }>>> = {
+const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
+  // The time that preparing may take counts from its beginning, however long of it is pulling.
+  PULLING: { ...UNCHANGED, since: 's.status_changed_at' },
   PREPARED: { ...UNCHANGED, guard: NONE_FAILED },
   RUNNING: {
+    ...UNCHANGED,
     joins: `CROSS JOIN LATERAL (
       SELECT coalesce(min(k.started_at), now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`,
     sets: `, started_at = run.started_at, times_out_at = run.started_at + make_interval(secs => s.batch_timeout)`,
     guard: NONE_FAILED,
   },
-  // The first kernel that failed decides; else the main kernel, which alone can have succeeded for all.
+  // The first that decides, decides; of two that were booked at once, the main kernel.
   TERMINATING: {
+    ...UNCHANGED,
     joins: `CROSS JOIN LATERAL (
-      SELECT k.status = 'ERROR' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
-        k.role || k.index AS kernel, k.role = 'main' AS main
-      FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
-      ORDER BY failed DESC, CASE WHEN k.status = 'ERROR' OR k.exit_code IS DISTINCT FROM 0 THEN k.terminated_at END,
-        k.role = 'main' DESC, k.terminated_at
-      LIMIT 1) AS ended`,
+      SELECT k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
+        k.role || k.index || ' ended without an exit code' AS untold
+      FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND ${DECIDES}
+      ORDER BY k.terminated_at, k.role = 'main' DESC, k.index LIMIT 1) AS ended`,
     sets: `, exit_code = ended.exit_code,
-      result = CASE WHEN ended.failed OR NOT ended.main THEN 'FAILURE'::session_result ELSE 'SUCCESS' END,
-      status_reason = CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason)
-        WHEN NOT ended.main THEN ended.kernel || ' ended before main1' END,
-      status_data = CASE WHEN ended.failed OR NOT ended.main THEN jsonb_build_object('error', coalesce(ended.error,
-        jsonb_build_object('name', 'kernel-exited', 'message', ended.kernel || ' ended before main1'))) END`,
-    guard: 'true',
+      result = CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END,
+      status_reason = CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.untold) END,
+      status_data = CASE WHEN ended.failed THEN jsonb_build_object('error', coalesce(ended.error,
+        jsonb_build_object('name', 'kernel-vanished', 'message', ended.untold))) END`,
+    whose: DECIDES,
   },
   TERMINATED: { ...UNCHANGED, sets: ', terminated_at = now()' },
 }
@@ -55,11 +59,11 @@ function statementFor({ match, becomes }: PromotionDeclaration): string {
   return `
 WITH claimed AS (
   SELECT s.id, s.status AS "from" FROM sessions s
-  WHERE s.status = ANY($1::session_status[]) AND ${MATCHES[match]} AND ${target.guard}
+  WHERE s.status = ANY($1::session_status[]) AND ${MATCHES[match].replace('<whose>', target.whose)} AND ${target.guard}
   ORDER BY s.status_changed_at LIMIT $4
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
-  UPDATE sessions s SET status = (${status})::session_status, status_changed_at = now(), tries = 0, next_try_at = NULL
+  UPDATE sessions s SET status = (${status})::session_status, status_changed_at = ${target.since}, tries = 0, next_try_at = NULL
     ${target.sets}
   FROM claimed c ${target.joins}
   WHERE s.id = c.id

@@ -11,7 +11,7 @@ WITH registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id)
   VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
-    instance_id = $7, last_heard_at = now(), registered_at = now(),
+    instance_id = $7, last_sequence = 0, last_heard_at = now(), registered_at = now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END
   RETURNING id
 ), declared AS (
@@ -24,10 +24,10 @@ WITH registered AS (
 ), withdrawn AS (
   UPDATE agent_slots SET declared = 0, capacity = used WHERE agent_id = $1 AND NOT $8::jsonb ? slot
 )
-SELECT l.kernel_id AS "kernelId", l.stream, max(l."offset" + l.bytes) AS offset
-FROM kernels k JOIN kernel_logs l ON l.kernel_id = k.id
+SELECT l.kernel_id AS "kernelId", l.assignment, l.stream, max(l."offset" + l.bytes) AS offset
+FROM kernels k JOIN kernel_logs l ON l.kernel_id = k.id AND l.assignment = k.assignment
 WHERE k.agent_id = $1 AND (k.slots_held OR NOT k.confirmed_gone)
-GROUP BY 1, 2`
+GROUP BY 1, 2, 3`
 
 export async function registerAgentRow(db: Queryable, agent: RegisterRequest): Promise<LogOffset[]> {
   const { agentId, name, resourceGroup, address, version, labels, instanceId, slots } = agent

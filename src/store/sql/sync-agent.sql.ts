@@ -1,4 +1,4 @@
-import type { BookedKernel, KernelChange, Reconciliation } from '../../domain/agent/reconcile.ts'
+import type { BookedKernel, Reconciliation } from '../../domain/agent/reconcile.ts'
 import type { Queryable } from '../database.ts'
 
 /** Notes that the agent was heard, at most once a second; a lost or suspected one is back. */
@@ -41,10 +41,17 @@ export async function readBooked(db: Queryable, agentId: string, observedIds: st
   return (await db.query<BookedKernel>(BOOKED_SQL, [agentId, observedIds])).rows
 }
 
-/** Each change takes effect only on the assignment and from the status that it was made for. Locks: kernels in id order. */
+/**
+ * Each change takes effect only on the assignment and from the status that it was made for, and none where another
+ * server has booked something of a newer sync. Only what books counts: who has said more since, and changed nothing
+ * by it, has not told of a kernel that the older report could take for gone.
+ * Locks: the agent, then kernels in id order.
+ */
 const CHANGES_SQL = `
-WITH changes AS (
-  SELECT * FROM json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
+WITH turn AS (
+  UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
+), changes AS (
+  SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
     "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "error" jsonb)
 ), locked AS (
   SELECT c.* FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
@@ -66,16 +73,18 @@ WITH changes AS (
 ), stale AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, result, message)
   SELECT 'KERNEL', "kernelId", 'agent-sync', 'SKIPPED', 'stale report: ' || "status" || ' after its end was booked'
-  FROM json_to_recordset($2::json) AS s("kernelId" uuid, "status" text)
+  FROM turn, json_to_recordset($2::json) AS s("kernelId" uuid, "status" text)
   WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = "kernelId" AND h.phase = 'agent-sync')
 )
-SELECT id FROM changed`
+SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds"`
 
+/** Answers with the kernels that changed; undefined where the sync was late, and nothing did. */
 export async function applyKernelChanges(
   db: Queryable,
-  changes: readonly KernelChange[],
-  stale: Reconciliation['stale'],
-): Promise<Set<string>> {
-  const { rows } = await db.query<{ id: string }>(CHANGES_SQL, [JSON.stringify(changes), JSON.stringify(stale)])
-  return new Set(rows.map((row) => row.id))
+  sync: { agentId: string; instanceId: string; sequence: number },
+  { changes, stale }: Pick<Reconciliation, 'changes' | 'stale'>,
+): Promise<Set<string> | undefined> {
+  const values = [JSON.stringify(changes), JSON.stringify(stale), sync.sequence, sync.agentId, sync.instanceId]
+  const { rows } = await db.query<{ inTurn: boolean; changedIds: string[] }>(CHANGES_SQL, values)
+  return rows[0]!.inTurn ? new Set(rows[0]!.changedIds) : undefined
 }

@@ -127,6 +127,38 @@ export function executorConformance(name: string, createFixture: () => Promise<E
       expect((await reaches(executor, kernelId, 'EXITED')).error).toBeNull()
     })
 
+    const why = { name: 'agent-fenced', message: 'no server answers' }
+
+    test.each([
+      ['heeds it', 'hang', 10_000, 143],
+      ['has to be killed', 'stubborn', 200, 137],
+    ] as const)(
+      'the end of one that is stopped for a reason and %s says the reason',
+      async (_, word, graceMs, code) => {
+        const kernelId = start(fixture.commands[word])
+        if (word === 'stubborn') await isReady(kernelId)
+        else await reaches(executor, kernelId, 'RUNNING')
+        executor.stop(kernelId, 1, graceMs, why)
+        executor.stop(kernelId, 1, graceMs + 1_000)
+        expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: code, error: why })
+      },
+    )
+
+    test('a reason that comes behind a stop without one is not told', async () => {
+      const kernelId = start(fixture.commands.stubborn)
+      await isReady(kernelId)
+      executor.stop(kernelId, 1, 60_000)
+      executor.stop(kernelId, 1, 0, why)
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error: null })
+    })
+
+    test('a reason is told of a kernel that never ran, too', async () => {
+      const spec = kernelSpec({ command: fixture.commands.print('ran') })
+      executor.prepare(spec, 1)
+      executor.stop(spec.kernelId, 1, 1_000, why)
+      expect(find(executor, spec.kernelId)).toMatchObject({ status: 'EXITED', startedAt: null, error: why })
+    })
+
     test('orders for unknown kernels do nothing', () => {
       executor.stop(kernelSpec().kernelId, 1, 0)
       executor.forget(kernelSpec().kernelId, 1)

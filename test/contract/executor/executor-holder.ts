@@ -1,4 +1,5 @@
 /** Run as a process of its own: an executor that starts kernels, says what it observes, and waits to be killed. */
+import { FENCED } from '../../../src/agent/executors/fenced.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { createLogger } from '../../../src/observability/log.ts'
@@ -6,7 +7,7 @@ import { createLogger } from '../../../src/observability/log.ts'
 const { agentDir, specs, word } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
   agentDir: string
   specs: KernelSpec[]
-  word: 'start' | 'prepare' | 'stop'
+  word: 'start' | 'prepare' | 'stop' | 'fence'
 }
 const log = createLogger({ level: 'warn', format: 'json' })
 const executor = createProcessExecutor({ agentDir, log }, { changed: tell })
@@ -14,14 +15,14 @@ const stopped = new Set<string>()
 
 function tell(): void {
   for (const { kernelId, status } of executor.observe()) console.log(kernelId, status)
-  if (word === 'stop') for (const { kernelId } of specs) void stopWhenReady(kernelId)
+  if (word === 'stop' || word === 'fence') for (const { kernelId } of specs) void stopWhenReady(kernelId)
 }
 
 async function stopWhenReady(kernelId: string): Promise<void> {
   const { text } = await executor.readLog(kernelId, 'STDOUT', 0, 100)
   if (text !== 'ready\n' || stopped.has(kernelId)) return
   stopped.add(kernelId)
-  executor.stop(kernelId, 3, 1_500)
+  executor.stop(kernelId, 3, 1_500, word === 'fence' ? FENCED : undefined)
   console.log('stopped')
 }
 

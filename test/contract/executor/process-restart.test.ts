@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { FENCED } from '../../../src/agent/executors/fenced.ts'
 import { isAlive, readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
@@ -111,14 +112,27 @@ function childOf(pid: number) {
     .find((stat) => stat !== null && stat.session === pid && stat.pid !== pid)
 }
 
-test('a grace goes on after the restart', async () => {
+test.each([
+  ['stop', null],
+  ['fence', FENCED],
+] as const)('the grace of a %s goes on after the restart', async (word, error) => {
   const spec = kernelSpec({ command: ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'] })
-  const holder = hold([spec], 'stop')
+  const holder = hold([spec], word)
   await holder.says('stopped')
   await holder.kill()
   await next.recover()
   expect(find(next, spec.kernelId)?.status).toBe('RUNNING')
-  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error: null })
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error })
+})
+
+test('one that its agent stopped by its fence, and that ended while there was no agent, was fenced', async () => {
+  const spec = kernelSpec({ command: ['sh', '-c', 'trap "sleep 0.5; exit 0" TERM; echo ready; sleep 1000 & wait'] })
+  const holder = hold([spec], 'fence')
+  await holder.says('stopped')
+  await holder.kill()
+  await eventually(() => statusOf(spec.kernelId).includes('exit 0\n'))
+  await next.recover()
+  expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: 0, error: FENCED })
 })
 
 test('prepared and never started: prepared again', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { kernelRows } from '../../support/session-rows.ts'
+import { kernelRows, sessionRow } from '../../support/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import type { Request } from './faulty-gateway.ts'
 import { signalFile } from './signal-file.ts'
@@ -76,6 +76,8 @@ it('stops its kernels when it has not been answered for the fence, and only then
   expect(gateway.refusals).toBeGreaterThan(0)
   expect(await kernelRows(db, sessionId)).toMatchObject([{ status: 'RUNNING', gone: false }])
   gateway.heal()
-  expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 143 })
+  expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 143, error: 'agent-fenced' })
   expect(await kernelRows(db, sessionId)).toMatchObject([{ status: 'ERROR', gone: true }])
+  const cause = async () => (await sessionRow(db, sessionId)).cause
+  expect(await eventually(cause)).toBe('AGENT_TRANSIENT')
 })

@@ -86,5 +86,5 @@ it('a fence that passes between two agents is applied by the next, which the ser
   expect(go.waiting()).not.toEqual([])
   await eventually(() => go.waiting().length === 0)
   gateway.heal()
-  expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 143 })
+  expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 143, error: 'agent-fenced' })
 })

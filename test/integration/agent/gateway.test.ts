@@ -289,6 +289,7 @@ describe('logs', () => {
     const { id: kernelId } = await kernelOf(id)
     const piece = (offset: number, text: string): LogPiece => ({
       kernelId,
+      assignment: 1,
       stream: 'STDOUT',
       offset,
       bytes: text.length,
@@ -302,6 +303,6 @@ describe('logs', () => {
     await liar.sync([piece(13, 'lies')])
     const [row] = await sql(`SELECT string_agg(text, '' ORDER BY "offset") AS text FROM kernel_logs`)
     expect(row!['text']).toBe('one two three')
-    expect((await agent.register()).logOffsets).toEqual([{ kernelId, stream: 'STDOUT', offset: 13 }])
+    expect((await agent.register()).logOffsets).toEqual([{ kernelId, assignment: 1, stream: 'STDOUT', offset: 13 }])
   })
 })

@@ -94,6 +94,7 @@ it('stores the logs of a poll that waits, once', async () => {
   const [kernel] = await kernelRows(given.db, id)
   const piece = {
     kernelId: kernel!.id,
+    assignment: 1,
     stream: 'STDOUT' as const,
     offset: 0,
     bytes: 2,

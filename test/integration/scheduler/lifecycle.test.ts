@@ -154,6 +154,50 @@ describe('a session of three kernels', () => {
     expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATED', result: 'SUCCESS' })
   })
 
+  it('runs on when a sub has ended well; the end of its main kernel decides', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { clusterSize: 3 })
+    const [main, sub1] = await kernelsOf(id)
+    agent.observe(sub1!, { status: 'EXITED', exitCode: 0 })
+    await agent.sync()
+    await server.run('detect-termination', 'terminate-sessions')
+    expect(await statuses(db, id)).toBe('RUNNING: RUNNING TERMINATED RUNNING')
+    agent.observe(main!, { status: 'EXITED', exitCode: 0 })
+    await agent.sync()
+    await server.settle()
+    await agent.comply()
+    await server.settle()
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'TERMINATED',
+      result: 'SUCCESS',
+      exitCode: 0,
+      reason: null,
+    })
+  })
+
+  it('succeeds where its main kernel ended well, though a sub failed in the same look', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { clusterSize: 2 })
+    const [main, sub1] = await kernelsOf(id)
+    agent.observe(main!, { status: 'EXITED', exitCode: 0 })
+    agent.observe(sub1!, { status: 'EXITED', exitCode: 1 })
+    await agent.sync()
+    await server.settle()
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATED', result: 'SUCCESS', exitCode: 0 })
+  })
+
+  it('fails with a sub that failed, while its main kernel runs', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { clusterSize: 2 })
+    const [, sub1] = await kernelsOf(id)
+    agent.observe(sub1!, { status: 'EXITED', exitCode: 7 })
+    await agent.sync()
+    await server.settle()
+    await agent.comply()
+    await server.settle()
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', exitCode: 7, error: 'kernel-exited' })
+  })
+
   it('fails as its first failed kernel failed, though main1 failed in consequence', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { clusterSize: 3 })

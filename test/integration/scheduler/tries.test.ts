@@ -227,6 +227,22 @@ describe('a person', () => {
   })
 })
 
+it('the time for preparing counts from its beginning, however long of it is pulling', async () => {
+  const { server, agent, db } = given
+  const id = await sessionIn(server, agent, 'PREPARING')
+  await passTime(db, 600)
+  agent.observe((await kernelRows(db, id))[0]!.id, { status: 'PULLING' })
+  await agent.sync()
+  await server.run('promote-to-pulling')
+  expect(await statuses(db, id)).toBe('PULLING: PULLING')
+  await passTime(db, 290)
+  await server.run('prepare-sessions')
+  expect(await statuses(db, id)).toBe('PULLING: PULLING')
+  await passTime(db, 20)
+  await server.run('prepare-sessions')
+  expect(await statuses(db, id)).toBe('PENDING: PENDING')
+})
+
 it('a batch timeout is a failure with reason task-timeout; a session that ends in time has none', async () => {
   const { server, agent, db } = given
   const slow = await sessionIn(server, agent, 'RUNNING', { batchTimeout: 60, retryPolicy: { maxRetries: 1 } })

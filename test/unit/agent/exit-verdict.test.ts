@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { judgeExit, type ExitEvidence } from '../../../src/agent/executors/process/exit-verdict.ts'
 
-const nothing: ExitEvidence = { exitCode: null, stopOrdered: false, oomKills: 0, oomMark: null, memoryLimitBytes: 100 }
+const nothing: ExitEvidence = {
+  exitCode: null,
+  stopOrdered: false,
+  stopError: null,
+  oomKills: 0,
+  oomMark: null,
+  memoryLimitBytes: 100,
+}
+const fenced = { stopOrdered: true, stopError: { name: 'agent-fenced', message: '' } }
 const oomMark = { usedBytes: 120, limitBytes: 100 }
 
 test.each<[string, Partial<ExitEvidence>, number | null, string | null]>([
@@ -10,6 +18,10 @@ test.each<[string, Partial<ExitEvidence>, number | null, string | null]>([
   ['success in spite of an ordered stop', { exitCode: 0, stopOrdered: true }, 0, null],
   ['ended by the stop', { exitCode: 143, stopOrdered: true }, 143, null],
   ['killed by the stop', { stopOrdered: true }, 137, null],
+  ['ended by the fence', { exitCode: 143, ...fenced }, 143, 'agent-fenced'],
+  ['killed by the fence', fenced, 137, 'agent-fenced'],
+  ['left with 0 when the fence told it to end', { exitCode: 0, ...fenced }, 0, 'agent-fenced'],
+  ['out of memory behind the fence', { oomKills: 1, ...fenced }, 137, 'oom-killed'],
   ['gone', {}, null, 'kernel-vanished'],
   ['a child lost to the limit, success', { exitCode: 0, oomKills: 2 }, 0, null],
   ['killed by the cgroup', { exitCode: 137, oomKills: 1 }, 137, 'oom-killed'],

@@ -87,20 +87,21 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     kernel.timer = setTimeout(() => end(kernel, 'EXITED', script.exitCode, null), script.afterMs).unref()
   }
 
-  function stop(kernelId: string, assignment: number, graceMs: number): void {
+  function stop(kernelId: string, assignment: number, graceMs: number, error: FailureError | null = null): void {
     const kernel = kernels.get(kernelId)
     if (kernel === undefined || kernel.observed.assignment > assignment) return
     if (kernel.observed.assignment < assignment) return forget(kernelId, assignment)
     if (kernel.observed.status === 'PREPARED' || kernel.observed.status === 'PULLING')
-      return end(kernel, 'EXITED', null, null)
+      return end(kernel, 'EXITED', null, error)
     if (kernel.observed.status !== 'RUNNING') return
+    if (kernel.killAt === Number.POSITIVE_INFINITY) kernel.stopError = error
     const heeds = kernel.script.kind !== 'hang' || kernel.script.heedsTerm
-    if (heeds && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, null)
+    if (heeds && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, kernel.stopError)
     const killAt = performance.now() + graceMs
     if (killAt >= kernel.killAt) return
     kernel.killAt = killAt
     clearTimeout(kernel.timer)
-    kernel.timer = setTimeout(() => end(kernel, 'EXITED', SIGKILLED, null), graceMs).unref()
+    kernel.timer = setTimeout(() => end(kernel, 'EXITED', SIGKILLED, kernel.stopError), graceMs).unref()
   }
 
   function forget(kernelId: string, assignment: number): void {

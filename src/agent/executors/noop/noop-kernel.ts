@@ -1,3 +1,4 @@
+import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelSpec, ObservedKernel } from '../../../domain/agent/protocol.ts'
 import { noopScript, type NoopScript } from './noop-script.ts'
 
@@ -10,6 +11,7 @@ export interface NoopKernel {
   timer: NodeJS.Timeout | undefined
   /** Of `performance.now()`. */
   killAt: number
+  stopError: FailureError | null
 }
 
 /** Prepared, unless it is told to pull for a while. */
@@ -31,6 +33,7 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
     startWanted: false,
     timer: undefined,
     killAt: Number.POSITIVE_INFINITY,
+    stopError: null,
   }
 }
 

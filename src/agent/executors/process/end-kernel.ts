@@ -1,3 +1,4 @@
+import type { FailureError } from '../../../domain/session/failure.ts'
 import { logSize, readOomMark, readStopMark, writeMark } from './kernel-directory.ts'
 import { judgeExit } from './exit-verdict.ts'
 import { messageOf } from './error-message.ts'
@@ -14,16 +15,19 @@ export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: strin
 }
 
 /** Stopped before its command was run. */
-export function endBeforeRunning(host: ProcessHost, kernel: ProcessKernel): void {
+export function endBeforeRunning(host: ProcessHost, kernel: ProcessKernel, error: FailureError | null): void {
+  kernel.error = error
   settle(host, kernel, 'EXITED', new Date().toISOString())
 }
 
 /** @param exitCode what the shim left, null where it left nothing */
 export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
   if (hasEnded(kernel)) return
+  const mark = exitCode === null ? readStopMark(kernel.path) : null
   const verdict = judgeExit({
     exitCode,
-    stopOrdered: kernel.killAt !== null || kernel.removing || (exitCode === null && readStopMark(kernel.path) !== null),
+    stopOrdered: kernel.killAt !== null || kernel.removing || mark !== null,
+    stopError: kernel.stopError ?? mark?.error ?? null,
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
     oomMark: exitCode === null ? readOomMark(kernel.path) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 
 /**
@@ -11,7 +12,7 @@ import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.t
  *   run.<token>  the shim's script; its presence says that a start was ordered
  *   status       the shim's: claim, begin, exit
  *   stdout stderr
- *   stop         { killAt } written before the first signal of a stop
+ *   stop         { killAt, error } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before the kill of one that outgrew its memory
  *
  * Nothing is synced to the platter: what a power cut loses belonged to kernels that it ended too.
@@ -30,6 +31,8 @@ export interface KernelRecord {
 export interface StopMark {
   /** Milliseconds of the wall clock, so that a later instance keeps the promise. */
   killAt: number
+  /** Why, where the agent itself ordered it. */
+  error?: FailureError | null
 }
 
 export interface OomMark {

@@ -1,6 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Logger } from '../../../observability/log.ts'
+import { FENCED } from '../fenced.ts'
+import type { StopMark } from './kernel-directory.ts'
 import { splitOnce } from './shim.ts'
+
+const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)
 
 /**
  * The nursery: one small `sh` that starts the shims. Starting them from Node itself would copy the page tables of
@@ -36,7 +40,7 @@ while read -r owner <../nursery && [ "$owner" = $$ ] && read -r deadline boot <.
       done <"$status"
       [ -n "$pid" ] && [ -z "$ended" ] && read -r now </proc/$pid/stat || continue
       set -- $start; started=\${21}; set -- \${now#* }; [ "\${21}" = "$started" ] || continue
-      echo '{"killAt":0}' >"\${status%status}stop"
+      [ -e "\${status%status}stop" ] || echo '${FENCED_MARK}' >"\${status%status}stop"
       kill -KILL -$pid
     done
     exit 0

@@ -52,12 +52,12 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     observe: () => [...host.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observeProcessKernel),
     prepare: (spec, assignment) => want(spec, assignment, false),
     start: (spec, assignment) => want(spec, assignment, true),
-    stop(kernelId, assignment, graceMs) {
+    stop(kernelId, assignment, graceMs, error) {
       const kernel = host.kernels.get(kernelId)
       if (kernel === undefined) return
       if (kernel.successor !== null && assignment >= kernel.successor.assignment) kernel.successor = null
       if (assignment > kernel.assignment) forgetKernel(host, kernel)
-      else if (assignment === kernel.assignment) stopKernel(host, kernel, graceMs)
+      else if (assignment === kernel.assignment) stopKernel(host, kernel, graceMs, error)
     },
     forget(kernelId, assignment) {
       const kernel = host.kernels.get(kernelId)

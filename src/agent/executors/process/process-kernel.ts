@@ -39,6 +39,8 @@ export interface ProcessKernel {
   memoryLimitBytes: number | null
   /** Ordered to end: SIGKILL at this time of the wall clock. */
   killAt: number | null
+  /** Why it was ordered to end, where the agent itself ordered it. */
+  stopError: FailureError | null
   killed: boolean
   removing: boolean
   successor: Successor | null
@@ -72,6 +74,7 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     cgroup: null,
     memoryLimitBytes: memoryLimit(spec),
     killAt: null,
+    stopError: null,
     killed: false,
     removing: false,
     successor: null,

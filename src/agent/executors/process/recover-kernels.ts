@@ -37,7 +37,8 @@ export async function recoverKernels(host: ProcessHost): Promise<void> {
 function beginAnew(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.startWanted = directory.wasStartOrdered(kernel.path)
   kernel.heard = true
-  if (directory.readStopMark(kernel.path) !== null) return endBeforeRunning(host, kernel)
+  const mark = directory.readStopMark(kernel.path)
+  if (mark !== null) return endBeforeRunning(host, kernel, mark.error ?? null)
   kernel.busy = prepareKernel(host, kernel)
 }
 
@@ -48,6 +49,9 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, bootId: string
   kernel.phase = 'RUNNING'
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
+  const mark = directory.readStopMark(kernel.path)
+  kernel.killAt = mark?.killAt ?? null
+  kernel.stopError = mark?.error ?? null
   const sameBoot = bootId === host.bootId
   if (status.exitCode !== null) return endKernel(host, kernel, status.exitCode, times.endedAt)
   if (sameBoot && status.shim !== null && isAlive(status.shim)) return resume(host, kernel)
@@ -57,9 +61,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, bootId: string
 }
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
-  const mark = directory.readStopMark(kernel.path)
-  kernel.killAt = mark?.killAt ?? null
-  if (mark !== null) beginStop(host, kernel)
+  if (kernel.killAt !== null) beginStop(host, kernel)
   host.wakeTicker()
 }
 

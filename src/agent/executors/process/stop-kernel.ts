@@ -1,24 +1,31 @@
+import type { FailureError } from '../../../domain/session/failure.ts'
 import { endBeforeRunning, removeKernel } from './end-kernel.ts'
 import { writeMark } from './kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { killKernel, signalGroup } from './signal-kernel.ts'
 
-/** Idempotent; a later order can only shorten the grace. */
-export function stopKernel(host: ProcessHost, kernel: ProcessKernel, graceMs: number): void {
+/** Idempotent; a later order can only shorten the grace, and does not change why. */
+export function stopKernel(
+  host: ProcessHost,
+  kernel: ProcessKernel,
+  graceMs: number,
+  error: FailureError | null = null,
+): void {
   const killAt = Math.min(Date.now() + graceMs, kernel.killAt ?? Number.POSITIVE_INFINITY)
-  if (kernel.phase === 'PREPARING' || kernel.phase === 'PREPARED') return endBeforeRunning(host, kernel)
+  if (kernel.phase === 'PREPARING' || kernel.phase === 'PREPARED') return endBeforeRunning(host, kernel, error)
   if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return
   const first = kernel.killAt === null
   if (!first && killAt === kernel.killAt) return
   kernel.killAt = killAt
+  if (first) kernel.stopError = error
   if (kernel.phase === 'RUNNING') beginStop(host, kernel, first)
 }
 
 /** Also for a kernel that has begun to run after its stop was ordered, and after a restart in its grace. */
 export function beginStop(host: ProcessHost, kernel: ProcessKernel, first = true): void {
   const killAt = kernel.killAt ?? Date.now()
-  writeMark(kernel.path, 'stop', { killAt })
+  writeMark(kernel.path, 'stop', { killAt, error: kernel.stopError })
   if (killAt <= Date.now()) return killKernel(host, kernel)
   if (first) signalGroup(kernel, 'SIGTERM')
   host.wakeTicker()

@@ -8,6 +8,7 @@ const ERROR = { status: 'ERROR', terminatedBy: null } as const
 
 const CAUSES = {
   'agent-lost': 'AGENT_TRANSIENT',
+  'agent-fenced': 'AGENT_TRANSIENT',
   'kernel-vanished': 'AGENT_TRANSIENT',
   'scheduler-timeout': 'SCHEDULER_TIMEOUT',
   'image-pull-failed': 'IMAGE_PULL_FAILURE',
