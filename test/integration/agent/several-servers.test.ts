@@ -96,7 +96,12 @@ it('each assignment of a kernel has a log of its own', async () => {
   const id = await sessionIn(server, agent, 'CREATING')
   const { id: kernelId } = await kernelOf(id)
   const piece = (assignment: number, text: string): LogPiece => ({
-    ...{ kernelId, assignment, stream: 'STDOUT', offset: 0, bytes: text.length, text },
+    kernelId,
+    assignment,
+    stream: 'STDOUT',
+    offset: 0,
+    bytes: text.length,
+    text,
     at: '2026-11-21T00:00:00.000Z',
   })
   agent.observe(kernelId, { status: 'FAILED', error: { name: 'executor-failed', message: 'no fork' } })
