@@ -54,6 +54,11 @@ export const PAGE_SIZE_MAX = 100
 /** Domains, and projects, in a list of what is set for them. */
 export const SCOPES_LISTED_MAX = 1_000
 export const NAME_LENGTH_MAX = 256
+/** Filters within filters, and filters in all. */
+export const FILTER_DEPTH_MAX = 5
+export const FILTER_TERMS_MAX = 100
+/** Values of one list in a filter. */
+export const FILTER_LIST_MAX = 200
 export const COMMAND_ARGUMENTS_MAX = 1_000
 /** Linux refuses single arguments of more than 128 KiB. */
 export const ARGUMENT_BYTES_MAX = 131_071

@@ -20,10 +20,5 @@ export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200
 export const SUBSCRIPTIONS_PER_TOKEN_MAX = 10_000
 /** 1000 sessions in one `createSessions`, with 4 KiB each for the command and the environment. */
 export const REQUEST_BYTES_MAX = 8 * 1024 * 1024
-/** Filters within filters, and filters in all. */
-export const FILTER_DEPTH_MAX = 5
-export const FILTER_TERMS_MAX = 100
 /** Fields of one `orderBy`. */
 export const ORDER_FIELDS_MAX = 4
-/** Values of one list in a filter. */
-export const FILTER_LIST_MAX = 200

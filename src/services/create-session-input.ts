@@ -1,19 +1,15 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../domain/errors.ts'
 import {
-  ARGUMENT_BYTES_MAX,
-  BATCH_TIMEOUT_SECONDS_MAX,
   CLUSTER_SIZE_MAX,
   COMMAND_ARGUMENTS_MAX,
   CREATION_ID_LENGTH_MAX,
   DEPENDENCIES_MAX,
-  ENVIRON_ENTRIES_MAX,
   LABELS_MAX,
   NAME_LENGTH_MAX,
 } from '../domain/limits.ts'
-import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
-import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { argument, batchTimeout, environ, priority, retryPolicy, text, unique } from './session-fields.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
 /** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
@@ -25,25 +21,6 @@ export type ParsedCreateSession = z.output<typeof schema>
 
 /** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
-
-const text = (max: number) => z.string().min(1).max(max).refine(isStorableText, STORABLE_TEXT)
-const argument = z
-  .string()
-  .refine(isStorableText, STORABLE_TEXT)
-  .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
-
-const environ = z
-  .array(
-    z.strictObject({
-      name: z
-        .string()
-        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
-        .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own"),
-      value: argument,
-    }),
-  )
-  .max(ENVIRON_ENTRIES_MAX)
-  .superRefine(unique('name'))
 
 /** Nothing of a slot is not asking for it. */
 const resourceSlots = slotAmounts.transform((amounts) =>
@@ -66,15 +43,6 @@ const startsAt = z
   .transform((time) => (typeof time === 'string' ? new Date(time) : time))
   .refine((time) => time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10_000, 'must be a point in time')
 
-const retryPolicy = z.unknown().transform((input, context): Partial<RetryPolicy> => {
-  const parsed = parseRetryPolicy(input ?? {})
-  if ('policy' in parsed) return parsed.policy
-  for (const { path, message } of parsed.issues) {
-    context.addIssue({ code: 'custom', path: path === '' ? [] : path.split('.'), message })
-  }
-  return {}
-})
-
 const schema = z.strictObject({
   name: text(NAME_LENGTH_MAX),
   sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),
@@ -86,9 +54,9 @@ const schema = z.strictObject({
   resourceSlots: resourceSlots.default(DEFAULT_SLOTS),
   clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
-  batchTimeout: z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX).nullish(),
+  batchTimeout: batchTimeout.nullish(),
   startsAt: startsAt.nullish(),
-  priority: z.int().min(0).max(100).default(10),
+  priority: priority.default(10),
   labels: labels.default({}),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
   creationId: text(CREATION_ID_LENGTH_MAX).nullish(),
@@ -105,18 +73,4 @@ export function parseCreateSession(input: unknown): { value: ParsedCreateSession
 function withoutNulls(input: unknown): unknown {
   if (typeof input !== 'object' || input === null) return input
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
-}
-
-function fitsArgument(value: string): boolean {
-  return Buffer.byteLength(value) <= ARGUMENT_BYTES_MAX
-}
-
-function unique<Key extends string>(key: Key) {
-  return (entries: readonly Record<Key, string>[], context: z.RefinementCtx) => {
-    const seen = new Set<string>()
-    for (const [index, entry] of entries.entries()) {
-      if (seen.has(entry[key])) context.addIssue({ code: 'custom', path: [index, key], message: 'must be given once' })
-      seen.add(entry[key])
-    }
-  }
 }

@@ -1,5 +1,9 @@
 import { PrismaPg } from '@prisma/adapter-pg'
-import { PrismaClient } from '../generated/prisma/client.ts'
+import { PrismaClient, type Prisma } from '../generated/prisma/client.ts'
+
+export type { PrismaClient }
+/** Which sessions a read is about. */
+export type SessionWhere = Prisma.SessionWhereInput
 
 /** For reads alone: whatever writes uses the statements of `store/sql`. Connects at the first query. */
 export function createPrisma(options: {

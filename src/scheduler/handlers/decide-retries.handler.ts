@@ -1,11 +1,10 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
-import { decideRetry } from '../../domain/retry/decide.ts'
-import { verdict, type RetryVerdict } from '../../domain/retry/verdict.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Wake } from '../../domain/wake.ts'
+import { decideSession, decisionRow } from '../../services/decide-session.ts'
 import type { Database } from '../../store/database.ts'
-import { claimUndecided, type UndecidedSession } from '../../store/sql/claim-undecided.sql.ts'
+import { claimUndecided } from '../../store/sql/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/record-decisions.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
@@ -21,7 +20,7 @@ export async function decideRetries(context: {
 }): Promise<RunReport> {
   const { decisions, retried } = await context.db.transaction(async (tx) => {
     const sessions = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
-    const rows = sessions.map((session) => decisionRow(session, decide(session, context.log)))
+    const rows = sessions.map((session) => decisionRow(session, decideSession(session, context.log)))
     await recordDecisions(tx, rows)
     const byRetry = sessions.filter(({ origin }) => origin === 'AUTO_RETRY')
     return { decisions: rows, retried: new Set(byRetry.map(({ id }) => id)) }
@@ -54,48 +53,4 @@ function tell(decisions: readonly DecisionRow[], log: Logger): void {
   }
   for (const { sessionId, chainId, phase, explanation } of failures)
     log.info({ sessionId, chainId, phase }, explanation)
-}
-
-/** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */
-function decide(session: UndecidedSession, log: Logger): RetryVerdict {
-  try {
-    const decided = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
-    if (decided.cause === null && decided.phase === 'NOT_ELIGIBLE') {
-      log.error({ sessionId: session.id, statusData: session.statusData }, decided.explanation)
-    }
-    return decided
-  } catch (error) {
-    log.error({ sessionId: session.id, err: error }, 'the retry decision failed')
-    const explanation = `not retried: the decision failed: ${error instanceof Error ? error.message : String(error)}`
-    return verdict('NOT_ELIGIBLE', { explanation })
-  }
-}
-
-function decisionRow(session: UndecidedSession, decided: RetryVerdict): DecisionRow {
-  const dueAt = decided.dueAt?.toISOString() ?? null
-  return {
-    sessionId: session.id,
-    projectId: session.projectId,
-    chainId: session.chainId,
-    phase: decided.phase,
-    cause: decided.cause,
-    matchedRule: decided.matchedRule,
-    counted: decided.counted,
-    baseDelayMs: decided.baseMs,
-    jitterMs: decided.jitterMs,
-    delayMs: decided.delayMs,
-    dueAt,
-    explanation: decided.explanation,
-    details: { growth: decided.growth, avoid: decided.avoid },
-    event: decided.emit,
-    eventData: decided.emit && {
-      attempt: session.retryCount + 1,
-      maxAttempts: session.maxRetries + 1,
-      cause: decided.cause,
-      delaySeconds: decided.delayMs === null ? null : decided.delayMs / 1000,
-      scheduledAt: dueAt,
-      childSessionId: null,
-      reason: decided.explanation,
-    },
-  }
 }

@@ -1,6 +1,6 @@
-import { v7 as uuidv7 } from 'uuid'
 import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
 import { deriveChild, type ChildShape } from '../../domain/retry/child.ts'
+import { childSession } from '../../services/child-session.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
@@ -24,27 +24,6 @@ function childOf(retry: DueRetry): NewSession {
     ...(retry.details as Pick<ChildShape, 'growth' | 'avoid'>),
   }
   const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
-  const { epochStartedAt, ...derived } = deriveChild(parent, shape)
-  return {
-    id: uuidv7(),
-    projectId: retry.projectId,
-    userId: retry.userId,
-    resourceGroup: retry.resourceGroup,
-    name: retry.name,
-    sessionType: 'BATCH',
-    image: retry.image,
-    command: retry.command,
-    environ: retry.environ,
-    clusterMode: retry.clusterMode,
-    kernelIds: Array.from({ length: retry.clusterSize }, () => uuidv7()),
-    startsAt: null,
-    priority: retry.priority,
-    labels: retry.labels,
-    dependsOnChains: retry.dependsOnChains,
-    retryPolicy: retry.retryPolicy,
-    retryPolicySources: retry.retryPolicySources,
-    allowAgents: retry.allowAgents,
-    ...derived,
-    epochStartedAt: epochStartedAt.toISOString(),
-  }
+  const derived = deriveChild(parent, shape)
+  return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })
 }

@@ -1,11 +1,12 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
+import { sessionWhere } from '../../../services/session-where.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../paging/keyset.ts'
 import { pageComplexity } from '../../paging/page-arguments.ts'
 import { projectScope } from '../../scope.ts'
 import { loadSession } from '../../load-session.ts'
-import { SessionFilter, sessionWhere } from './session.filter.ts'
+import { SessionFilter } from './session.filter.ts'
 import { SessionOrder, sessionOrder } from './session.order.ts'
 import { SessionNode } from './session.type.ts'
 

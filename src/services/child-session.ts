@@ -1,0 +1,47 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { ChildSource } from '../store/sql/child-source.sql.ts'
+import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
+
+/** What a child has of its own, beside what it may have otherwise than its parent. */
+type Own = Pick<
+  NewSession,
+  | 'parentSessionId'
+  | 'creationId'
+  | 'attempt'
+  | 'epoch'
+  | 'epochStartedAt'
+  | 'origin'
+  | 'retryCount'
+  | 'uncountedRetries'
+  | 'retryCause'
+>
+
+/** The session that follows another in its chain: what `own` does not say is its parent's. */
+export function childSession(parent: ChildSource, own: Own & Partial<NewSession>): NewSession {
+  return {
+    id: uuidv7(),
+    projectId: parent.projectId,
+    userId: parent.userId,
+    resourceGroup: parent.resourceGroup,
+    name: parent.name,
+    sessionType: 'BATCH',
+    image: parent.image,
+    command: parent.command,
+    environ: parent.environ,
+    resourceSlots: parent.resourceSlots,
+    clusterMode: parent.clusterMode,
+    kernelIds: Array.from({ length: parent.clusterSize }, () => uuidv7()),
+    batchTimeout: parent.batchTimeout,
+    startsAt: null,
+    priority: parent.priority,
+    labels: parent.labels,
+    dependsOnChains: parent.dependsOnChains,
+    chainId: parent.chainId,
+    retryPolicy: parent.retryPolicy,
+    retryPolicySources: parent.retryPolicySources,
+    avoidAgents: parent.avoidAgents,
+    allowAgents: parent.allowAgents,
+    avoidGroups: parent.avoidGroups,
+    ...own,
+  }
+}

@@ -1,0 +1,49 @@
+import { decideRetry } from '../domain/retry/decide.ts'
+import { verdict, type RetryVerdict } from '../domain/retry/verdict.ts'
+import type { Logger } from '../observability/log.ts'
+import type { UndecidedSession } from '../store/sql/claim-undecided.sql.ts'
+import type { DecisionRow } from '../store/sql/record-decisions.sql.ts'
+
+/** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */
+export function decideSession(session: UndecidedSession, log: Logger): RetryVerdict {
+  try {
+    const decided = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
+    if (decided.cause === null && decided.phase === 'NOT_ELIGIBLE') {
+      log.error({ sessionId: session.id, statusData: session.statusData }, decided.explanation)
+    }
+    return decided
+  } catch (error) {
+    log.error({ sessionId: session.id, err: error }, 'the retry decision failed')
+    const explanation = `not retried: the decision failed: ${error instanceof Error ? error.message : String(error)}`
+    return verdict('NOT_ELIGIBLE', { explanation })
+  }
+}
+
+export function decisionRow(session: UndecidedSession, decided: RetryVerdict): DecisionRow {
+  const dueAt = decided.dueAt?.toISOString() ?? null
+  return {
+    sessionId: session.id,
+    projectId: session.projectId,
+    chainId: session.chainId,
+    phase: decided.phase,
+    cause: decided.cause,
+    matchedRule: decided.matchedRule,
+    counted: decided.counted,
+    baseDelayMs: decided.baseMs,
+    jitterMs: decided.jitterMs,
+    delayMs: decided.delayMs,
+    dueAt,
+    explanation: decided.explanation,
+    details: { growth: decided.growth, avoid: decided.avoid },
+    event: decided.emit,
+    eventData: decided.emit && {
+      attempt: session.retryCount + 1,
+      maxAttempts: session.maxRetries + 1,
+      cause: decided.cause,
+      delaySeconds: decided.delayMs === null ? null : decided.delayMs / 1000,
+      scheduledAt: dueAt,
+      childSessionId: null,
+      reason: decided.explanation,
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import {
+  ARGUMENT_BYTES_MAX,
+  BATCH_TIMEOUT_SECONDS_MAX,
+  ENVIRON_ENTRIES_MAX,
+} from '../domain/limits.ts'
+import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
+import type { RetryPolicy } from '../domain/retry/policy.ts'
+import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+
+/** Fields of a session as clients give them, wherever they may be given. */
+
+export const text = (max: number) => z.string().min(1).max(max).refine(isStorableText, STORABLE_TEXT)
+export const argument = z
+  .string()
+  .refine(isStorableText, STORABLE_TEXT)
+  .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
+
+export const environ = z
+  .array(
+    z.strictObject({
+      name: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
+        .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own"),
+      value: argument,
+    }),
+  )
+  .max(ENVIRON_ENTRIES_MAX)
+  .superRefine(unique('name'))
+
+export const batchTimeout = z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)
+
+export const priority = z.int().min(0).max(100)
+
+export const retryPolicy = z.unknown().transform((input, context): Partial<RetryPolicy> => {
+  const parsed = parseRetryPolicy(input ?? {})
+  if ('policy' in parsed) return parsed.policy
+  for (const { path, message } of parsed.issues) {
+    context.addIssue({ code: 'custom', path: path === '' ? [] : path.split('.'), message })
+  }
+  return {}
+})
+
+function fitsArgument(value: string): boolean {
+  return Buffer.byteLength(value) <= ARGUMENT_BYTES_MAX
+}
+
+export function unique<Key extends string>(key: Key) {
+  return (entries: readonly Record<Key, string>[], context: z.RefinementCtx) => {
+    const seen = new Set<string>()
+    for (const [index, entry] of entries.entries()) {
+      if (seen.has(entry[key])) context.addIssue({ code: 'custom', path: [index, key], message: 'must be given once' })
+      seen.add(entry[key])
+    }
+  }
+}

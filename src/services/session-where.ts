@@ -1,0 +1,117 @@
+import { RepriseError } from '../domain/errors.ts'
+import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../domain/limits.ts'
+import type { FailureCause, RetryPhase } from '../domain/retry/causes.ts'
+import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../domain/session/statuses.ts'
+import type { SessionWhere } from '../store/prisma.ts'
+
+/** Which sessions, as clients say it. All that are given must match; null is not given. */
+export interface SessionFilterInput {
+  status?: SessionStatus[] | null
+  result?: SessionResult[] | null
+  sessionType?: SessionType[] | null
+  origin?: SessionOrigin[] | null
+  failureCause?: FailureCause[] | null
+  retryPhase?: RetryPhase[] | null
+  project?: string | null
+  chainId?: string | null
+  name?: TextFilterInput | null
+  label?: { key: string; value: string } | null
+  createdAt?: TimeFilterInput | null
+  AND?: SessionFilterInput[] | null
+  OR?: SessionFilterInput[] | null
+  NOT?: SessionFilterInput | null
+}
+
+interface TextFilterInput {
+  equals?: string | null
+  in?: string[] | null
+  contains?: string | null
+  startsWith?: string | null
+  endsWith?: string | null
+}
+
+interface TimeFilterInput {
+  gt?: Date | null
+  gte?: Date | null
+  lt?: Date | null
+  lte?: Date | null
+}
+
+/** @throws RepriseError where it is larger than anybody needs. */
+export function sessionWhere(filter: SessionFilterInput | null | undefined): SessionWhere {
+  const budget = { terms: FILTER_TERMS_MAX }
+  return filter ? where(filter, budget, 1) : {}
+}
+
+function where(filter: SessionFilterInput, budget: { terms: number }, depth: number): SessionWhere {
+  if (depth > FILTER_DEPTH_MAX) throw invalid('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
+  if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
+  const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
+  const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
+  const all = [
+    ...(retryPhase ? [phaseIn(retryPhase)] : []),
+    ...inner(filter.AND ?? []),
+    ...(filter.OR ? [anyOf(inner(filter.OR))] : []),
+    ...(filter.NOT ? [not(where(filter.NOT, budget, depth + 1))] : []),
+  ].filter((each) => !isEmptyWhere(each))
+  return {
+    ...oneOf('status', status),
+    ...oneOf('result', result),
+    ...oneOf('sessionType', sessionType),
+    ...oneOf('origin', origin),
+    ...oneOf('failureCause', failureCause),
+    ...(project != null && { project: { name: project } }),
+    ...(chainId != null && { chainId }),
+    ...given('name', filter.name),
+    ...(label && { labels: { path: [label.key], equals: label.value } }),
+    ...given('createdAt', filter.createdAt),
+    ...(all.length > 0 && { AND: all }),
+  }
+}
+
+/** Said so that Prisma, which drops an empty OR inside an AND, does not overlook it. */
+const NOTHING: SessionWhere = { id: { in: [] } }
+
+/** An empty filter matches everything. Prisma would leave it out of an OR, and so let it match nothing. */
+function anyOf(wheres: SessionWhere[]): SessionWhere {
+  if (wheres.length === 0) return NOTHING
+  return wheres.some(isEmptyWhere) ? {} : { OR: wheres }
+}
+
+function not(inner: SessionWhere): SessionWhere {
+  if (inner === NOTHING) return {}
+  return isEmptyWhere(inner) ? NOTHING : { NOT: inner }
+}
+
+/** Whether it matches everything. */
+export function isEmptyWhere(inner: SessionWhere): boolean {
+  return Object.keys(inner).length === 0
+}
+
+/** Null is "not given"; Prisma would look for NULL. A filter of a field that says nothing is none. */
+function given<K extends string>(name: K, filter: object | null | undefined): { [key in K]?: object } {
+  const said = Object.entries(filter ?? {}).filter(([, value]) => value != null)
+  return said.length === 0 ? {} : ({ [name]: Object.fromEntries(said) } as never)
+}
+
+function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {
+  if (!values) return {}
+  if (values.length > FILTER_LIST_MAX) throw invalid(`filter.${field}`, `At most ${FILTER_LIST_MAX} values.`)
+  return { [field]: { in: [...values] } } as never
+}
+
+/** As `retryState` derives it: sessions without a decision are UNDECIDED where they may be retried, else NONE. */
+function phaseIn(phases: readonly RetryPhase[]): SessionWhere {
+  const mayBeRetried: SessionWhere = { sessionType: 'BATCH', maxRetries: { gt: 0 } }
+  return {
+    OR: [
+      { decision: { is: { phase: { in: [...phases] } } } },
+      ...(phases.includes('UNDECIDED') ? [{ decision: { is: null }, ...mayBeRetried }] : []),
+      ...(phases.includes('NONE') ? [{ decision: { is: null }, NOT: mayBeRetried }] : []),
+    ],
+  }
+}
+
+function invalid(path: string, message: string): RepriseError {
+  return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
+}
