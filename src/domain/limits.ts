@@ -7,6 +7,8 @@ export const CLAIM_BATCH_SESSIONS_MAX = 500
 export const DISPATCH_BATCH_RETRIES_MAX = 500
 /** Sessions in one `createSessions`. */
 export const CREATE_SESSIONS_MAX = 1000
+/** Sessions resubmitted in one transaction; as many or fewer are done while the caller waits. */
+export const RESUBMIT_BATCH_SESSIONS_MAX = 500
 /** Held retries let go in one tick of the dispatcher, so that a release is a ramp. */
 export const HELD_RELEASE_RETRIES_MAX = 200
 /** Retries from which a batch is taken: more than one batch, so that servers side by side find one each. */
@@ -59,6 +61,12 @@ export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
 /** Values of one list in a filter. */
 export const FILTER_LIST_MAX = 200
+/** Sessions in one resubmission: a minute's work, and a list that still fits a request. */
+export const RESUBMISSION_SESSIONS_MAX = 100_000
+/** Ids that one statement of a filter reads. */
+export const SESSION_IDS_PER_READ_MAX = 5_000
+/** Sessions, and refusals, that the answer of a resubmission shows; its items show all. */
+export const RESUBMISSION_SHOWN_SESSIONS_MAX = 500
 export const COMMAND_ARGUMENTS_MAX = 1_000
 /** Linux refuses single arguments of more than 128 KiB. */
 export const ARGUMENT_BYTES_MAX = 131_071
@@ -73,6 +81,9 @@ export const AMOUNT_DIGITS_MAX = 30
 export const CLUSTER_SIZE_MAX = 1_024
 export const DEPENDENCIES_MAX = 64
 export const CREATION_ID_LENGTH_MAX = 256
+export const CLIENT_KEY_LENGTH_MAX = 256
+/** Agents in a list of those to use or to avoid. */
+export const AGENTS_NAMED_MAX = 1_000
 export const REASON_LENGTH_MAX = 1_000
 /** A year. */
 export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000

@@ -7,11 +7,15 @@ export type WakeTopic =
   | 'enforce-batch-timeouts'
   | 'decide-retries'
   | 'dispatch-retries'
+  | 'resubmit-sessions'
   | 'events'
+
+/** Who follows the progress of one thing. */
+export type FollowTopic = `resubmission:${string}`
 
 /** Says, after a commit, that there may be work. Too often costs a look; too seldom costs an interval. */
 export interface Wake {
-  wake(...topics: WakeTopic[]): void
+  wake(...topics: (WakeTopic | FollowTopic)[]): void
   /** These agents have something new to be told. */
   wakeAgents(agentIds: readonly string[]): void
 }

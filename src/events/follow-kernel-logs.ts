@@ -2,6 +2,7 @@ import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readKernelLogs, readKernelState, type LogChunkRow } from '../store/sql/read-kernel-logs.sql.ts'
 import { abortable } from './abortable.ts'
+import { createAlarm } from './alarm.ts'
 import type { Topics } from './topics.ts'
 
 const CHUNKS_PER_READ = 100
@@ -40,33 +41,4 @@ export function followKernelLogs(options: {
       news.stop()
     }
   })
-}
-
-/** Remembers a ring that comes while nobody waits. */
-function createAlarm(signals: readonly AbortSignal[]) {
-  let rung = false
-  let waiting: (() => void) | undefined
-  const ring = () => {
-    rung = true
-    waiting?.()
-  }
-  for (const signal of signals) signal.addEventListener('abort', ring)
-  return {
-    ring,
-    async wait(ms: number): Promise<void> {
-      if (!rung) {
-        let timer: NodeJS.Timeout | undefined
-        await new Promise<void>((resolve) => {
-          waiting = resolve
-          timer = setTimeout(resolve, ms)
-        })
-        clearTimeout(timer)
-        waiting = undefined
-      }
-      rung = false
-    },
-    stop() {
-      for (const signal of signals) signal.removeEventListener('abort', ring)
-    },
-  }
 }

@@ -1,4 +1,4 @@
-import type { Wake, WakeTopic } from '../domain/wake.ts'
+import type { FollowTopic, Wake, WakeTopic } from '../domain/wake.ts'
 
 /**
  * Who sleeps until there may be work, within one process. A wake is a hint: what it hints at is in the
@@ -6,7 +6,7 @@ import type { Wake, WakeTopic } from '../domain/wake.ts'
  */
 export interface WakeHub extends Wake {
   /** Answers with how to stop. */
-  on(topic: WakeTopic, listener: () => void): () => void
+  on(topic: WakeTopic | FollowTopic, listener: () => void): () => void
   onAgent(agentId: string, listener: () => void): () => void
   /** Another server has changed something; nobody knows what. */
   wakeAll(): void

@@ -1,11 +1,11 @@
 import { initContextCache } from '@pothos/core'
 import type { EventBus } from '../events/bus.ts'
 import type { Topics } from '../events/topics.ts'
+import type { WakeHub } from '../events/wake-hub.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Authenticate } from '../services/authenticate.ts'
-import type { Wake } from '../domain/wake.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
@@ -16,7 +16,7 @@ export interface GraphQLServices {
   prisma: PrismaClient
   bus: EventBus
   topics: Topics
-  wake: Wake
+  wake: WakeHub
   authenticate: Authenticate
   log: Logger
   metrics: Metrics

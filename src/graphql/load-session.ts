@@ -23,3 +23,20 @@ export function loadSessions({ context, info, by, value }: Asked): Promise<Sessi
   const { select = {} } = queryFromInfo({ context, info, typeName: 'Session' }) as { select?: Prisma.SessionSelect }
   return context.loaders.sessions.load({ by, value, select, selectKey: JSON.stringify(select) })
 }
+
+/** As `loadExistingSession` for each of these ids, in their order. What the selection needs is worked out once. */
+export async function loadExistingSessions(
+  asked: Omit<Asked, 'by' | 'value'>,
+  ids: readonly string[],
+): Promise<Session[]> {
+  const { select = {} } = queryFromInfo({ ...asked, typeName: 'Session' }) as { select?: Prisma.SessionSelect }
+  const selectKey = JSON.stringify(select)
+  const keys = ids.map((value) => ({ by: 'id' as const, value, select, selectKey }))
+  const found = await asked.context.loaders.sessions.loadMany(keys)
+  return found.map((sessions, index) => {
+    if (sessions instanceof Error) throw sessions
+    const [session] = sessions
+    if (!session) throw new Error(`no session with id ${ids[index]}`)
+    return session
+  })
+}

@@ -1,6 +1,11 @@
 import DataLoader from 'dataloader'
 import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
 import { readQuotasOf, type UsedQuota } from '../services/read-quotas.ts'
+import {
+  countResubmissionItems,
+  readResubmissionItems,
+  type ResubmissionItemRow,
+} from '../services/read-resubmission.ts'
 import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
@@ -15,6 +20,9 @@ export interface Loaders {
   logCount: DataLoader<string, number>
   /** By the project's id. */
   projectQuotas: DataLoader<string, UsedQuota>
+  /** By resubmission and status, see `itemList`. */
+  resubmissionItems: PageLoader<ResubmissionItemRow>
+  resubmissionItemCount: DataLoader<string, number>
 }
 
 export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
@@ -49,6 +57,11 @@ export function createLoaders(
         ids.map((scopeId) => ({ scope: 'PROJECT', scopeId })),
       ),
     ),
+    resubmissionItems: pageLoader(
+      (lists, after, limit) => readResubmissionItems(services, { lists, after, limit }),
+      (row) => row.list,
+    ),
+    resubmissionItemCount: countLoader((lists) => countResubmissionItems(services, lists)),
   }
 }
 

@@ -60,6 +60,13 @@ function retryMetrics(registers: Registry[]) {
     dispatched: counter('bai_session_retry_dispatched_total', 'Child sessions that were created.'),
     refused: counter('bai_session_retry_refused_total', 'Retries whose child was refused for good.'),
     cancelled: counter('bai_session_retry_cancelled_total', 'Retries that a person cancelled.'),
+    resubmitted: counter('bai_session_resubmitted_total', 'Sessions that were resubmitted.'),
+    resubmissionRefused: new Counter({
+      name: 'bai_session_resubmission_refused_total',
+      help: 'Sessions that were named for resubmission and refused, by why.',
+      labelNames: ['code'],
+      registers,
+    }),
     held: new Counter({
       name: 'bai_session_retry_held_total',
       help: 'Due retries that were held, once per reason.',

@@ -6,7 +6,11 @@ export interface SyncPoints {
   reached(name: SyncPointName): Promise<void>
 }
 
-export type SyncPointName = 'dispatch:after-claim' | 'dispatch:before-commit'
+export type SyncPointName =
+  | 'dispatch:after-claim'
+  | 'dispatch:before-commit'
+  | 'resubmit:after-lock'
+  | 'resubmit:before-commit'
 
 const PASSED = Promise.resolve()
 

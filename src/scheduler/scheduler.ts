@@ -20,6 +20,7 @@ import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
 import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
 import { promote } from './handlers/promote-sessions.handler.ts'
+import { resubmitSessions } from './handlers/resubmit-sessions.handler.ts'
 import { newLineProgress, scheduleSessions, type LineProgress } from './handlers/schedule-sessions.handler.ts'
 import { startSessions } from './handlers/start-sessions.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
@@ -67,6 +68,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     }),
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
+    'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context, context.server)),
   }
 }

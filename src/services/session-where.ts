@@ -54,7 +54,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...(filter.OR ? [anyOf(inner(filter.OR))] : []),
     ...(filter.NOT ? [not(where(filter.NOT, budget, depth + 1))] : []),
   ].filter((each) => !isEmptyWhere(each))
-  return {
+  const own = {
     ...oneOf('status', status),
     ...oneOf('result', result),
     ...oneOf('sessionType', sessionType),
@@ -65,8 +65,9 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...given('name', filter.name),
     ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...given('createdAt', filter.createdAt),
-    ...(all.length > 0 && { AND: all }),
   }
+  if (isEmptyWhere(own) && all.length === 1) return all[0]!
+  return all.length > 0 ? { ...own, AND: all } : own
 }
 
 /** Said so that Prisma, which drops an empty OR inside an AND, does not overlook it. */

@@ -34,6 +34,7 @@ export const ALL_SERVICES: readonly ServiceName[] = [
   'promote-to-terminated',
   'decide-retries',
   'dispatch-retries',
+  'resubmit-sessions',
 ]
 
 /** One server as far as sessions are concerned; nothing of it runs but what a test calls. */

@@ -1,13 +1,16 @@
 import type { RetryPhase } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
-/** A pending retry, changed by a person: decision, event and audit entry. It must be SCHEDULED or HELD. */
-function statementFor(change: { sets: string; event: string; action: string; says: string }): string {
+/**
+ * Pending retries, changed by a person: decisions, events and audit entries. They must be SCHEDULED or HELD. Whoever
+ * changes several has locked them in the order of their sessions before.
+ */
+function statementFor(change: { sets: string; event: string; action: string }): string {
   return `
 WITH found AS (
   SELECT s.id, s.retry_count, s.max_retries, s.retry_policy, d.phase
   FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
-  WHERE s.id = $1 AND ($2::uuid IS NULL OR s.project_id = $2)
+  WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)
 ), changed AS (
   UPDATE retry_decisions d SET ${change.sets}
   FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
@@ -18,32 +21,31 @@ WITH found AS (
   SELECT '${change.event}', session_id, chain_id, project_id, jsonb_build_object('attempt', retry_count + 1,
     'maxAttempts', max_retries + 1, 'cause', cause, 'delaySeconds', delay_ms / 1000.0,
     'scheduledAt', to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'childSessionId', NULL,
-    'reason', '${change.says}' || $3::text)
+    'reason', $4::text)
   FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
 ), audit AS (
   INSERT INTO audit_log (actor, action, project_id, session_id)
   SELECT $3, '${change.action}', project_id, session_id FROM changed
 )
-SELECT f.phase, EXISTS (SELECT FROM changed) AS changed FROM found f`
+SELECT f.id AS "sessionId", f.phase, EXISTS (SELECT FROM changed c WHERE c.session_id = f.id) AS changed FROM found f`
 }
 
 const CANCEL_SQL = statementFor({
-  sets: `phase = 'CANCELLED', hold_reason = NULL, explanation = d.explanation || '; cancelled by ' || $3`,
+  sets: `phase = 'CANCELLED', hold_reason = NULL, explanation = d.explanation || '; ' || $4`,
   event: 'session.retry_cancelled',
   action: 'retry.cancel',
-  says: 'cancelled by ',
 })
 
 const NOW_SQL = statementFor({
   sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = now(), ready_at = now(),
-    explanation = d.explanation || '; made due at once by ' || $3`,
+    explanation = d.explanation || '; ' || $4`,
   event: 'session.retry_scheduled',
   action: 'retry.now',
-  says: 'made due at once by ',
 })
 
-/** `phase` is the one before; null where the session has no decision. Undefined where the viewer has no such session. */
+/** `phase` is the one before; null where the session has no decision. */
 export interface RetryChange {
+  sessionId: string
   phase: RetryPhase | null
   changed: boolean
 }
@@ -54,15 +56,27 @@ interface Whose {
   actor: string
 }
 
+/** Undefined where the viewer has no such session. */
 export async function cancelPendingRetry(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
-  return run(db, CANCEL_SQL, whose)
+  return run(db, CANCEL_SQL, whose, `cancelled by ${whose.actor}`)
 }
 
+/** Undefined where the viewer has no such session. */
 export async function makeRetryDue(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
-  return run(db, NOW_SQL, whose)
+  return run(db, NOW_SQL, whose, `made due at once by ${whose.actor}`)
 }
 
-async function run(db: Queryable, statement: string, whose: Whose): Promise<RetryChange | undefined> {
-  const values = [whose.sessionId, whose.visibleProjectId, whose.actor]
-  return (await db.query<RetryChange>(statement, values)).rows[0]
+async function run(db: Queryable, statement: string, whose: Whose, says: string): Promise<RetryChange | undefined> {
+  const values = [[whose.sessionId], whose.visibleProjectId, whose.actor, says]
+  return (await db.query<RetryChange & { [column: string]: unknown }>(statement, values)).rows[0]
+}
+
+/** Those of these sessions that wait; answers with how many did. `says` names what took their place. */
+export async function supersedePendingRetries(
+  tx: Queryable,
+  { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: string; says: string },
+): Promise<number> {
+  const values = [sessionIds, null, actor, says]
+  const { rows } = await tx.query<RetryChange & { [column: string]: unknown }>(CANCEL_SQL, values)
+  return rows.filter(({ changed }) => changed).length
 }

@@ -9,16 +9,18 @@ export interface UndecidedSession extends DecidedSession {
   now: Date
 }
 
-/** Finished batch sessions without a decision, held for the transaction. Index: sessions_undecided. */
-const SQL = `
-SELECT s.id, s.project_id AS "projectId", s.chain_id AS "chainId", s.status, s.result, s.session_type AS "sessionType",
+const COLUMNS = `s.id, s.project_id AS "projectId", s.chain_id AS "chainId", s.status, s.result, s.session_type AS "sessionType",
   s.origin, s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
   s.attempt, s.exit_code AS "exitCode", s.status_reason AS "statusReason", s.status_data AS "statusData",
   s.terminated_by AS "terminatedBy", s.started_at AS "startedAt", s.terminated_at AS "terminatedAt",
   s.epoch_started_at AS "epochStartedAt", s.resource_slots AS "resourceSlots", s.batch_timeout AS "batchTimeout",
   s.resource_group AS "resourceGroup", s.retry_policy AS "retryPolicy", now() AS now,
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
-    AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"
+    AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
+
+/** Finished batch sessions without a decision, held for the transaction. Index: sessions_undecided. */
+const SQL = `
+SELECT ${COLUMNS}
 FROM sessions s
 WHERE NOT s.retry_decided AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
 ORDER BY s.terminated_at
@@ -27,4 +29,12 @@ FOR UPDATE OF s SKIP LOCKED`
 
 export async function claimUndecided(tx: Queryable, limit: number): Promise<UndecidedSession[]> {
   return (await tx.query<UndecidedSession>(SQL, [limit])).rows
+}
+
+const READ_SQL = `SELECT ${COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND NOT s.retry_decided`
+
+/** Those of these sessions, which the transaction holds, that have no decision. */
+export async function readUndecided(tx: Queryable, sessionIds: readonly string[]): Promise<UndecidedSession[]> {
+  if (sessionIds.length === 0) return []
+  return (await tx.query<UndecidedSession>(READ_SQL, [sessionIds])).rows
 }

@@ -44,10 +44,14 @@ WITH input AS (
   SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
 )
 INSERT INTO audit_log (actor, action, project_id, session_id, details)
-SELECT 'scheduler', 'retry.decided', "projectId", "sessionId",
+SELECT $2, 'retry.decided', "projectId", "sessionId",
   jsonb_build_object('phase', "phase", 'cause', "cause", 'explanation', "explanation")
 FROM input WHERE "phase" NOT IN ('SUCCEEDED', 'NONE')`
 
-export async function recordDecisions(tx: Queryable, decisions: readonly DecisionRow[]): Promise<void> {
-  if (decisions.length > 0) await tx.query(SQL, [JSON.stringify(decisions)])
+export async function recordDecisions(
+  tx: Queryable,
+  decisions: readonly DecisionRow[],
+  actor = 'scheduler',
+): Promise<void> {
+  if (decisions.length > 0) await tx.query(SQL, [JSON.stringify(decisions), actor])
 }

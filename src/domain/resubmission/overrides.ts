@@ -1,0 +1,79 @@
+import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from '../limits.ts'
+import type { RetryPolicy } from '../retry/policy.ts'
+import type { PolicySource } from '../retry/resolve-policy.ts'
+import { readStoredPolicy } from '../retry/stored-policy.ts'
+
+/** What a person wants otherwise than it was; what is not given stays. */
+export interface ResubmissionOverrides {
+  /** Exact decimals by slot; each given one replaces its own, and 0 takes it away. */
+  resourceSlots?: Record<string, string>
+  /** Seconds; null takes it away. */
+  batchTimeout?: number | null
+  /** Each given variable replaces or joins what is there. */
+  environ?: { name: string; value: string }[]
+  priority?: number
+  resourceGroup?: string
+  /** In place of the list that is there; empty lifts it. */
+  allowAgents?: string[]
+  avoidAgents?: string[]
+  /** Field by field, over the resolved policy. */
+  retryPolicy?: Partial<RetryPolicy>
+}
+
+/** What overrides can change of a session. */
+export interface OverridableSpec {
+  resourceSlots: Record<string, string>
+  batchTimeout: number | null
+  environ: { name: string; value: string }[]
+  priority: number
+  resourceGroup: string
+  allowAgents: string[]
+  avoidAgents: string[]
+  avoidGroups: string[]
+  retryPolicy: object & { maxRetries: number }
+  retryPolicySources: Record<string, string>
+}
+
+/** The child's spec, or in words why these overrides cannot be applied to this session. */
+export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
+  const policy = overridePolicy(spec, overrides.retryPolicy)
+  if (typeof policy === 'string') return policy
+  const { batchTimeout, priority, resourceGroup = spec.resourceGroup, allowAgents, avoidAgents } = overrides
+  const resourceSlots = mergeSlots(spec.resourceSlots, overrides.resourceSlots)
+  if (Object.keys(resourceSlots).length > SLOTS_MAX) return `it would have more than ${SLOTS_MAX} resource slots`
+  const environ = mergeEnviron(spec.environ, overrides.environ)
+  if (environ.length > ENVIRON_ENTRIES_MAX) return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
+  return {
+    resourceSlots,
+    environ,
+    batchTimeout: batchTimeout === undefined ? spec.batchTimeout : batchTimeout,
+    priority: priority ?? spec.priority,
+    resourceGroup,
+    allowAgents: allowAgents ?? spec.allowAgents,
+    avoidAgents: avoidAgents ?? spec.avoidAgents,
+    // Where a person sends it, it is not kept from any more.
+    avoidGroups: overrides.resourceGroup ? spec.avoidGroups.filter((name) => name !== resourceGroup) : spec.avoidGroups,
+    ...policy,
+  }
+}
+
+function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
+}
+
+/** Variables keep their places; new ones come last. */
+function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
+  const values = new Map(before.map(({ name, value }) => [name, value]))
+  for (const { name, value } of given) values.set(name, value)
+  return [...values].map(([name, value]) => ({ name, value }))
+}
+
+function overridePolicy(
+  { retryPolicy, retryPolicySources }: OverridableSpec,
+  given: Partial<RetryPolicy> = {},
+): Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'> | string {
+  const stored = readStoredPolicy(retryPolicy)
+  if (typeof stored === 'string') return stored
+  const changed = Object.fromEntries(Object.keys(given).map((field) => [field, 'SESSION' satisfies PolicySource]))
+  return { retryPolicy: { ...stored, ...given }, retryPolicySources: { ...retryPolicySources, ...changed } }
+}

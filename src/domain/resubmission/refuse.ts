@@ -1,0 +1,45 @@
+import type { ErrorCode } from '../errors.ts'
+import { isTerminal, type SessionResult, type SessionStatus, type SessionType } from '../session/statuses.ts'
+
+/** A session that was named, as it is while nobody else can decide about it. */
+export interface ResubmissionTarget {
+  id: string
+  sessionType: SessionType
+  status: SessionStatus
+  result: SessionResult
+  /** False where it was not over yet when it was looked for. */
+  locked: boolean
+  childSessionId: string | null
+  /** Milliseconds until every kernel is certain to be gone; 0 where they are. */
+  parentAliveMs: number
+}
+
+export interface TargetRefusal {
+  code: ErrorCode
+  message: string
+}
+
+/** Why a session is not resubmitted; null where nothing stands against it. Only finished, failed tails of chains are. */
+export function refuseTarget(target: ResubmissionTarget): TargetRefusal | null {
+  const { id, sessionType, status, result, childSessionId, parentAliveMs } = target
+  if (sessionType !== 'BATCH') return refusal('SESSION_NOT_BATCH', `session ${id} is ${sessionType}, not BATCH`)
+  if (!isTerminal(status)) return refusal('SESSION_NOT_FINISHED', `session ${id} is ${status}`)
+  if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} ended at this moment`)
+  if (result === 'SUCCESS') return refusal('SESSION_SUCCEEDED', `session ${id} succeeded`)
+  if (childSessionId !== null) {
+    return refusal('SESSION_HAS_CHILD', `session ${id} was retried or resubmitted as ${childSessionId}`)
+  }
+  if (parentAliveMs > 0) {
+    const seconds = Math.ceil(parentAliveMs / 1000)
+    return refusal('SESSION_MAY_BE_ALIVE', `session ${id} may still run on a silent agent for ${seconds} s`)
+  }
+  return null
+}
+
+export function notFound(id: string): TargetRefusal {
+  return refusal('SESSION_NOT_FOUND', `no session ${id}`)
+}
+
+function refusal(code: ErrorCode, message: string): TargetRefusal {
+  return { code, message }
+}

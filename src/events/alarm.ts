@@ -1,0 +1,28 @@
+/** Remembers a ring that comes while nobody waits. */
+export function createAlarm(signals: readonly AbortSignal[]) {
+  let rung = false
+  let waiting: (() => void) | undefined
+  const ring = () => {
+    rung = true
+    waiting?.()
+  }
+  for (const signal of signals) signal.addEventListener('abort', ring)
+  return {
+    ring,
+    async wait(ms: number): Promise<void> {
+      if (!rung) {
+        let timer: NodeJS.Timeout | undefined
+        await new Promise<void>((resolve) => {
+          waiting = resolve
+          timer = setTimeout(resolve, ms)
+        })
+        clearTimeout(timer)
+        waiting = undefined
+      }
+      rung = false
+    },
+    stop() {
+      for (const signal of signals) signal.removeEventListener('abort', ring)
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import type { OrderColumn } from '../../paging/keyset-cursor.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { projectScope } from '../../scope.ts'
+import { ResubmissionNode } from './resubmission.type.ts'
+
+builder.queryField('resubmission', (t) =>
+  t.prismaField({
+    type: ResubmissionNode,
+    nullable: true,
+    description: 'One resubmission; null where there is none that you may see.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `resubmissionId`.' }) },
+    resolve: (query, _root, { id }, { services, viewer }) =>
+      services.prisma.resubmission.findFirst({ ...query, where: { id, ...projectScope(viewer) } }),
+  }),
+)
+
+/** As resubmissions_created_at_id_idx, read backwards. */
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'createdAt', direction: 'desc', type: 'date' },
+  { column: 'id', direction: 'desc', type: 'uuid' },
+]
+
+builder.queryField('resubmissions', (t) =>
+  t.connection(
+    {
+      type: ResubmissionNode,
+      description: 'Resubmissions, newest first.',
+      complexity: pageComplexity,
+      resolve: (_root, args, context, info) => {
+        const { prisma } = context.services
+        const own = projectScope(context.viewer)
+        const query = edgeQuery({ context, info, typeName: 'Resubmission', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) =>
+            prisma.resubmission.findMany({ ...query, ...page, where: { AND: [own, where] } }),
+          count: () => prisma.resubmission.count({ where: own }),
+        })
+      },
+    },
+    { name: 'ResubmissionConnection', description: 'A page of resubmissions.' },
+    { name: 'ResubmissionEdge', description: 'One resubmission and its place.' },
+  ),
+)

@@ -1,0 +1,107 @@
+import type { ResubmissionItemRow, ResubmissionItemStatus } from '../../../services/read-resubmission.ts'
+import { itemList } from '../../../services/read-resubmission.ts'
+import { builder } from '../../builder.ts'
+import { loadSession } from '../../load-session.ts'
+import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { serialPage } from '../../paging/serial-page.ts'
+import { projectScope } from '../../scope.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
+import { SessionNode } from '../session/session.type.ts'
+
+const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
+  description: 'Where a resubmission stands.',
+  values: {
+    RUNNING: { description: 'Some of it is still to be done; the server goes on by itself.' },
+    COMPLETED: { description: 'Everything is done or refused.' },
+    ABORTED: { description: 'A person ended it; what was done before stays.' },
+  } as const,
+})
+
+export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
+  description: 'What became of one session that was to be resubmitted.',
+  values: {
+    PENDING: { description: 'Nothing yet; nothing ever, where the resubmission was aborted.' },
+    DONE: { description: 'It has a child.' },
+    REFUSED: { description: 'It was refused; `code` and `message` say why.' },
+  } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
+})
+
+const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionItem').implement({
+  description: 'One session that was to be resubmitted.',
+  fields: (t) => ({
+    position: t.exposeInt('position', { description: 'Its place in the resubmission, from 0.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'As it was named: there may be no such session.' }),
+    session: t.field({
+      type: SessionNode,
+      nullable: true,
+      description: 'The session, where you may see it.',
+      resolve: ({ sessionId }, _args, context, info) => loadSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    status: t.expose('status', { type: ResubmissionItemStatusEnum, description: 'What became of it.' }),
+    childSessionId: t.expose('childSessionId', { type: 'UUID', nullable: true, description: 'The new attempt.' }),
+    childSession: t.field({
+      type: SessionNode,
+      nullable: true,
+      description: 'The new attempt, as it is now.',
+      resolve: ({ childSessionId }, _args, context, info) =>
+        childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
+    }),
+    code: t.exposeString('code', { nullable: true, description: 'Why it was refused, for programs.' }),
+    message: t.exposeString('message', { nullable: true, description: 'Why it was refused, for people.' }),
+  }),
+})
+
+const ResubmissionItemConnection = builder.connectionObject(
+  { type: ResubmissionItem, name: 'ResubmissionItemConnection', description: 'A page of sessions to be resubmitted.' },
+  { name: 'ResubmissionItemEdge', description: 'One of them and its place.' },
+)
+
+export const ResubmissionNode = builder.prismaNode('Resubmission', {
+  description: 'That a person gave failed sessions a new budget: who, when, what was changed, and what became of it.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
+  select: { id: true },
+  fields: (t) => ({
+    resubmissionId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    clientKey: t.exposeString('clientKey', { description: 'The idempotency key, unique in the project.' }),
+    actor: t.exposeString('actor', { description: 'Who asked for it: the name of the token.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
+    filter: t.string({
+      nullable: true,
+      description: 'The filter that selected the sessions, as JSON; null where they were named.',
+      select: { filter: true },
+      resolve: ({ filter }) => (filter === null ? null : JSON.stringify(filter)),
+    }),
+    overrides: t.string({
+      description: 'What was changed, as JSON; `{}` is nothing.',
+      select: { overrides: true },
+      resolve: ({ overrides }) => JSON.stringify(overrides),
+    }),
+    state: t.expose('state', { type: ResubmissionStateEnum, description: 'Where it stands.' }),
+    total: t.exposeInt('total', { description: 'How many sessions it is about. Fixed when it was asked for.' }),
+    done: t.exposeInt('done', { description: 'How many have a child by now.' }),
+    refusedCount: t.exposeInt('refused', { description: 'How many were refused by now.' }),
+    pending: t.int({
+      description: 'How many are left: to be done, or, where it was aborted, undone.',
+      select: { total: true, done: true, refused: true },
+      resolve: ({ total, done, refused }) => total - done - refused,
+    }),
+    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it came to its end.' }),
+    abortedBy: t.exposeString('abortedBy', { nullable: true, description: 'Who ended it, where a person did.' }),
+    items: t.field({
+      type: ResubmissionItemConnection,
+      description: 'The sessions that it is about, in the order in which they were named, or by id where a filter did.',
+      args: {
+        ...forwardArguments(t),
+        status: t.arg({ type: ResubmissionItemStatusEnum, description: 'Those of which this became.' }),
+      },
+      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+      resolve: ({ id }, { status, ...args }, { loaders }) => {
+        const list = itemList(id, status ?? null)
+        const count = () => loaders.resubmissionItemCount.load(list)
+        return serialPage({ id: list, args, loader: loaders.resubmissionItems, count })
+      },
+    }),
+  }),
+})

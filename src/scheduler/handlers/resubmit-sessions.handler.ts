@@ -1,0 +1,39 @@
+import type { Lease } from '../../domain/agent/lease.ts'
+import type { Wake } from '../../domain/wake.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { SyncPoints } from '../../observability/sync-points.ts'
+import { resubmitBatch } from '../../services/resubmit-batch.ts'
+import { tellBatch } from '../../services/tell-resubmitted.ts'
+import type { Database } from '../../store/database.ts'
+import { claimResubmission, postponeResubmission } from '../../store/sql/resubmission-batch.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/**
+ * The next batch of the resubmission that has waited longest, in one transaction with its record: a crash leaves
+ * nothing of a batch, and the next look goes on where it began. Servers side by side do one resubmission each.
+ */
+export async function resubmitSessions(context: {
+  db: Database
+  wake: Wake
+  log: Logger
+  metrics: Metrics
+  sync: SyncPoints
+  lease: Lease
+}): Promise<RunReport> {
+  let claimed: string | undefined
+  try {
+    const outcome = await context.db.transaction(async (tx) => {
+      const resubmission = await claimResubmission(tx)
+      if (!resubmission) return null
+      claimed = resubmission.id
+      return resubmitBatch(tx, { ...context, fenceMarginMs: context.lease.fenceMarginMs }, resubmission)
+    })
+    if (claimed === undefined || !outcome) return { done: 0 }
+    tellBatch(context, claimed, outcome)
+    return { done: outcome.done + outcome.refusals.length, more: true }
+  } catch (error) {
+    if (claimed !== undefined) await postponeResubmission(context.db, claimed)
+    throw error
+  }
+}

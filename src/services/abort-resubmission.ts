@@ -1,0 +1,22 @@
+import { validate } from 'uuid'
+import { RepriseError } from '../domain/errors.ts'
+import { abortResubmissionRow } from '../store/sql/abort-resubmission.sql.ts'
+import { assertMayChange } from './authorize.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * Leaves what is not done yet undone; what is done stays.
+ * @throws RepriseError RESUBMISSION_NOT_FOUND, RESUBMISSION_FINISHED, FORBIDDEN
+ */
+export async function abortResubmission(
+  { db, viewer, wake }: ServiceContext,
+  { resubmissionId: id }: { resubmissionId: string },
+): Promise<{ resubmissionId: string }> {
+  assertMayChange(viewer)
+  const whose = { id, visibleProjectId: viewer.projectId, actor: viewer.name }
+  const state = validate(id) ? await abortResubmissionRow(db, whose) : undefined
+  if (state === undefined) throw new RepriseError('RESUBMISSION_NOT_FOUND', `no resubmission ${id}`)
+  if (state !== 'RUNNING') throw new RepriseError('RESUBMISSION_FINISHED', `resubmission ${id} is ${state}`)
+  wake.wake('events', `resubmission:${id}`)
+  return { resubmissionId: id }
+}

@@ -1,0 +1,53 @@
+import type { FailureCause } from '../domain/retry/causes.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Queryable } from '../store/database.ts'
+import { readUndecided, type UndecidedSession } from '../store/sql/claim-undecided.sql.ts'
+import type { LockedTarget } from '../store/sql/lock-targets.sql.ts'
+import { recordDecisions, type DecisionRow } from '../store/sql/record-decisions.sql.ts'
+import type { HeldResubmission } from '../store/sql/resubmission-batch.sql.ts'
+import { decideSession, decisionRow } from './decide-session.ts'
+
+export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
+
+/**
+ * The decisions of sessions that were resubmitted before anybody decided about them: the same as decide-retries would
+ * make, but a retry that it would schedule is cancelled from the start. Every finished batch session has one decision,
+ * and decide-retries, which passes over sessions that the transaction holds, finds nothing left to decide.
+ */
+export async function decideForResubmission(
+  tx: Queryable,
+  { id, actor }: HeldResubmission,
+  targets: readonly LockedTarget[],
+  log: Logger,
+) {
+  const open = targets.filter(({ locked, retryDecided, result }) => locked && !retryDecided && result !== 'SUCCESS')
+  const sessions = await readUndecided(
+    tx,
+    open.map((target) => target.id),
+  )
+  const rows = sessions.map((session) => rowFor(session, log, `superseded by resubmission ${id} by ${actor}`))
+  return {
+    /** Of the failures, by session. */
+    causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
+    /** For those that have a child now; the others are left to be decided as usual. */
+    async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
+      const made = rows.filter(({ sessionId }) => parents.has(sessionId))
+      await recordDecisions(tx, made, actor)
+      return made
+    },
+  }
+}
+
+function rowFor(session: UndecidedSession, log: Logger, says: string): DecisionRow {
+  const row = decisionRow(session, decideSession(session, log))
+  if (row.phase !== 'SCHEDULED') return row
+  const explanation = `${row.explanation}; ${says}`
+  const event = row.event && ('session.retry_cancelled' as const)
+  return {
+    ...row,
+    phase: 'CANCELLED',
+    explanation,
+    event,
+    eventData: row.eventData && { ...row.eventData, reason: says },
+  }
+}

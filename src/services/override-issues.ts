@@ -1,0 +1,41 @@
+import { validate } from 'uuid'
+import type { ValidationIssue } from '../domain/errors.ts'
+import type { Queryable } from '../store/database.ts'
+import { readGroupNames } from '../store/sql/creation-scope.sql.ts'
+import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
+
+/** What of overrides is wrong that only the database knows; also of overrides that have other faults. */
+export async function overrideIssues(db: Queryable, overrides: object): Promise<ValidationIssue[]> {
+  const { resourceGroup, allowAgents, avoidAgents } = overrides as Record<string, unknown>
+  const group = typeof resourceGroup === 'string' ? resourceGroup : null
+  const lists = { allowAgents: idsOf(allowAgents), avoidAgents: idsOf(avoidAgents) }
+  const [groups, agents] = await Promise.all([
+    readGroupNames(db, group === null ? [] : [group]),
+    readAgentGroups(
+      db,
+      Object.values(lists).flatMap((list) => list.map(({ id }) => id)),
+    ),
+  ])
+  const issues: ValidationIssue[] = []
+  if (group !== null && !groups.has(group)) {
+    issues.push({ path: 'overrides.resourceGroup', message: `no resource group ${group}` })
+  }
+  for (const [name, list] of Object.entries(lists)) {
+    for (const { id, index } of list) {
+      const where = agents.get(id)
+      const path = `overrides.${name}.${index}`
+      if (where === undefined) issues.push({ path, message: `no agent ${id}` })
+      else if (name === 'allowAgents' && group !== null && where !== group) {
+        issues.push({ path, message: `agent ${id} is in the resource group ${where}, not in ${group}` })
+      }
+    }
+  }
+  return issues
+}
+
+function idsOf(list: unknown): { id: string; index: number }[] {
+  if (!Array.isArray(list)) return []
+  return list.flatMap((id: unknown, index) =>
+    typeof id === 'string' && validate(id) ? [{ id: id.toLowerCase(), index }] : [],
+  )
+}

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { ValidationIssue } from '../domain/errors.ts'
+import {
+  AGENTS_NAMED_MAX,
+  CLIENT_KEY_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  RESUBMISSION_SESSIONS_MAX,
+} from '../domain/limits.ts'
+import type { ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
+import { batchTimeout, environ, priority, resourceSlots, retryPolicy, text } from './session-fields.ts'
+import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'
+
+/** Null counts as not given, but for `overrides.batchTimeout`, where it takes the timeout away. */
+export interface ResubmitSessionsInput {
+  sessionIds?: string[] | null
+  filter?: SessionFilterInput | null
+  clientKey?: string | null
+  overrides?: object | null
+}
+
+export interface ParsedResubmission {
+  /** One of the two. */
+  sessionIds: string[] | null
+  filter: SessionFilterInput | null
+  clientKey: string | null
+  overrides: ResubmissionOverrides
+}
+
+const agentIds = z
+  .array(z.uuid().toLowerCase())
+  .max(AGENTS_NAMED_MAX)
+  .transform((ids) => [...new Set(ids)])
+
+const overrides = z
+  .strictObject({
+    resourceSlots: resourceSlots.optional(),
+    batchTimeout: batchTimeout.nullable().optional(),
+    environ: environ.optional(),
+    priority: priority.optional(),
+    resourceGroup: text(NAME_LENGTH_MAX).optional(),
+    allowAgents: agentIds.optional(),
+    avoidAgents: agentIds.optional(),
+    retryPolicy: retryPolicy.optional(),
+  })
+  .superRefine(({ allowAgents = [], avoidAgents = [] }, context) => {
+    for (const [index, id] of avoidAgents.entries()) {
+      if (allowAgents.includes(id))
+        context.addIssue({ code: 'custom', path: ['avoidAgents', index], message: 'stands in allowAgents, too' })
+    }
+  })
+
+const schema = z.strictObject({
+  sessionIds: z.array(z.uuid().toLowerCase()).min(1).max(RESUBMISSION_SESSIONS_MAX).nullish(),
+  clientKey: text(CLIENT_KEY_LENGTH_MAX).nullish(),
+  overrides: overrides.prefault({}),
+})
+
+/** All faults at once, but for those that need the database. @throws RepriseError where the filter is too large */
+export function parseResubmission(
+  input: ResubmitSessionsInput,
+): { value: ParsedResubmission } | { issues: ValidationIssue[] } {
+  const { filter = null, ...rest } = input
+  const parsed = schema.safeParse({ ...rest, overrides: withoutNulls(rest.overrides ?? {}) })
+  const issues = [...selectionIssues(input)]
+  if (parsed.error) {
+    issues.push(...parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })))
+  }
+  if (issues.length > 0 || !parsed.data) return { issues }
+  const { sessionIds = null, clientKey = null, overrides: given } = parsed.data
+  return { value: { sessionIds, filter, clientKey, overrides: given } }
+}
+
+function selectionIssues({ sessionIds, filter }: ResubmitSessionsInput): ValidationIssue[] {
+  if ((sessionIds == null) === (filter == null)) {
+    return [{ path: 'sessionIds', message: 'Either sessionIds or filter, and not both' }]
+  }
+  if (filter == null || !isEmptyWhere(sessionWhere(filter))) return []
+  return [{ path: 'filter', message: 'An empty filter would resubmit everything: say which sessions' }]
+}
+
+function withoutNulls(given: object): object {
+  const entries = Object.entries(given)
+  return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
+}
+
+/** The same for the same wish, however it is written: which sessions, in whatever order, and what is overridden. */
+export function requestHash({ sessionIds, filter, overrides: given }: ParsedResubmission): string {
+  const request = { sessionIds: sessionIds?.toSorted() ?? null, filter: statedFilter(filter), overrides: given }
+  return createHash('sha256').update(canonical(request)).digest('hex')
+}
+
+/** A filter without what it does not say. */
+export function statedFilter(filter: SessionFilterInput | null): object | null {
+  return filter === null
+    ? null
+    : (JSON.parse(JSON.stringify(filter, (_key, value: unknown) => value ?? undefined)) as object)
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
+  const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `{${sorted.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`
+}

@@ -1,0 +1,122 @@
+import { RESUBMIT_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
+import { notFound, refuseTarget, type TargetRefusal } from '../domain/resubmission/refuse.ts'
+import type { SyncPoints } from '../observability/sync-points.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Queryable } from '../store/database.ts'
+import { readGroupNames } from '../store/sql/creation-scope.sql.ts'
+import { supersedePendingRetries } from '../store/sql/change-retry.sql.ts'
+import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
+import { lockTargets, readChildIds, type LockedTarget } from '../store/sql/lock-targets.sql.ts'
+import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
+import {
+  readPendingItems,
+  settleItems,
+  type HeldResubmission,
+  type PendingItem,
+  type SettledItem,
+} from '../store/sql/resubmission-batch.sql.ts'
+import { addChildren } from './add-children.ts'
+import { decideForResubmission, type MadeDecision } from './decide-for-resubmission.ts'
+import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+
+export interface BatchContext {
+  log: Logger
+  sync: SyncPoints
+  /** Beyond a group's `fenceAfter`, until a silent agent's kernels are certain to be gone. */
+  fenceMarginMs: number
+}
+
+export interface BatchOutcome {
+  done: number
+  refusals: TargetRefusal[]
+  /** Pending retries that it took the place of. */
+  superseded: number
+  /** Decisions about sessions that had none yet. */
+  decided: MadeDecision[]
+  /** Nothing is left of the resubmission. */
+  finished: boolean
+}
+
+/**
+ * The next targets of a resubmission that the transaction holds: children, decisions, record. Locks, in this order:
+ * the resubmission, sessions by id, their decisions; then children are written. A dispatcher takes decisions and passes
+ * over those that are held; decide-retries does the same with sessions. So whoever comes first decides, the other finds
+ * what it did, and `sessions.parent_session_id` is unique should both be wrong.
+ */
+export async function resubmitBatch(
+  tx: Queryable,
+  context: BatchContext,
+  resubmission: HeldResubmission,
+): Promise<BatchOutcome> {
+  const { id, projectId, overrides } = resubmission
+  const items = await readPendingItems(tx, id, RESUBMIT_BATCH_SESSIONS_MAX)
+  const sessionIds = items.map(({ sessionId }) => sessionId)
+  const { fenceMarginMs } = context
+  const targets = await lockTargets(tx, { sessionIds, visibleProjectId: projectId, fenceMarginMs })
+  const undecided = await decideForResubmission(tx, resubmission, [...targets.values()], context.log)
+  // A dispatcher or a decision that comes now, and a second resubmission of the same sessions.
+  await context.sync.reached('resubmit:after-lock')
+  const scope: OverrideScope = {
+    groups: await readGroupNames(tx, overrides.resourceGroup === undefined ? [] : [overrides.resourceGroup]),
+    agents: await readAgentGroups(tx, overrides.allowAgents ?? []),
+  }
+  const planned = new Map(
+    sessionIds.map((sessionId) => [sessionId, plan(sessionId, targets, { overrides, scope, undecided })]),
+  )
+  const children = [...planned.values()].filter((child): child is NewSession => 'id' in child)
+  const refused = await explainRefused(tx, await addChildren(tx, children))
+  const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
+  const parents = created.map(({ parentSessionId }) => parentSessionId!)
+  const decided = await undecided.record(new Set(parents))
+  const says = `superseded by resubmission ${id} by ${resubmission.actor}`
+  const superseded = await supersedePendingRetries(tx, { sessionIds: parents, actor: resubmission.actor, says })
+  const settled = items.map((item) => settle(item, planned.get(item.sessionId)!, refused, targets))
+  const finished = await settleItems(tx, id, settled)
+  await context.sync.reached('resubmit:before-commit')
+  const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
+  return { done: created.length, refusals, superseded, decided, finished }
+}
+
+interface Plan {
+  overrides: HeldResubmission['overrides']
+  scope: OverrideScope
+  undecided: Awaited<ReturnType<typeof decideForResubmission>>
+}
+
+function plan(
+  sessionId: string,
+  targets: ReadonlyMap<string, LockedTarget>,
+  { overrides, scope, undecided }: Plan,
+): NewSession | TargetRefusal {
+  const target = targets.get(sessionId)
+  if (!target) return notFound(sessionId)
+  const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
+  return refuseTarget(target) ?? resubmittedChild(target, cause, overrides, scope)
+}
+
+/** A child that was not written stands against another of the same parent, or another's creation id. */
+async function explainRefused(
+  tx: Queryable,
+  refused: ReadonlyMap<string, TargetRefusal>,
+): Promise<Map<string, TargetRefusal>> {
+  const others = await readChildIds(tx, [...refused.keys()])
+  return new Map(
+    [...refused].map(([parentId, refusal]) => {
+      const childId = others.get(parentId)
+      if (childId === undefined) return [parentId, refusal]
+      return [parentId, { code: 'SESSION_HAS_CHILD', message: `session ${parentId} was retried as ${childId}` }]
+    }),
+  )
+}
+
+function settle(
+  { position, sessionId }: PendingItem,
+  planned: NewSession | TargetRefusal,
+  refused: ReadonlyMap<string, TargetRefusal>,
+  targets: ReadonlyMap<string, LockedTarget>,
+): SettledItem {
+  const projectId = targets.get(sessionId)?.projectId ?? null
+  const refusal = 'id' in planned ? refused.get(sessionId) : planned
+  if (refusal) return { position, projectId, childSessionId: null, code: refusal.code, message: refusal.message }
+  return { position, projectId, childSessionId: (planned as NewSession).id, code: null, message: null }
+}

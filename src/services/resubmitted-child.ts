@@ -1,0 +1,40 @@
+import { deriveResubmission } from '../domain/retry/child.ts'
+import type { FailureCause } from '../domain/retry/causes.ts'
+import { applyOverrides, type ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
+import type { TargetRefusal } from '../domain/resubmission/refuse.ts'
+import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
+import type { LockedTarget } from '../store/sql/lock-targets.sql.ts'
+import { childSession } from './child-session.ts'
+
+/** What overrides name, as far as it is there. */
+export interface OverrideScope {
+  groups: ReadonlySet<string>
+  /** Resource group by agent. */
+  agents: ReadonlyMap<string, string>
+}
+
+/** The child of a session that may be resubmitted, or why there can be none with these overrides. */
+export function resubmittedChild(
+  target: LockedTarget,
+  cause: FailureCause | null,
+  overrides: ResubmissionOverrides,
+  scope: OverrideScope,
+): NewSession | TargetRefusal {
+  const spec = applyOverrides(target, overrides)
+  if (typeof spec === 'string') return { code: 'VALIDATION_FAILED', message: `session ${target.id}: ${spec}` }
+  const { resourceGroup } = spec
+  if (overrides.resourceGroup !== undefined && !scope.groups.has(resourceGroup)) {
+    return { code: 'RESOURCE_GROUP_NOT_FOUND', message: `no resource group ${resourceGroup}` }
+  }
+  const { allowAgents = [] } = overrides
+  if (allowAgents.length > 0 && !allowAgents.some((id) => scope.agents.get(id) === resourceGroup)) {
+    const message = `session ${target.id} is in the resource group ${resourceGroup}, and none of allowAgents is`
+    return { code: 'VALIDATION_FAILED', message }
+  }
+  try {
+    const own = deriveResubmission({ ...target, chainCreationId: target.rootCreationId }, cause)
+    return childSession({ ...target, rootCreationId: target.rootCreationId! }, { ...spec, ...own })
+  } catch (error) {
+    return { code: 'CHAIN_UNREADABLE', message: `session ${target.id}: ${(error as Error).message}` }
+  }
+}

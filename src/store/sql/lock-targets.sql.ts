@@ -1,0 +1,64 @@
+import type { FailureCause } from '../../domain/retry/causes.ts'
+import type { ResubmissionTarget } from '../../domain/resubmission/refuse.ts'
+import type { Queryable } from '../database.ts'
+import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './child-source.sql.ts'
+
+/** A session that is to be resubmitted, as nobody else can change it while the transaction holds it. */
+export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'rootCreationId'> {
+  /** Null where the chain's first session is gone. */
+  rootCreationId: string | null
+  retryDecided: boolean
+  failureCause: FailureCause | null
+  [column: string]: unknown
+}
+
+/**
+ * Finished sessions, in id order, by which everybody takes more than one. Against decide-retries, which takes sessions
+ * FOR UPDATE and passes over those that are held. Not FOR UPDATE here: the dispatcher, which may hold the decision that
+ * is waited for next, refers to the session by a foreign key.
+ */
+const SESSIONS_SQL = `
+SELECT s.id FROM sessions s
+WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
+ORDER BY s.id
+FOR NO KEY UPDATE`
+
+/**
+ * Then their decisions, in the same order: waits for a dispatcher that has one in its hands, and keeps others from
+ * taking one up. Before any child is written: two that write a child of the same parent would wait for each other.
+ */
+const DECISIONS_SQL = `
+SELECT FROM retry_decisions d WHERE d.session_id = ANY($1::uuid[]) ORDER BY d.session_id FOR UPDATE`
+
+/** A statement of its own, so that it sees what was committed while the locks were waited for. */
+const READ_SQL = `
+SELECT s.id, s.session_type AS "sessionType", s.status, s.result, s.id = ANY($3::uuid[]) AS locked,
+  child.id AS "childSessionId", ${parentAliveMs('$4')} AS "parentAliveMs", s.retry_decided AS "retryDecided",
+  s.failure_cause AS "failureCause",${CHILD_SOURCE_COLUMNS}
+FROM sessions s
+LEFT JOIN sessions root ON root.id = s.chain_id
+LEFT JOIN sessions child ON child.parent_session_id = s.id
+WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
+
+/** By id; what is of another project is missing. */
+export async function lockTargets(
+  tx: Queryable,
+  options: { sessionIds: readonly string[]; visibleProjectId: string | null; fenceMarginMs: number },
+): Promise<Map<string, LockedTarget>> {
+  const { sessionIds, visibleProjectId, fenceMarginMs } = options
+  const held = await tx.query<{ id: string }>(SESSIONS_SQL, [sessionIds, visibleProjectId])
+  const locked = held.rows.map(({ id }) => id)
+  await tx.query(DECISIONS_SQL, [locked])
+  const { rows } = await tx.query<LockedTarget>(READ_SQL, [sessionIds, visibleProjectId, locked, fenceMarginMs])
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+const CHILDREN_SQL = `
+SELECT parent_session_id AS "parentId", id FROM sessions WHERE parent_session_id = ANY($1::uuid[])`
+
+/** Child by parent. */
+export async function readChildIds(tx: Queryable, parentIds: readonly string[]): Promise<Map<string, string>> {
+  if (parentIds.length === 0) return new Map()
+  const { rows } = await tx.query<{ parentId: string; id: string }>(CHILDREN_SQL, [parentIds])
+  return new Map(rows.map(({ parentId, id }) => [parentId, id]))
+}
