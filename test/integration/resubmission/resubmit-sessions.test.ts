@@ -1,0 +1,432 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createFactories } from '../../support/factories.ts'
+import { failWith, sessionIn, driveAll } from '../../support/drive-session.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { terminateSession } from '../../../src/services/terminate-session.ts'
+import { useResubmission, refusals, resubmissionRow } from '../../support/resubmission.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { chainRows, decisionRow, events, sessionRow } from '../../support/session-rows.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+
+const given = useScheduling()
+const resubmit = useResubmission(given)
+let factory: ReturnType<typeof createFactories>
+beforeEach(() => {
+  factory = createFactories(given.db)
+})
+
+const spec = async (id: string) =>
+  (
+    await given.sql(
+      `SELECT resource_slots AS slots, batch_timeout AS timeout, environ, priority, resource_group AS "group", allow_agents AS allow,
+        avoid_agents AS avoid, avoid_groups AS "avoidGroups", retry_policy AS policy, retry_policy_sources AS sources,
+        max_retries AS "maxRetries", epoch, retry_count AS "retryCount", uncounted_retries AS uncounted, attempt, origin,
+        creation_id AS "creationId", retry_cause AS cause, epoch_started_at = created_at AS "newEpoch", labels FROM sessions WHERE id = $1`,
+      [id],
+    )
+  )[0]!
+
+describe('a session whose retries are used up', () => {
+  async function exhausted(): Promise<{ first: string; last: string }> {
+    const { server, agent, db } = given
+    const first = await sessionIn(server, agent, 'RUNNING', {
+      creationId: 'mine',
+      labels: [{ key: 'a', value: 'b' }],
+      environ: [
+        { name: 'KEPT', value: '1' },
+        { name: 'CHANGED', value: 'old' },
+      ],
+      resourceSlots: [
+        { slot: 'cpu', amount: '1' },
+        { slot: 'mem', amount: '1g' },
+      ].slice(0, 1),
+      batchTimeout: 60,
+      retryPolicy: { maxRetries: 1, retryDelay: 1, jitter: 'NONE' },
+    })
+    await failWith(server, agent, 3)
+    await passTime(db, 5)
+    await server.run('dispatch-retries')
+    await driveAll(server, agent, 'RUNNING')
+    await failWith(server, agent, 4)
+    const chain = await chainRows(db, first)
+    expect(await decisionRow(db, chain[1]!.id)).toMatchObject({ phase: 'EXHAUSTED' })
+    return { first, last: chain[1]!.id }
+  }
+
+  it('gets a new budget, and its history goes on', async () => {
+    const { last } = await exhausted()
+    const shown = await resubmit({ sessionIds: [last] })
+    expect(shown.refused).toEqual([])
+    const child = shown.childSessionIds[0]!
+    expect(await spec(child)).toMatchObject({
+      epoch: 1,
+      retryCount: 0,
+      uncounted: 0,
+      attempt: 3,
+      origin: 'RESUBMISSION',
+      creationId: 'mine:resubmission:1',
+      cause: 'KERNEL_NONZERO_EXIT',
+      newEpoch: true,
+      timeout: 60,
+      labels: { a: 'b' },
+      maxRetries: 1,
+    })
+    expect(await sessionRow(given.db, child)).toMatchObject({ parent: last, status: 'PENDING' })
+    expect(await events(given.db, child)).toEqual(['session.created →PENDING'])
+    expect(await decisionRow(given.db, last)).toMatchObject({ phase: 'EXHAUSTED', child: null })
+    expect(await resubmissionRow(given.db, shown.resubmissionId)).toEqual({
+      state: 'COMPLETED',
+      total: 1,
+      done: 1,
+      refused: 0,
+      actor: 'ada',
+      abortedBy: null,
+      finished: true,
+    })
+  })
+
+  it('keeps what was overridden through the automatic retries of its epoch, and a further epoch', async () => {
+    const { server, agent, db } = given
+    const { first, last } = await exhausted()
+    const other = await factory.agent('other')
+    const overrides = {
+      resourceSlots: [
+        { slot: 'cpu', amount: '2' },
+        { slot: 'fpga', amount: '0' },
+      ],
+      batchTimeout: 120,
+      environ: [
+        { name: 'CHANGED', value: 'new' },
+        { name: 'ADDED', value: '2' },
+      ],
+      priority: 0,
+      allowAgents: [agent.id],
+      avoidAgents: [other],
+      retryPolicy: { maxRetries: 2, rules: [{ match: { exitCodes: [9] }, action: 'FAIL' }] },
+    }
+    const shown = await resubmit({ sessionIds: [last], overrides })
+    const expected = {
+      slots: { cpu: '2' },
+      timeout: 120,
+      environ: [
+        { name: 'KEPT', value: '1' },
+        { name: 'CHANGED', value: 'new' },
+        { name: 'ADDED', value: '2' },
+      ],
+      priority: 0,
+      allow: [agent.id],
+      avoid: [other],
+      maxRetries: 2,
+      policy: expect.objectContaining({ maxRetries: 2, retryDelay: 1, jitter: 'NONE', rules: [expect.anything()] }),
+      sources: expect.objectContaining({ maxRetries: 'SESSION', rules: 'SESSION', backoff: 'SHIPPED' }),
+      epoch: 1,
+    }
+    expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ ...expected, retryCount: 0, attempt: 3 })
+    await driveAll(server, agent, 'RUNNING')
+    await failWith(server, agent, 1)
+    await passTime(db, 5)
+    await server.run('dispatch-retries')
+    const retry = (await chainRows(db, first))[3]!
+    expect(await spec(retry.id)).toMatchObject({
+      ...expected,
+      origin: 'AUTO_RETRY',
+      retryCount: 1,
+      attempt: 4,
+      creationId: 'mine:retry:3',
+      newEpoch: false,
+    })
+    await driveAll(server, agent, 'RUNNING')
+    await failWith(server, agent, 9)
+    const again = await resubmit({ sessionIds: [retry.id], overrides: { batchTimeout: null, allowAgents: [] } })
+    expect(await spec(again.childSessionIds[0]!)).toMatchObject({
+      ...expected,
+      timeout: null,
+      allow: [],
+      epoch: 2,
+      retryCount: 0,
+      attempt: 5,
+      creationId: 'mine:resubmission:2',
+    })
+  })
+})
+
+describe('overrides', () => {
+  const failed = () => factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'EXHAUSTED' })
+
+  it('are told about with all their faults at once, and nothing is done', async () => {
+    const session = await failed()
+    const unknown = randomUUID()
+    const call = resubmit({
+      sessionIds: [session.id],
+      overrides: {
+        resourceSlots: [{ slot: 'cpu', amount: 'much' }],
+        environ: [{ name: 'REPRISE_X', value: '1' }],
+        priority: 101,
+        batchTimeout: -1,
+        resourceGroup: 'nowhere',
+        allowAgents: [unknown],
+        avoidAgents: [unknown],
+        retryPolicy: { maxRetries: -1, rules: [{ match: {}, action: 'FAIL', delay: 1 }], retryDely: 3 },
+      },
+    })
+    const error = (await call.catch((refused: unknown) => refused)) as { code: string; issues: { path: string }[] }
+    expect(error.code).toBe('VALIDATION_FAILED')
+    expect(error.issues.map(({ path }) => path).toSorted()).toEqual(
+      [
+        'overrides.resourceSlots.0.amount',
+        'overrides.environ.0.name',
+        'overrides.priority',
+        'overrides.batchTimeout',
+        'overrides.resourceGroup',
+        'overrides.allowAgents.0',
+        'overrides.avoidAgents.0',
+        'overrides.retryPolicy.maxRetries',
+        'overrides.retryPolicy.rules.0.delay',
+        'overrides.retryPolicy.retryDely',
+      ].toSorted(),
+    )
+    expect(await given.sql('SELECT FROM resubmissions')).toEqual([])
+    expect(await chainRows(given.db, session.chainId)).toHaveLength(1)
+  })
+
+  it('that contradict each other are refused', async () => {
+    const session = await failed()
+    await given.sql(`INSERT INTO resource_groups (name) VALUES ('far')`)
+    const { id } = given.agent
+    await expect(
+      resubmit({ sessionIds: [session.id], overrides: { allowAgents: [id], avoidAgents: [id] } }),
+    ).rejects.toMatchObject({ issues: [{ path: 'overrides.avoidAgents.0' }] })
+    await expect(
+      resubmit({ sessionIds: [session.id], overrides: { resourceGroup: 'far', allowAgents: [id] } }),
+    ).rejects.toMatchObject({ issues: [{ path: 'overrides.allowAgents.0' }] })
+  })
+
+  it('of agents that the session’s own group does not have refuse that session alone', async () => {
+    await given.sql(`INSERT INTO resource_groups (name) VALUES ('far')`)
+    const [near, far] = [await failed(), await failed()]
+    await given.sql(`UPDATE sessions SET resource_group = 'far' WHERE id = $1`, [far.id])
+    const shown = await resubmit({ sessionIds: [near.id, far.id], overrides: { allowAgents: [given.agent.id] } })
+    expect(shown.childSessionIds).toHaveLength(1)
+    expect(refusals(shown)).toEqual([`VALIDATION_FAILED ${far.id}`])
+  })
+
+  it('that send it to a group end that this group was avoided', async () => {
+    const session = await failed()
+    await given.sql(`UPDATE sessions SET avoid_groups = '{default,other}' WHERE id = $1`, [session.id])
+    const shown = await resubmit({ sessionIds: [session.id], overrides: { resourceGroup: 'default' } })
+    expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ group: 'default', avoidGroups: ['other'] })
+  })
+
+  it('that make a session too large refuse that session alone', async () => {
+    const [large, small] = [await failed(), await failed()]
+    await given.sql(
+      `UPDATE sessions SET environ = (SELECT jsonb_agg(jsonb_build_object('name', 'V' || n, 'value', '')) FROM generate_series(1, 500) AS n)
+       WHERE id = $1`,
+      [large.id],
+    )
+    const overrides = { environ: [{ name: 'ONE_MORE', value: '' }] }
+    const shown = await resubmit({ sessionIds: [large.id, small.id], overrides })
+    expect(refusals(shown)).toEqual([`VALIDATION_FAILED ${large.id}`])
+    expect(shown.childSessionIds).toHaveLength(1)
+  })
+})
+
+describe('each of these is refused by name, and the others go through', () => {
+  it('what runs, succeeded, has a child, is unknown or another’s, interactive, or named twice', async () => {
+    const mine = { projectId: DEFAULT_PROJECT_ID, retryPolicy: { maxRetries: 1 } }
+    const good = await factory.session({ ...mine, status: 'ERROR', phase: 'EXHAUSTED' })
+    const running = await factory.session({ ...mine, status: 'RUNNING' })
+    const succeeded = await factory.session({ ...mine, status: 'TERMINATED' })
+    const [parent, child] = await factory.chain(2, { ...mine, status: 'RUNNING' })
+    const theirs = await factory.session({ projectId: await factory.project(), status: 'ERROR' })
+    const interactive = await factory.session({ ...mine, sessionType: 'INTERACTIVE', status: 'ERROR' })
+    const unknown = randomUUID()
+    const sessionIds = [running, succeeded, parent!, theirs, interactive, good, good].map(({ id }) => id)
+    const shown = await resubmit(
+      { sessionIds: [...sessionIds, unknown] },
+      { viewer: { role: 'MEMBER', projectId: DEFAULT_PROJECT_ID } },
+    )
+    expect(refusals(shown)).toEqual([
+      `SESSION_NOT_FINISHED ${running.id}`,
+      `SESSION_SUCCEEDED ${succeeded.id}`,
+      `SESSION_HAS_CHILD ${parent!.id}`,
+      `SESSION_NOT_FOUND ${theirs.id}`,
+      `SESSION_NOT_BATCH ${interactive.id}`,
+      `SESSION_NAMED_TWICE ${good.id}`,
+      `SESSION_NOT_FOUND ${unknown}`,
+    ])
+    expect(shown.refused[0]!.message).toContain('RUNNING')
+    expect(shown.refused[2]!.message).toContain(child!.id)
+    expect((await chainRows(given.db, good.chainId)).map(({ id }) => id)).toEqual([good.id, shown.childSessionIds[0]])
+    expect(await given.sql('SELECT FROM sessions WHERE attempt > 1 AND origin = $1', ['RESUBMISSION'])).toHaveLength(1)
+  })
+
+  it('what may still run on a silent agent', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 0 } })
+    await passTime(db, 60, { silentAgents: [agent.id] })
+    await server.run('watch-agents')
+    await server.run('detect-termination', 'terminate-sessions', 'promote-to-terminated', 'decide-retries')
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', cause: 'AGENT_TRANSIENT' })
+    const tooEarly = await resubmit({ sessionIds: [id] })
+    expect(refusals(tooEarly)).toEqual([`SESSION_MAY_BE_ALIVE ${id}`])
+    expect(tooEarly.refused[0]!.message).toMatch(/for (7[0-9]|6[0-9]) s$/)
+    await passTime(db, 80, { silentAgents: [agent.id] })
+    expect((await resubmit({ sessionIds: [id] })).childSessionIds).toHaveLength(1)
+  })
+
+  it('a chain whose beginning or counter is gone: nothing is taken to be 0', async () => {
+    const [first, last] = await factory.chain(2, { status: 'ERROR', phase: 'EXHAUSTED' })
+    const good = await factory.session({ status: 'ERROR', phase: 'EXHAUSTED' })
+    await given.sql(
+      `UPDATE sessions SET parent_session_id = NULL, attempt = 1, chain_id = id, origin = 'INITIAL' WHERE id = $1`,
+      [last!.id],
+    )
+    await given.db.transaction(async (tx) => {
+      await tx.query('SET LOCAL session_replication_role = replica')
+      await tx.query('ALTER TABLE sessions DROP CONSTRAINT sessions_first_of_chain')
+      await tx.query(`UPDATE sessions SET chain_id = $2 WHERE id = $1`, [last!.id, randomUUID()])
+    })
+    const shown = await resubmit({ sessionIds: [last!.id, good.id] })
+    expect(refusals(shown)).toEqual([`CHAIN_UNREADABLE ${last!.id}`])
+    expect(shown.childSessionIds).toHaveLength(1)
+    await given.sql('DELETE FROM sessions WHERE id = ANY($1)', [[first!.id, last!.id]])
+    await given.sql(
+      'ALTER TABLE sessions ADD CONSTRAINT sessions_first_of_chain CHECK ((chain_id = id) = (attempt = 1))',
+    )
+  })
+
+  it('a child whose creation id somebody has taken', async () => {
+    const session = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'SCHEDULED' })
+    await given.server.create({ creationId: `creation-${session.id}:resubmission:1` })
+    const shown = await resubmit({ sessionIds: [session.id] })
+    expect(refusals(shown)).toEqual([`CREATION_ID_REUSED ${session.id}`])
+    // Nothing is lost: its retry still waits.
+    expect(await decisionRow(given.db, session.id)).toMatchObject({ phase: 'SCHEDULED' })
+  })
+})
+
+it('what a person ended may be resubmitted, as it ran or as it waited', async () => {
+  const { server, agent, db } = given
+  const ran = await sessionIn(server, agent, 'RUNNING')
+  await terminateSession(server.context, { sessionId: ran })
+  await server.run('terminate-sessions')
+  await agent.comply()
+  await server.run('promote-to-terminated', 'decide-retries')
+  const waited = await server.create()
+  await terminateSession(server.context, { sessionId: waited })
+  await server.run('decide-retries')
+  const shown = await resubmit({ sessionIds: [ran, waited] })
+  expect(shown.refused).toEqual([])
+  expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ cause: 'USER_CANCELLED', epoch: 1 })
+  expect((await chainRows(db, waited)).map(({ status }) => status)).toEqual(['CANCELLED', 'PENDING'])
+})
+
+describe('a retry that waits', () => {
+  it.each(['SCHEDULED', 'HELD'] as const)('%s is superseded, and says so', async (phase) => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2, retryDelay: 30 } })
+    await failWith(server, agent, 1)
+    if (phase === 'HELD')
+      await given.sql(`UPDATE retry_decisions SET phase = 'HELD', hold_reason = 'DISABLED' WHERE session_id = $1`, [id])
+    const { resubmissionId } = await resubmit({ sessionIds: [id] })
+    expect(await decisionRow(db, id)).toMatchObject({
+      phase: 'CANCELLED',
+      holdReason: null,
+      explanation: expect.stringMatching(
+        new RegExp(`^retry 1 of 2: exit code 1; .*; superseded by resubmission ${resubmissionId} by ada$`),
+      ),
+    })
+    expect((await events(db, id)).at(-1)).toBe('session.retry_cancelled')
+    const [event] = await given.sql(
+      `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_cancelled'`,
+    )
+    expect(event!.reason).toBe(`superseded by resubmission ${resubmissionId} by ada`)
+    await passTime(db, 100)
+    expect(await server.run('dispatch-retries')).toEqual([0])
+    expect(await chainRows(db, id)).toHaveLength(2)
+  })
+
+  it('that is still to be decided is decided with the resubmission, once and for all', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2 } })
+    agent.exitAll(7)
+    await agent.sync()
+    await server.run('detect-termination', 'terminate-sessions')
+    await agent.comply()
+    await server.run('promote-to-terminated')
+    expect(await decisionRow(db, id)).toBeUndefined()
+    const shown = await resubmit({ sessionIds: [id] })
+    expect(await decisionRow(db, id)).toMatchObject({
+      phase: 'CANCELLED',
+      cause: 'KERNEL_NONZERO_EXIT',
+      explanation: expect.stringContaining(`superseded by resubmission ${shown.resubmissionId} by ada`),
+    })
+    expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT' })
+    expect((await events(db, id)).filter((event) => event.startsWith('session.retry'))).toEqual([
+      'session.retry_cancelled',
+    ])
+    expect(await server.run('decide-retries', 'dispatch-retries')).toEqual([0, 0])
+    expect(await chainRows(db, id)).toHaveLength(2)
+  })
+
+  it('that would not have come is decided as it would have been', async () => {
+    const session = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 0 }, phase: null })
+    await resubmit({ sessionIds: [session.id] })
+    expect(await decisionRow(given.db, session.id)).toMatchObject({
+      phase: 'NONE',
+      explanation: expect.stringContaining('maxRetries is 0'),
+    })
+  })
+})
+
+describe('who may, and what is written down', () => {
+  it('a VIEWER may not', async () => {
+    const session = await factory.session({ status: 'ERROR', phase: 'EXHAUSTED' })
+    const viewer = { role: 'VIEWER', projectId: DEFAULT_PROJECT_ID } as const
+    await expect(resubmit({ sessionIds: [session.id] }, { viewer })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  it('an audit entry for the call, and one for the batch', async () => {
+    const session = await factory.session({ status: 'ERROR', phase: 'EXHAUSTED' })
+    const { resubmissionId, childSessionIds } = await resubmit({ sessionIds: [session.id], overrides: { priority: 1 } })
+    expect(
+      await given.sql(
+        `SELECT actor, action, project_id AS project, details FROM audit_log WHERE action LIKE 'session.resubmi%' ORDER BY id`,
+      ),
+    ).toEqual([
+      {
+        actor: 'ada',
+        action: 'session.resubmit',
+        project: null,
+        details: { resubmissionId, clientKey: expect.any(String), total: 1, filter: null, overrides: { priority: 1 } },
+      },
+      {
+        actor: 'ada',
+        action: 'session.resubmitted',
+        project: DEFAULT_PROJECT_ID,
+        details: { resubmissionId, sessionIds: childSessionIds, refused: 0 },
+      },
+    ])
+  })
+
+  it('the record cannot be changed or removed while its sessions are there, only with their chains', async () => {
+    const session = await factory.session({ status: 'ERROR', phase: 'EXHAUSTED' })
+    const { resubmissionId } = await resubmit({ sessionIds: [session.id, randomUUID()] })
+    for (const statement of [
+      `UPDATE resubmissions SET actor = 'nobody'`,
+      `UPDATE resubmissions SET overrides = '{"priority": 3}'`,
+      `UPDATE resubmissions SET state = 'RUNNING', finished_at = NULL`,
+      `UPDATE resubmission_items SET session_id = '${randomUUID()}'`,
+      `UPDATE resubmission_items SET status = 'PENDING', child_session_id = NULL, code = NULL, message = NULL`,
+    ]) {
+      await expect(given.sql(statement), statement).rejects.toThrow('append only')
+    }
+    await expect(given.sql('DELETE FROM resubmissions')).rejects.toThrow('are kept')
+    await expect(given.sql('DELETE FROM resubmission_items')).rejects.toThrow('are kept')
+    await given.sql('DELETE FROM sessions WHERE chain_id = $1', [session.chainId])
+    await given.sql('DELETE FROM resubmission_items WHERE resubmission_id = $1', [resubmissionId])
+    await given.sql('DELETE FROM resubmissions')
+  })
+})
