@@ -21,7 +21,7 @@ export interface AddedSessions {
 export async function addSessions(
   db: Queryable,
   sessions: readonly NewSession[],
-  options: { actor: string; transact: Database['transaction'] },
+  options: { actor: string | null; transact: Database['transaction'] },
 ): Promise<AddedSessions> {
   const { actor, transact } = options
   const { inserted, limited } = await insertSessions(db, sessions, { actor, admitted: false })
@@ -36,7 +36,11 @@ export async function addSessions(
   return { inserted: new Set([...inserted, ...counted.inserted]), refused: counted.refused }
 }
 
-async function addCounted(tx: Queryable, sessions: readonly NewSession[], actor: string): Promise<AddedSessions> {
+async function addCounted(
+  tx: Queryable,
+  sessions: readonly NewSession[],
+  actor: string | null,
+): Promise<AddedSessions> {
   const places = await lockPendingPlaces(tx, sessions)
   const known = await readByCreationId(tx, sessions)
   // What is known takes no place, and neither does what stands here twice.

@@ -8,8 +8,9 @@ import {
   RESUBMISSION_SESSIONS_MAX,
 } from '../domain/limits.ts'
 import type { ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
-import { batchTimeout, environ, priority, resourceSlots, retryPolicy, text } from './session-fields.ts'
+import { batchTimeout, environ, priority, retryPolicy, text } from './session-fields.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'
+import { slotAmounts } from './slot-amounts-input.ts'
 
 /** Null counts as not given, but for `overrides.batchTimeout`, where it takes the timeout away. */
 export interface ResubmitSessionsInput {
@@ -34,7 +35,7 @@ const agentIds = z
 
 const overrides = z
   .strictObject({
-    resourceSlots: resourceSlots.optional(),
+    resourceSlots: slotAmounts.optional(),
     batchTimeout: batchTimeout.nullable().optional(),
     environ: environ.optional(),
     priority: priority.optional(),

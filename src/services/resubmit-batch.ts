@@ -1,5 +1,5 @@
 import { RESUBMIT_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
-import { notFound, refuseTarget, type TargetRefusal } from '../domain/resubmission/refuse.ts'
+import { hasChild, notFound, refuseTarget, type TargetRefusal } from '../domain/resubmission/refuse.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Queryable } from '../store/database.ts'
@@ -15,7 +15,7 @@ import {
   type PendingItem,
   type SettledItem,
 } from '../store/sql/resubmission-batch.sql.ts'
-import { addChildren } from './add-children.ts'
+import { addSessions } from './add-sessions.ts'
 import { decideForResubmission, type MadeDecision } from './decide-for-resubmission.ts'
 import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
 
@@ -64,7 +64,7 @@ export async function resubmitBatch(
     sessionIds.map((sessionId) => [sessionId, plan(sessionId, targets, { overrides, scope, undecided })]),
   )
   const children = [...planned.values()].filter((child): child is NewSession => 'id' in child)
-  const refused = await explainRefused(tx, await addChildren(tx, children))
+  const refused = await insertChildren(tx, children)
   const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
   const parents = created.map(({ parentSessionId }) => parentSessionId!)
   const decided = await undecided.record(new Set(parents))
@@ -94,17 +94,21 @@ function plan(
   return refuseTarget(target) ?? resubmittedChild(target, cause, overrides, scope)
 }
 
-/** A child that was not written stands against another of the same parent, or another's creation id. */
-async function explainRefused(
-  tx: Queryable,
-  refused: ReadonlyMap<string, TargetRefusal>,
-): Promise<Map<string, TargetRefusal>> {
-  const others = await readChildIds(tx, [...refused.keys()])
+/** Answers with what was not written, by parent: for a quota, another child of the same parent, or another's creation id. */
+async function insertChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
+  const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
+  const missing = children.filter(({ id }) => !inserted.has(id))
+  const others = await readChildIds(
+    tx,
+    missing.map(({ parentSessionId }) => parentSessionId!),
+  )
   return new Map(
-    [...refused].map(([parentId, refusal]) => {
-      const childId = others.get(parentId)
-      if (childId === undefined) return [parentId, refusal]
-      return [parentId, { code: 'SESSION_HAS_CHILD', message: `session ${parentId} was retried as ${childId}` }]
+    missing.map(({ id, parentSessionId: parentId, creationId }) => {
+      const full = refused.get(id)
+      const childId = others.get(parentId!)
+      if (full) return [parentId!, { code: full.code, message: full.message }]
+      if (childId) return [parentId!, hasChild(parentId!, childId)]
+      return [parentId!, { code: 'CREATION_ID_REUSED', message: `another session has the creation id ${creationId}` }]
     }),
   )
 }

@@ -26,9 +26,7 @@ export function refuseTarget(target: ResubmissionTarget): TargetRefusal | null {
   if (!isTerminal(status)) return refusal('SESSION_NOT_FINISHED', `session ${id} is ${status}`)
   if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} ended at this moment`)
   if (result === 'SUCCESS') return refusal('SESSION_SUCCEEDED', `session ${id} succeeded`)
-  if (childSessionId !== null) {
-    return refusal('SESSION_HAS_CHILD', `session ${id} was retried or resubmitted as ${childSessionId}`)
-  }
+  if (childSessionId !== null) return hasChild(id, childSessionId)
   if (parentAliveMs > 0) {
     const seconds = Math.ceil(parentAliveMs / 1000)
     return refusal('SESSION_MAY_BE_ALIVE', `session ${id} may still run on a silent agent for ${seconds} s`)
@@ -38,6 +36,10 @@ export function refuseTarget(target: ResubmissionTarget): TargetRefusal | null {
 
 export function notFound(id: string): TargetRefusal {
   return refusal('SESSION_NOT_FOUND', `no session ${id}`)
+}
+
+export function hasChild(id: string, childId: string): TargetRefusal {
+  return refusal('SESSION_HAS_CHILD', `session ${id} was retried or resubmitted as ${childId}`)
 }
 
 function refusal(code: ErrorCode, message: string): TargetRefusal {

@@ -430,3 +430,17 @@ describe('who may, and what is written down', () => {
     await given.sql('DELETE FROM resubmissions')
   })
 })
+
+it('a limit on pending sessions refuses those beyond it, and they keep their retries', async () => {
+  const sessions = [1, 2, 3].map(() =>
+    factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'SCHEDULED' }),
+  )
+  const ids = (await Promise.all(sessions)).map(({ id }) => id)
+  await given.sql(`INSERT INTO resource_policies (scope, scope_id, max_pending) VALUES ('PROJECT', $1, 2)`, [
+    DEFAULT_PROJECT_ID,
+  ])
+  const shown = await resubmit({ sessionIds: ids })
+  expect(shown.childSessionIds).toHaveLength(2)
+  expect(refusals(shown)).toEqual([`QUOTA_EXCEEDED ${ids[2]}`])
+  expect(await decisionRow(given.db, ids[2]!)).toMatchObject({ phase: 'SCHEDULED' })
+})
