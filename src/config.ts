@@ -176,8 +176,19 @@ export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; wa
   return { config: Object.fromEntries(entries) as Config, warnings: unknownVariables(environment) }
 }
 
+/** What clients on the same machine read. */
+const OF_CLIENTS = [
+  'REPRISE_URL',
+  'REPRISE_TOKEN',
+  'REPRISE_PROFILE',
+  'REPRISE_CONNECT_TIMEOUT',
+  'REPRISE_READ_TIMEOUT',
+  'REPRISE_HTTP_RETRIES',
+  'REPRISE_NETWORK_RETRY_SECONDS',
+]
+
 function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const known = new Set<string>(CONFIGURATION.map(({ name }) => name))
+  const known = new Set<string>([...CONFIGURATION.map(({ name }) => name), ...OF_CLIENTS])
   const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.has(name))
   return unknown.map((name) => `${name} is set, but nothing reads it`)
 }

@@ -1,6 +1,7 @@
 import { builder } from './builder.ts'
 import './scalars.ts'
 import './modules/agent/agent.queries.ts'
+import './modules/event/event-cursor.queries.ts'
 import './modules/kernel/kernel.type.ts'
 import './modules/kernel/kernel.subscriptions.ts'
 import './modules/project/project.queries.ts'

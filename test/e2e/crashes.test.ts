@@ -4,8 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { createGraphQLClient, type GraphQLClient } from '../../src/client/graphql-client.ts'
-import { resumeEvents } from '../../src/client/resume-events.ts'
+import {
+  ApiError,
+  createClient,
+  hasEnded,
+  type AttemptFragment,
+  type Client,
+  type CreateSessionInput,
+} from '../../src/client/node/index.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /**
@@ -56,15 +62,6 @@ const KINDS: readonly Kind[] = [
 
 const kindOf = (index: number): Kind => KINDS[index % KINDS.length]!
 
-interface Attempt {
-  sessionId: string
-  attempt: number
-  status: string
-  parentSession: { sessionId: string } | null
-  retryState: { phase: string }
-  kernels: { status: string }[]
-}
-
 interface SeenEvent {
   cursor: string
   type: string
@@ -74,8 +71,8 @@ interface SeenEvent {
 
 let dataDir: string
 let server: ServerProcess
-let client: GraphQLClient
-let connection: { url: string; token: string }
+let client: Client
+let url: string
 /** The newest lines, for when it fails. */
 let log: string[] = []
 const onLog = (line: string) => {
@@ -85,11 +82,12 @@ const onLog = (line: string) => {
 beforeAll(async () => {
   dataDir = await temporaryDirectory('crashes')
   server = await startServer({ dataDir, port: 0, onLog })
-  connection = { url: server.url, token: await readAdminToken(dataDir) }
-  client = createGraphQLClient(connection)
+  url = server.url
+  client = createClient({ url, token: await readAdminToken(dataDir) })
 })
 
 afterAll(async () => {
+  await client?.close()
   await server?.stop()
 })
 
@@ -104,7 +102,7 @@ test(
     for (let kill = 0; kill < KILLS; kill++) {
       await sleep(KILL_PAUSE_MIN_MS + Math.random() * KILL_PAUSE_SPREAD_MS)
       await server.kill()
-      server = await startServer({ dataDir, port: Number(new URL(connection.url).port), onLog })
+      server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
     }
     const sessionIds = await submitting
     const chains = await waitForAll(sessionIds)
@@ -137,54 +135,33 @@ test(
   },
 )
 
-/** Repeats a call until a server answers it: creation ids make that safe. */
-async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof TypeError) && !(error instanceof SyntaxError)) throw error
-      await sleep(100)
-    }
-  }
-}
-
 async function submitAll(): Promise<string[]> {
-  const query = `mutation($input: CreateSessionsInput!) { createSessions(input: $input) { ... on CreateSessionsPayload {
-    results { ... on CreateSessionPayload { session { sessionId } } ... on Error { message } } } ... on Error { message } } }`
   const sessionIds: string[] = []
   for (let from = 0; from < SESSIONS; from += 20) {
-    const sessions = Array.from({ length: 20 }, (_, offset) => {
+    const sessions = Array.from({ length: 20 }, (_, offset): CreateSessionInput => {
       const { name, command, maxRetries } = kindOf(from + offset)
       return {
         name,
-        creationId: `crash-${from + offset}`,
         command: ['sh', '-c', `${NOTE_RUN}; ${command}`],
         retryPolicy: { maxRetries, retryDelay: 0.2, jitter: 'RANDOM', jitterRatio: 1 },
       }
     })
-    interface Data {
-      createSessions: { results: { session: { sessionId: string } }[] }
+    for (const result of await client.createSessions(sessions)) {
+      if (result instanceof ApiError) throw result
+      sessionIds.push(result.session.sessionId)
     }
-    const data = await untilAnswered(() => client.request<Data>(query, { input: { sessions } }))
-    sessionIds.push(...data.createSessions.results.map(({ session }) => session.sessionId))
     await sleep(300)
   }
   return sessionIds
 }
 
 /** The chains, in the order of their first sessions, once none of them has anything left to do. */
-async function waitForAll(sessionIds: readonly string[]): Promise<Attempt[][]> {
-  const query = `query($id: UUID!) { session(id: $id) { retryChain { sessionId attempt status parentSession { sessionId }
-    retryState { phase } kernels { status } } } }`
+async function waitForAll(sessionIds: readonly string[]): Promise<AttemptFragment[][]> {
   return Promise.all(
     sessionIds.map(async (id) => {
       for (;;) {
-        const data = await untilAnswered(() => client.request<{ session: { retryChain: Attempt[] } }>(query, { id }))
-        const chain = data.session.retryChain
-        const last = chain.at(-1)!
-        const over = ['TERMINATED', 'ERROR', 'CANCELLED'].includes(last.status)
-        if (over && !['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED'].includes(last.retryState.phase)) return chain
+        const chain = await client.chain(id)
+        if (hasEnded(chain)) return chain
         await sleep(500)
       }
     }),
@@ -205,28 +182,22 @@ async function runsByChain(): Promise<Map<string, number>> {
   return new Map(runs)
 }
 
-const EVENTS = `subscription($after: String) { sessionEvents(after: $after) { cursor type sessionId chainId } }`
-
 async function follow(seen: SeenEvent[], signal: AbortSignal): Promise<void> {
-  const options = { ...connection, query: EVENTS, after: START_OF_TIME, signal }
-  for await (const data of resumeEvents<{ sessionEvents: SeenEvent }>(
-    options,
-    ({ sessionEvents }) => sessionEvents.cursor,
-  )) {
-    seen.push(data.sessionEvents)
+  try {
+    for await (const event of client.sessionEvents({}, { after: START_OF_TIME, signal })) seen.push(event)
+  } catch (error) {
+    if (!signal.aborted) throw error
   }
 }
 
 /** The outbox from its beginning, by a subscriber that was not there before; at least as many as were seen. */
 async function readAllEvents(atLeast: number): Promise<SeenEvent[]> {
   const events: SeenEvent[] = []
-  const reader = createGraphQLClient(connection)
   const idle = new AbortController()
   let timer = setTimeout(() => idle.abort(), 3_000)
-  idle.signal.addEventListener('abort', () => void reader.close())
   try {
-    for await (const data of reader.subscribe<{ sessionEvents: SeenEvent }>(EVENTS, { after: START_OF_TIME })) {
-      events.push(data.sessionEvents)
+    for await (const event of client.sessionEvents({}, { after: START_OF_TIME, signal: idle.signal })) {
+      events.push(event)
       clearTimeout(timer)
       timer = setTimeout(() => idle.abort(), events.length < atLeast ? 5_000 : 1_500)
     }

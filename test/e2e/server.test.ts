@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
-import { createGraphQLClient, GraphQLRequestError } from '../../src/client/graphql-client.ts'
+import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -37,44 +37,29 @@ async function run(args: string[], environment: Record<string, string>) {
   return { status, output: Buffer.concat(output).toString() }
 }
 
-const CREATE = `mutation($input: CreateSessionInput!) { createSession(input: $input) {
-  ... on CreateSessionPayload { created session { sessionId } } ... on Error { message } } }`
-const READ = `query($id: UUID!) { session(id: $id) { status attempt kernels { logs { edges { node { text } } } } } }`
-
-interface Read {
-  session: { status: string; attempt: number; kernels: { logs: { edges: { node: { text: string } }[] } }[] }
-}
-
 test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', { timeout: 60_000 }, async () => {
   const first = await startServer({ dataDir, port: 0, onLog: () => {} })
   const token = await readAdminToken(dataDir)
   expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)
-  const connection = { url: first.url, token }
-  const client = createGraphQLClient(connection)
+  await using client = createClient({ url: first.url, token })
   const input = { name: 'outlives', command: ['sh', '-c', 'echo before; sleep 3; echo after'], creationId: 'outlives' }
-  interface Created {
-    createSession: { created: boolean; session: { sessionId: string } }
-  }
-  const { createSession } = await client.request<Created>(CREATE, { input })
-  expect(createSession.created).toBe(true)
-  const id = createSession.session.sessionId
+  const { created, session } = await client.createSession(input)
+  expect(created).toBe(true)
+  const { sessionId } = session
   await vi.waitFor(async () => {
-    expect((await client.request<Read>(READ, { id })).session.status).toBe('RUNNING')
+    expect((await client.session(sessionId)).status).toBe('RUNNING')
   }, WITHIN)
   expect(await first.stop()).toBe(0)
 
   const port = Number(new URL(first.url).port)
   const second = await startServer({ dataDir, port, onLog: () => {} })
   expect(await readAdminToken(dataDir)).toBe(token)
-  const again = await client.request<Created>(CREATE, { input })
-  expect(again.createSession).toEqual({ created: false, session: { sessionId: id } })
-  await vi.waitFor(async () => {
-    const { session } = await client.request<Read>(READ, { id })
-    expect(session).toMatchObject({ status: 'TERMINATED', attempt: 1 })
-    expect(session.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')).toBe(
-      'before\nafter\n',
-    )
-  }, WITHIN)
+  const again = await client.createSession(input)
+  expect({ created: again.created, id: again.session.sessionId }).toEqual({ created: false, id: sessionId })
+  expect(await client.waitForChain(sessionId)).toMatchObject({ outcome: 'SUCCEEDED', attempts: [{ attempt: 1 }] })
+  let log = ''
+  for await (const { text } of client.sessionLogs(sessionId)) log += text
+  expect(log).toBe('before\nafter\n')
 
   const other = await run(['serve'], { REPRISE_DATA_DIR: dataDir })
   expect(other.status).toBe(1)
@@ -157,7 +142,8 @@ describe('says what is wrong', () => {
 
 test('a stranger learns nothing', { timeout: 60_000 }, async () => {
   const server = await startServer({ dataDir, port: 0, onLog: () => {} })
-  const stranger = createGraphQLClient({ url: server.url, token: 'rps_nothing' })
-  await expect(stranger.request('{ sessions { totalCount } }')).rejects.toThrow(GraphQLRequestError)
+  await using stranger = createClient({ url: server.url, token: 'rps_nothing' })
+  await expect(stranger.request('{ sessions { totalCount } }')).rejects.toThrow(ForbiddenError)
+  await expect(stranger.retryEvents({}, { after: 'MDow' }).next()).rejects.toThrow(ForbiddenError)
   expect(await server.stop()).toBe(0)
 })

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { CONFIGURATION } from '../../src/config.ts'
+import { CLIENT_VARIABLES } from '../../src/client/node/environment.ts'
+import { CONFIGURATION, loadConfig } from '../../src/config.ts'
 import { ERRORS } from '../../src/domain/errors.ts'
 import { transitionDiagram } from '../../src/domain/session/transitions.ts'
 import { readmeRows } from './readme-tables.ts'
@@ -12,6 +13,16 @@ import { ROOT } from './source-files.ts'
 test('README "Configuration": | `NAME` | default | meaning | unit |', async () => {
   const expected = CONFIGURATION.map(({ name, default: value, meaning, unit }) => [name, value, meaning, unit ?? ''])
   expect((await readmeRows('Configuration')).toSorted(byName)).toEqual(expected.toSorted(byName))
+})
+
+test('README "Client": | `NAME` | default | meaning |', async () => {
+  const expected = CLIENT_VARIABLES.map(({ name, default: value, meaning }) => [name, value, meaning])
+  expect(await readmeRows('Client')).toEqual(expected)
+})
+
+test('a server does not wonder about what clients read', () => {
+  const { warnings } = loadConfig(Object.fromEntries(CLIENT_VARIABLES.map(({ name }) => [name, '1'])))
+  expect(warnings).toEqual([])
 })
 
 test('README "Errors": | `CODE` | type | HTTP status | retryable (yes, no) | … |', async () => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { CreateSessionInput } from '../../client/node/index.ts'
 
 const COUNT_PRIMES = join(import.meta.dirname, 'programs/count-primes.mjs')
 
@@ -15,7 +16,7 @@ export interface DemoCase {
   name: string
   /** For the reader of the output. */
   about: string
-  input: Record<string, unknown>
+  input: Omit<CreateSessionInput, 'name'>
   /** Oldest first. */
   expected: ExpectedAttempt[]
   /** Something that the last attempt prints. */

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { GraphQLClient } from '../../client/graphql-client.ts'
+import type { Client } from '../../client/node/index.ts'
 
 export interface Attempt {
   sessionId: string
@@ -16,18 +16,10 @@ const CHAIN_QUERY = `query Chain($id: UUID!) { session(id: $id) { retryChain {
   kernels { oomKilled logs(first: 100) { edges { node { text } } } } } } }`
 
 /** All attempts of the chain that this session belongs to, oldest first. */
-export async function readChain(client: GraphQLClient, sessionId: string): Promise<Attempt[]> {
+export async function readChain(client: Client, sessionId: string): Promise<Attempt[]> {
   const data = await client.request<{ session: { retryChain: Attempt[] } | null }>(CHAIN_QUERY, { id: sessionId })
   if (!data.session) throw new Error(`session ${sessionId} is gone`)
   return data.session.retryChain
-}
-
-const PENDING_PHASES = ['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED']
-
-/** Nothing runs and nothing is going to. */
-export function hasEnded(chain: readonly Attempt[]): boolean {
-  const last = chain.at(-1)!
-  return isOver(last.status) && !PENDING_PHASES.includes(last.retryState.phase)
 }
 
 export function logOf(attempt: Attempt): string {

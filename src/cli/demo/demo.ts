@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { styleText } from 'node:util'
-import { createGraphQLClient, type GraphQLClient } from '../../client/graphql-client.ts'
-import { resumeEvents } from '../../client/resume-events.ts'
+import { createClient, hasEnded, type Client } from '../../client/node/index.ts'
 import { CASES } from './cases.ts'
-import { drawChain, hasEnded, readChain, type Attempt } from './chain.ts'
+import { drawChain, readChain, type Attempt } from './chain.ts'
 import { checkCase } from './check-case.ts'
 import { findLeftovers, killAll } from './leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from './server-process.ts'
@@ -17,7 +16,7 @@ const POLL_MS = 250
 const DEAD_MS = 1_000
 
 interface Running {
-  client: GraphQLClient
+  client: Client
   /** First session of each case, by the case's name. */
   sessions: Map<string, string>
 }
@@ -38,10 +37,12 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
     say(`server ready at ${server.url} after ${seconds(server.readyAfterMs)}, data in ${dataDir}`)
     const { url } = server
     const token = await readAdminToken(dataDir)
-    const running = { client: createGraphQLClient({ url, token }), sessions: new Map<string, string>() }
+    await using client = createClient({ url, token })
+    const running = { client, sessions: new Map<string, string>() }
+    const beginning = await client.eventCursor()
     await submitAll(running)
     const ended = new AbortController()
-    const printing = printEvents(running, { url, token, signal: ended.signal })
+    const printing = printEvents(running, beginning, ended.signal)
     const acting = act(running, interrupted.signal, async () => {
       await server!.kill()
       say(styleText('red', 'the server was killed with SIGKILL'))
@@ -67,36 +68,25 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
 }
 
 async function submitAll({ client, sessions }: Running): Promise<void> {
-  const query = `mutation Create($input: CreateSessionInput!) { createSession(input: $input) {
-    __typename ... on CreateSessionPayload { session { sessionId } } ... on Error { code message } } }`
   for (const { name, about, input } of CASES) {
-    const data = await client.request<{ createSession: { session?: { sessionId: string }; message?: string } }>(query, {
-      input: { name, creationId: `demo-${name}`, ...input },
-    })
-    const sessionId = data.createSession.session?.sessionId
-    if (sessionId === undefined) throw new Error(`${name} was refused: ${data.createSession.message}`)
-    sessions.set(name, sessionId)
+    const { session } = await client.createSession({ name, creationId: `demo-${name}`, ...input })
+    sessions.set(name, session.sessionId)
     say(`submitted ${styleText('bold', name)}: ${about}`)
   }
 }
 
 /** Prints each retry event with its chain as it stands then, over however many connections. */
-async function printEvents(
-  { client, sessions }: Running,
-  connection: { url: string; token: string; signal: AbortSignal },
-): Promise<void> {
-  interface Data {
-    retryEvents: { cursor: string; type: string; sessionId: string; chainId: string; reason: string | null }
-  }
-  const query = `subscription Events($after: String) { retryEvents(after: $after) { cursor type sessionId chainId reason } }`
+async function printEvents({ client, sessions }: Running, after: string, signal: AbortSignal): Promise<void> {
   const names = new Map([...sessions].map(([name, sessionId]) => [sessionId, name]))
-  const start = btoa('0:0').replaceAll('=', '')
-  const options = { ...connection, query, after: start }
-  for await (const { retryEvents: event } of resumeEvents<Data>(options, (data) => data.retryEvents.cursor)) {
-    const name = names.get(event.chainId) ?? event.chainId
-    say(`${styleText('bold', event.type)} ${name}: ${event.reason ?? ''}`)
-    const chain = await readChain(client, event.sessionId).catch(() => undefined)
-    if (chain) console.log(drawChain(name, chain))
+  try {
+    for await (const event of client.retryEvents({}, { after, signal })) {
+      const name = names.get(event.chainId) ?? event.chainId
+      say(`${styleText('bold', event.type)} ${name}: ${event.reason ?? ''}`)
+      const chain = await readChain(client, event.sessionId).catch(() => undefined)
+      if (chain) console.log(drawChain(name, chain))
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
   }
 }
 
@@ -132,12 +122,8 @@ async function act(
   }
 }
 
-async function cancel(client: GraphQLClient, sessionId: string): Promise<void> {
-  const query = `mutation End($input: TerminateSessionInput!) { terminateSession(input: $input) {
-    __typename ... on Error { message } } }`
-  const input = { sessionId, reason: 'somebody changed their mind' }
-  const data = await client.request<{ terminateSession: { message?: string } }>(query, { input })
-  if (data.terminateSession.message) throw new Error(`terminateSession: ${data.terminateSession.message}`)
+async function cancel(client: Client, sessionId: string): Promise<void> {
+  await client.terminateSession(sessionId, { reason: 'somebody changed their mind' })
   say('a person ended the session `cancelled`')
 }
 

@@ -1,0 +1,60 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { chainOperations } from './chain.ts'
+import { clusterOperations } from './cluster.ts'
+import { createConnection, type ConnectionSettings, type Document, type RequestOptions } from './connection.ts'
+import { eventOperations } from './events.ts'
+import { logOperations } from './logs.ts'
+import { retryOperations } from './retries.ts'
+import { sessionOperations } from './sessions.ts'
+import type { OnProgress } from './progress.ts'
+import type { RetryOptions } from './retry/retry-config.ts'
+import type { TimeoutOptions } from './retry/timeouts.ts'
+import type { WebSocketClass } from './streams/event-socket.ts'
+
+export interface ClientOptions {
+  /** Of the server: `http://127.0.0.1:4000`. */
+  url?: string
+  /** Of several servers on one database, asked in this order. */
+  urls?: readonly string[]
+  token?: string
+  /** False switches everything off. */
+  retry?: RetryOptions | false
+  timeouts?: TimeoutOptions
+  fetch?: typeof fetch
+  webSocket?: WebSocketClass
+  onProgress?: OnProgress
+}
+
+export type Client = ReturnType<typeof createClientOn>
+
+/** The client on whatever carries it. */
+export function createClientOn(settings: ConnectionSettings) {
+  const connection = createConnection(settings)
+  return {
+    ...sessionOperations(connection),
+    ...retryOperations(connection),
+    ...clusterOperations(connection),
+    ...eventOperations(connection),
+    ...chainOperations(connection),
+    ...logOperations(connection),
+
+    /** The servers, in the order in which they are asked. */
+    urls: connection.urls.map(({ href }) => href),
+
+    /**
+     * Any query or mutation. A query is repeated as configured, a mutation only where `idempotent` says that it may.
+     * @throws ApiError, HttpStatusError, ConnectionError, the signal's reason
+     */
+    request<Result = unknown, Variables extends object = Record<string, unknown>>(
+      document: Document<Result, Variables>,
+      variables?: Variables,
+      options?: RequestOptions,
+    ): Promise<Result> {
+      return connection.request(document, variables ?? ({} as Variables), options)
+    },
+
+    /** Ends everything that is under way: calls and iterators throw ClientClosedError. */
+    close: () => connection.close(),
+    [Symbol.asyncDispose]: () => connection.close(),
+  }
+}

@@ -1,0 +1,84 @@
+import { chainOperations, hasEnded } from './chain.ts'
+import type { CallOptions, Connection } from './connection.ts'
+import { KernelLogsDocument, type AttemptFragment, type KernelLogsSubscription } from './operations.generated.ts'
+import { closeable } from './streams/closeable.ts'
+import { merge } from './streams/merge.ts'
+
+export type LogChunk = KernelLogsSubscription['kernelLogs']
+
+/** A piece of what an attempt wrote. */
+export interface AttemptLog extends LogChunk {
+  sessionId: string
+  attempt: number
+  kernelId: string
+  /** `main1`, `sub1`, `sub2`, … */
+  kernel: string
+}
+
+export interface LogOptions extends CallOptions {
+  /** The cursor of the last piece that you have. Without it, from the beginning. */
+  after?: string
+}
+
+/** All follow what is written as it comes, over restarts of servers, and end when the kernels have. */
+export function logOperations(connection: Connection) {
+  const { chain, watchChain } = chainOperations(connection)
+
+  function kernelLogs(kernelId: string, options: LogOptions = {}): AsyncIterableIterator<LogChunk> {
+    return connection.stream(
+      {
+        name: 'KernelLogs',
+        document: KernelLogsDocument,
+        variables: { kernelId },
+        after: async () => options.after ?? null,
+        read: (data) => (data as KernelLogsSubscription).kernelLogs,
+        cursorOf: ({ cursor }) => cursor,
+        endsByItself: true,
+      },
+      options,
+    )
+  }
+
+  async function* ofAttempt(attempt: AttemptFragment, options: CallOptions): AsyncGenerator<AttemptLog, void, void> {
+    const { sessionId } = attempt
+    const sources = attempt.kernels.map(({ kernelId, role, index }) => {
+      const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
+      return closeable([options.signal], (signal) => labelled(kernelLogs(kernelId, { ...options, signal }), labels))
+    })
+    yield* merge(sources)
+  }
+
+  return {
+    /** Of one kernel. @throws NotFoundError */
+    kernelLogs,
+
+    /** Of all kernels of one attempt. @throws NotFoundError */
+    sessionLogs(sessionId: string, options: CallOptions = {}): AsyncIterableIterator<AttemptLog> {
+      return closeable([connection.closed, options.signal], async function* (signal) {
+        const attempts = await chain(sessionId, { ...options, signal })
+        yield* ofAttempt(
+          attempts.find((attempt) => attempt.sessionId === sessionId)!,
+          { ...options, signal },
+        )
+      })
+    },
+
+    /** Of all attempts of a chain, one after the other, to the chain's end. @throws NotFoundError */
+    chainLogs(sessionId: string, options: CallOptions = {}): AsyncIterableIterator<AttemptLog> {
+      return closeable([connection.closed, options.signal], async function* (signal) {
+        let shown = 0
+        for await (const attempts of watchChain(sessionId, { ...options, signal })) {
+          for (const attempt of attempts.slice(shown)) {
+            yield* ofAttempt(attempt, { ...options, signal })
+            shown = attempt.attempt
+          }
+          if (hasEnded(attempts)) return
+        }
+      })
+    },
+  }
+}
+
+async function* labelled<Labels extends object>(source: AsyncIterable<LogChunk>, labels: Labels) {
+  for await (const chunk of source) yield { ...chunk, ...labels }
+}

@@ -1,0 +1,58 @@
+/** What the environment says to a client. All are optional. */
+export interface ClientEnvironment {
+  url: string | undefined
+  token: string | undefined
+  profile: string | undefined
+  dataDir: string
+  connectSeconds: number | undefined
+  readSeconds: number | undefined
+  httpTotal: number | undefined
+  networkSeconds: number | undefined
+}
+
+interface Variable {
+  name: `REPRISE_${string}`
+  meaning: string
+  default: string
+}
+
+/** What the README's table says. */
+export const CLIENT_VARIABLES = [
+  { name: 'REPRISE_URL', default: 'of the profile', meaning: 'URL of the server; several with a comma between.' },
+  { name: 'REPRISE_TOKEN', default: 'of the profile', meaning: 'Token.' },
+  { name: 'REPRISE_PROFILE', default: 'the current one', meaning: 'Profile to take URL and token from.' },
+  { name: 'REPRISE_CONNECT_TIMEOUT', default: '3', meaning: 'Seconds that making a connection may take; 0: no bound.' },
+  { name: 'REPRISE_READ_TIMEOUT', default: '20', meaning: 'Seconds that a server may be silent; 0: no bound.' },
+  { name: 'REPRISE_HTTP_RETRIES', default: '3', meaning: 'Retries of answers 429, 500, 502, 503 and 504; 0: none.' },
+  {
+    name: 'REPRISE_NETWORK_RETRY_SECONDS',
+    default: '60',
+    meaning: 'How long operations are tried again that get no answer; 0: not at all.',
+  },
+] as const satisfies readonly Variable[]
+
+/** Text that is empty counts as not set; `onWarning` is told of numbers that are none. */
+export function readEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  onWarning: (text: string) => void,
+): ClientEnvironment {
+  type Name = (typeof CLIENT_VARIABLES)[number]['name'] | 'REPRISE_DATA_DIR'
+  const text = (name: Name) => environment[name]?.trim() || undefined
+  const number = (name: Name) => {
+    const written = text(name)
+    if (written === undefined) return undefined
+    if (/^\d+(\.\d+)?$/.test(written)) return Number(written)
+    onWarning(`${name} is ${JSON.stringify(written)}, which is no number; the default holds`)
+    return undefined
+  }
+  return {
+    url: text('REPRISE_URL'),
+    token: text('REPRISE_TOKEN'),
+    profile: text('REPRISE_PROFILE'),
+    dataDir: text('REPRISE_DATA_DIR') ?? '.reprise',
+    connectSeconds: number('REPRISE_CONNECT_TIMEOUT'),
+    readSeconds: number('REPRISE_READ_TIMEOUT'),
+    httpTotal: number('REPRISE_HTTP_RETRIES'),
+    networkSeconds: number('REPRISE_NETWORK_RETRY_SECONDS'),
+  }
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ClientConfigurationError } from '../errors.ts'
+import { serverUrl } from '../server-url.ts'
+import type { ClientEnvironment } from './environment.ts'
+import type { Profile, Profiles } from './profiles.ts'
+
+export interface FoundServer {
+  urls: URL[]
+  token: string | undefined
+  /** Where the URL comes from. */
+  source: 'options' | 'environment' | 'profile' | 'local'
+}
+
+const LOCAL_URL = 'http://127.0.0.1:4000'
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
+
+/**
+ * Which server, and with which token. What is stated goes before the environment, that before the profile, that
+ * before a server of this machine's own. A token that was kept for one server is never shown to another: a profile's
+ * goes to that profile's servers, the data directory's to this machine.
+ * @throws ClientConfigurationError
+ */
+export function findServer(
+  stated: { urls?: readonly string[]; token?: string; profile?: string },
+  environment: ClientEnvironment,
+  readProfiles: () => Profiles,
+): FoundServer {
+  const fromEnvironment = stated.profile === undefined ? environment.url : undefined
+  const urls = stated.urls ?? fromEnvironment?.split(',').map((url) => url.trim())
+  const token = stated.token ?? (stated.profile === undefined ? environment.token : undefined)
+  // A file that is not needed can do no harm.
+  const profile = urls && token !== undefined ? undefined : chooseProfile(stated, environment, readProfiles())
+  const found =
+    where(urls, stated.urls ? 'options' : 'environment') ??
+    where(profile?.urls, 'profile') ??
+    where([LOCAL_URL], 'local')!
+  return { ...found, token: token ?? keptToken(found.urls, environment.dataDir, profile) }
+}
+
+function where(urls: readonly string[] | undefined, source: FoundServer['source']) {
+  return urls && urls.length > 0 ? { urls: urls.map(serverUrl), source } : undefined
+}
+
+function chooseProfile(
+  stated: { profile?: string },
+  environment: ClientEnvironment,
+  { current, profiles }: Profiles,
+): Profile | undefined {
+  const name = stated.profile ?? environment.profile ?? current
+  if (name === undefined) return undefined
+  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined
+  if (!profile) throw new ClientConfigurationError(`There is no profile ${JSON.stringify(name)}`)
+  return profile
+}
+
+function keptToken(urls: readonly URL[], dataDir: string, profile: Profile | undefined): string | undefined {
+  const kept = new Set(profile?.urls.map((url) => serverUrl(url).href))
+  if (profile?.token !== undefined && urls.every(({ href }) => kept.has(href))) return profile.token
+  return urls.every(({ hostname }) => LOOPBACK.test(hostname)) ? localToken(dataDir) : undefined
+}
+
+function localToken(dataDir: string): string | undefined {
+  try {
+    return readFileSync(join(dataDir, 'admin-token'), 'utf8').trim() || undefined
+  } catch {
+    return undefined
+  }
+}

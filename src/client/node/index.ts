@@ -1,0 +1,46 @@
+import process from 'node:process'
+import { createClientOn, type Client, type ClientOptions } from '../client.ts'
+import { resolveRetry } from '../retry/retry-config.ts'
+import { resolveTimeouts } from '../retry/timeouts.ts'
+import { createFetchTransport } from '../transport/fetch-transport.ts'
+import { createUndiciTransport } from '../transport/undici-transport.ts'
+import { readEnvironment } from './environment.ts'
+import { findServer } from './find-server.ts'
+import { profilesPath, readProfiles } from './profiles.ts'
+import { NodeWebSocket } from './web-socket.ts'
+
+export * from '../exports.ts'
+export { CLIENT_VARIABLES } from './environment.ts'
+export { findServer, type FoundServer } from './find-server.ts'
+export { profilesPath, readProfiles, writeProfiles, type Profile, type Profiles } from './profiles.ts'
+
+export interface NodeClientOptions extends ClientOptions {
+  /** Name of the kept profile to take URL and token from. */
+  profile?: string
+  /** In place of the process's own. */
+  environment?: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * Without a `url` and a `token` it finds its server by itself: REPRISE_URL and REPRISE_TOKEN, then the profile, then a
+ * server of this machine with the token in its data directory.
+ * @throws ClientConfigurationError
+ */
+export function createClient(options: NodeClientOptions = {}): Client {
+  const variables = options.environment ?? process.env
+  const environment = readEnvironment(variables, (text) => process.emitWarning(text))
+  const stated = { ...options, urls: options.urls ?? (options.url === undefined ? undefined : [options.url]) }
+  const { urls, token } = findServer(stated, environment, () => readProfiles(profilesPath(variables)))
+  const timeouts = resolveTimeouts(options.timeouts, environment)
+  return createClientOn({
+    urls,
+    token,
+    retry: resolveRetry(options.retry, environment),
+    timeouts,
+    transport: options.fetch
+      ? createFetchTransport({ fetch: options.fetch, timeouts })
+      : createUndiciTransport(timeouts),
+    webSocket: options.webSocket ?? NodeWebSocket,
+    onProgress: options.onProgress,
+  })
+}

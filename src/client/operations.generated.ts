@@ -1,0 +1,2593 @@
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
+/** All that are given must match. */
+export type AgentFilter = {
+  /** In this resource group. */
+  resourceGroup?: string | null | undefined;
+  /** One of these. */
+  status?: Array<AgentStatus> | null | undefined;
+};
+
+/** Which of the agents that fit is taken. */
+export type AgentSelector =
+  /** The one with the least left. */
+  | 'CONCENTRATED'
+  /** The one with the most left. */
+  | 'DISPERSED'
+  /** One after the other. */
+  | 'ROUND_ROBIN';
+
+/** How an agent is doing. */
+export type AgentStatus =
+  /** It answers, and takes work. */
+  | 'ALIVE'
+  /** Finishes what it has, and takes no new work. */
+  | 'DRAINING'
+  /** Not heard for so long that its kernels are given up. */
+  | 'LOST'
+  /** Not heard for a while; takes no new work. */
+  | 'SUSPECT'
+  /** Gone for good. */
+  | 'TERMINATED';
+
+/** Releases of Airflow, by how they compute delays. */
+export type AirflowRelease =
+  /** 2.6 to 2.9. */
+  | 'AIRFLOW_2_6'
+  /** 2.10 to 3.1. */
+  | 'AIRFLOW_2_10'
+  /** 3.2 and later. */
+  | 'AIRFLOW_3_2';
+
+/** An Airflow operator's settings. Durations are seconds. What is not given is Airflow's own default. */
+export type AirflowSettingsInput = {
+  /** With `taskId`: computes the jitter that Airflow gives this task. */
+  dagId?: string | null | undefined;
+  /** As Python writes it: `2026-01-31 00:00:00+00:00`. Without it, as of a run that has none. */
+  logicalDate?: string | null | undefined;
+  /** `max_retry_delay`. */
+  maxRetryDelay?: number | null | undefined;
+  /** Whose formula; 3.2 if not given. */
+  release?: AirflowRelease | null | undefined;
+  /** `retries`; 0 if not given. */
+  retries?: number | null | undefined;
+  /** `retry_delay`; 300 if not given. */
+  retryDelay?: number | null | undefined;
+  /** `retry_exponential_backoff`; false if not given. */
+  retryExponentialBackoff?: boolean | number | null | undefined;
+  /** With `dagId`. */
+  taskId?: string | null | undefined;
+};
+
+/** Which retry to cancel. */
+export type CancelRetryInput = {
+  /** The session that failed. */
+  sessionId: string;
+};
+
+/** How the kernels of a session are spread. */
+export type ClusterMode =
+  /** On as many agents as it takes. */
+  | 'MULTI_NODE'
+  /** All on one agent. */
+  | 'SINGLE_NODE';
+
+/** What to run, and how. */
+export type CreateSessionInput = {
+  /** Seconds that user code may run. */
+  batchTimeout?: number | null | undefined;
+  /** How they are spread over agents. */
+  clusterMode?: ClusterMode | null | undefined;
+  /** How many kernels. */
+  clusterSize?: number | null | undefined;
+  /** The program and its arguments: `["sh", "-c", "exit 3"]`. */
+  command: Array<string>;
+  /** Your idempotency key, unique in the project. */
+  creationId?: string | null | undefined;
+  /** Sessions whose chains must have succeeded first. */
+  dependsOn?: Array<string> | null | undefined;
+  /** Environment of its kernels, beside what Reprise adds. */
+  environ?: Array<EnvVarInput> | null | undefined;
+  /** Environment and interpreter of its kernels. */
+  image?: string | null | undefined;
+  /** Words of your own. */
+  labels?: Array<LabelInput> | null | undefined;
+  /** What to call it; need not be unique. */
+  name: string;
+  /** 0 to 100; the higher goes first. */
+  priority?: number | null | undefined;
+  /** Whose it is, by name. */
+  project?: string | null | undefined;
+  /** Where it runs, by name. */
+  resourceGroup?: string | null | undefined;
+  /** What each kernel may use. */
+  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
+  /** How it is retried. */
+  retryPolicy?: RetryPolicyInput | null | undefined;
+  /** What it is for. */
+  sessionType?: SessionType | null | undefined;
+  /** Not to be started before. */
+  startsAt?: string | null | undefined;
+};
+
+/** Sessions to create. */
+export type CreateSessionsInput = {
+  /** At most 1000. */
+  sessions: Array<CreateSessionInput>;
+};
+
+/** All that are given must match. */
+export type DateTimeFilter = {
+  /** Later than this. */
+  gt?: string | null | undefined;
+  /** Not before this. */
+  gte?: string | null | undefined;
+  /** Before this. */
+  lt?: string | null | undefined;
+  /** Not later than this. */
+  lte?: string | null | undefined;
+};
+
+/** One variable of the environment. */
+export type EnvVarInput = {
+  /** Its name. */
+  name: string;
+  /** Its value. */
+  value: string;
+};
+
+/** Why a session failed, as the classification sees it. */
+export type FailureCause =
+  /** Its agent was lost or restarted while it ran. */
+  | 'AGENT_TRANSIENT'
+  /** Its image could not be fetched. */
+  | 'IMAGE_PULL_FAILURE'
+  /** User code ended with another exit code than 0, or ran into the batch timeout. */
+  | 'KERNEL_NONZERO_EXIT'
+  /** It used more memory than its slot allows, and was killed. */
+  | 'OOM_KILLED'
+  /** A quota forbade it. Never retried. */
+  | 'QUOTA_EXCEEDED'
+  /** The scheduler could not bring it to run in time. */
+  | 'SCHEDULER_TIMEOUT'
+  /** Something that has no name here. */
+  | 'UNKNOWN'
+  /** A person ended it. Never retried. */
+  | 'USER_CANCELLED'
+  /** It could never have run as it was asked for. Never retried. */
+  | 'VALIDATION_ERROR';
+
+/** What keeps a retry that is due. */
+export type HoldReason =
+  /** Retries are switched off here. */
+  | 'DISABLED'
+  /** The failed attempt may still run on a silent agent. */
+  | 'PARENT_ALIVE'
+  /** The limit of pending sessions is reached. */
+  | 'QUOTA'
+  /** The rate limit of retries is reached. */
+  | 'RATE_LIMITED';
+
+/** Where a kernel stands: as for sessions. An agent may be ahead of the scheduler. */
+export type KernelStatus =
+  /** Over before it was given to an agent. */
+  | 'CANCELLED'
+  /** Its agent starts it. */
+  | 'CREATING'
+  /** Over: it failed. */
+  | 'ERROR'
+  /** Waits for an agent. */
+  | 'PENDING'
+  /** Ready to be created. */
+  | 'PREPARED'
+  /** Its agent prepares it. */
+  | 'PREPARING'
+  /** Its agent fetches the image. */
+  | 'PULLING'
+  /** User code runs. */
+  | 'RUNNING'
+  /** Its agent is chosen. */
+  | 'SCHEDULED'
+  /** Over: user code ended, or was ended. */
+  | 'TERMINATED'
+  /** It is being stopped. */
+  | 'TERMINATING';
+
+/** A word of its client on a session. */
+export type LabelInput = {
+  /** Its key, unique on the session. */
+  key: string;
+  /** Its value. */
+  value: string;
+};
+
+/** Where a process wrote. */
+export type LogStream =
+  /** Its standard error. */
+  | 'STDERR'
+  /** Its standard output. */
+  | 'STDOUT';
+
+/** Which way. */
+export type OrderDirection =
+  /** Smallest, oldest first. */
+  | 'ASC'
+  /** Largest, newest first. */
+  | 'DESC';
+
+/** A token bucket. */
+export type RateLimitInput = {
+  /** How many at once after a quiet time, 1 to 100000. */
+  burst: number;
+  /** How many in the long run, up to 100000. */
+  perSecond: number;
+};
+
+/** An amount of one resource, per kernel. */
+export type ResourceSlotInput = {
+  /** How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`. */
+  amount: string;
+  /** Which: `cpu`, `mem`, `cuda.device`, … */
+  slot: string;
+};
+
+/** What the retry stays away from. */
+export type RetryAvoidance =
+  /** The agents on which the attempt failed. */
+  | 'AGENT'
+  /** The resource group in which the attempt failed. */
+  | 'RESOURCE_GROUP';
+
+/** How delays grow from retry to retry. */
+export type RetryBackoff =
+  /** By `backoffMultiplier` each time, up to `maxRetryDelay`. */
+  | 'EXPONENTIAL'
+  /** They do not. */
+  | 'FIXED';
+
+/** All that are given must match. */
+export type RetryDecisionFilter = {
+  /** Failed for one of these causes. */
+  cause?: Array<FailureCause> | null | undefined;
+  /** In this chain. */
+  chainId?: string | null | undefined;
+  /** By when it was decided. */
+  decidedAt?: DateTimeFilter | null | undefined;
+  /** By when the retry is due. */
+  dueAt?: DateTimeFilter | null | undefined;
+  /** Held for one of these reasons. */
+  holdReason?: Array<HoldReason> | null | undefined;
+  /** In one of these phases. */
+  phase?: Array<RetryPhase> | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** Of this session. */
+  sessionId?: string | null | undefined;
+};
+
+/** All that are given must match. */
+export type RetryEventFilter = {
+  /** In this chain. */
+  chainId?: string | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** About this session. */
+  sessionId?: string | null | undefined;
+  /** One of these. */
+  types?: Array<RetryEventType> | null | undefined;
+};
+
+/** What happened to a retry. */
+export type RetryEventType =
+  /** A person cancelled a retry that was scheduled or held. */
+  | 'RETRY_CANCELLED'
+  /** The child session was created. */
+  | 'RETRY_DISPATCHED'
+  /** The last retry failed. */
+  | 'RETRY_EXHAUSTED'
+  /** A retry is due, but something keeps it. */
+  | 'RETRY_HELD'
+  /** An attempt failed; a retry waits out its delay. */
+  | 'RETRY_SCHEDULED'
+  /** A retry succeeded. */
+  | 'RETRY_SUCCEEDED';
+
+/** How delays are spread, so that what failed together does not come back together. */
+export type RetryJitter =
+  /** By a hash of the session: the same session always gets the same delay. */
+  | 'DETERMINISTIC'
+  /** Not at all. */
+  | 'NONE'
+  /** At random. */
+  | 'RANDOM';
+
+/** Which retry not to wait for. */
+export type RetryNowInput = {
+  /** The session that failed. */
+  sessionId: string;
+};
+
+/** Where a session stands with its retry. */
+export type RetryPhase =
+  /** A person cancelled the retry. */
+  | 'CANCELLED'
+  /** The child session exists. */
+  | 'DISPATCHED'
+  /** It failed, and all its retries are used up. */
+  | 'EXHAUSTED'
+  /** A retry is due, but something keeps it. */
+  | 'HELD'
+  /** It has no retries. */
+  | 'NONE'
+  /** It failed in a way that is not retried. */
+  | 'NOT_ELIGIBLE'
+  /** A retry will be dispatched when its delay is over. */
+  | 'SCHEDULED'
+  /** It succeeded, so there is nothing to retry. */
+  | 'SUCCEEDED'
+  /** It is not over, or the decision is about to be made. */
+  | 'UNDECIDED';
+
+/** How a session is retried. Durations are seconds. What is not given comes from the defaults of project, domain and cluster, in this order. */
+export type RetryPolicyInput = {
+  /** How delays grow. */
+  backoff?: RetryBackoff | null | undefined;
+  /** By what they grow, where they do; more than 0. */
+  backoffMultiplier?: number | null | undefined;
+  /** False: an attempt whose user code never started does not use up `maxRetries`. */
+  countPreStartFailures?: boolean | null | undefined;
+  /** Failures that are retried. */
+  eligibleCauses?: Array<FailureCause> | null | undefined;
+  /** False: no retry events. Decisions are stored all the same. */
+  emitRetryEvents?: boolean | null | undefined;
+  /** How delays are spread. */
+  jitter?: RetryJitter | null | undefined;
+  /** By how much of the delay at most, 0 to 1. */
+  jitterRatio?: number | null | undefined;
+  /** No retry starts later than this after the first attempt was created. Null is no such bound. */
+  maxElapsed?: number | null | undefined;
+  /** 0 to 100. Total attempts are one more. 0 is none, whatever the defaults say. */
+  maxRetries?: number | null | undefined;
+  /** No delay is longer. Null is the ceiling that holds in any case: 86400. */
+  maxRetryDelay?: number | null | undefined;
+  /** 0 to 100: bound on retries that do not use up `maxRetries`. */
+  maxUncountedRetries?: number | null | undefined;
+  /** Gives the fields that are not given here. What is stored is the fields, not the name. */
+  preset?: RetryPolicyPreset | null | undefined;
+  /** The first delay, more than 0. */
+  retryDelay?: number | null | undefined;
+  /** At most 20, in order; the first that matches decides. */
+  rules?: Array<RetryRuleInput> | null | undefined;
+};
+
+/** Who may give a field of a policy, strongest first. */
+export type RetryPolicyLayer =
+  /** The cluster's defaults. */
+  | 'CLUSTER'
+  /** The domain's defaults. */
+  | 'DOMAIN'
+  /** The project's defaults. */
+  | 'PROJECT'
+  /** Whoever created or resubmitted the session. */
+  | 'SESSION'
+  /** Nobody: the default that Reprise comes with. */
+  | 'SHIPPED';
+
+/** Policies to start from. */
+export type RetryPolicyPreset =
+  /** Ten retries, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final. */
+  | 'CMS_EXIT_CODES';
+
+/** What a matching rule does. */
+export type RetryRuleAction =
+  /** Does not retry. */
+  | 'FAIL'
+  /** Retries, whatever `eligibleCauses` says. */
+  | 'RETRY'
+  /** Retries without using up `maxRetries`. */
+  | 'RETRY_UNCOUNTED';
+
+/** What to do about failures of one kind. */
+export type RetryRuleInput = {
+  /** What to do. */
+  action: RetryRuleAction;
+  /** What the retry stays away from. */
+  avoid?: RetryAvoidance | null | undefined;
+  /** Seconds, in place of the formula's base. */
+  delay?: number | null | undefined;
+  /** Which failures. */
+  match: RetryRuleMatchInput;
+  /** Slots that grow. */
+  scaleResources?: Array<RetrySlotGrowthInput> | null | undefined;
+  /** A timeout that grows. */
+  scaleTimeout?: RetryTimeoutGrowthInput | null | undefined;
+};
+
+/** What a rule looks at. All that are given must match. */
+export type RetryRuleMatchInput = {
+  /** One of these causes. */
+  causes?: Array<FailureCause> | null | undefined;
+  /** One of these exit codes. */
+  exitCodes?: Array<number> | null | undefined;
+  /** An exit code, but none of these. */
+  exitCodesNotIn?: Array<number> | null | undefined;
+  /** A reason like this, with `*` and `?`. */
+  reason?: string | null | undefined;
+};
+
+/** Where something about retries is set. */
+export type RetryScope =
+  /** For everything. */
+  | 'CLUSTER'
+  /** For all projects of a domain. */
+  | 'DOMAIN'
+  /** For one project. */
+  | 'PROJECT';
+
+/** How a slot grows from attempt to attempt. It never shrinks. */
+export type RetrySlotGrowthInput = {
+  /** By what it is multiplied. */
+  factor: number;
+  /** Up to here; bytes take k, m, g, t. */
+  max?: string | null | undefined;
+  /** Which slot. */
+  slot: string;
+};
+
+/** How the batch timeout grows from attempt to attempt. It never shrinks. */
+export type RetryTimeoutGrowthInput = {
+  /** By what it is multiplied. */
+  factor: number;
+  /** Up to here, in seconds. */
+  max?: number | null | undefined;
+};
+
+/** How the coordinator judged one try of a handler. */
+export type SchedulingResult =
+  /** It was in its status for longer than its resource group allows. */
+  | 'EXPIRED'
+  /** It failed too often. */
+  | 'GIVE_UP'
+  /** It failed and is tried again. */
+  | 'NEED_RETRY'
+  /** It was not its time: `message` says what it waits for. */
+  | 'SKIPPED'
+  /** It went on. */
+  | 'SUCCESS';
+
+/** In which order sessions of the same priority are scheduled. */
+export type Sequencer =
+  /** Whose project has the smallest dominant share first. */
+  | 'DRF'
+  /** The oldest first. */
+  | 'FIFO'
+  /** The newest first. */
+  | 'LIFO';
+
+/** All that are given must match. */
+export type SessionEventFilter = {
+  /** In this chain. */
+  chainId?: string | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** About this session. */
+  sessionId?: string | null | undefined;
+  /** One of these. */
+  types?: Array<SessionEventType> | null | undefined;
+};
+
+/** What happened to a session: the name on the wire behind `session.`, in upper case. */
+export type SessionEventType =
+  /** It is over before it started. */
+  | 'CANCELLED'
+  /** It was created. */
+  | 'CREATED'
+  /** It is over: it failed. */
+  | 'ERROR'
+  /** A person cancelled its retry. */
+  | 'RETRY_CANCELLED'
+  /** Its child session was created. */
+  | 'RETRY_DISPATCHED'
+  /** It failed, and was the last retry. */
+  | 'RETRY_EXHAUSTED'
+  /** Its retry is due, but something keeps it. */
+  | 'RETRY_HELD'
+  /** It failed; a retry waits out its delay. */
+  | 'RETRY_SCHEDULED'
+  /** It is a retry, and it succeeded. */
+  | 'RETRY_SUCCEEDED'
+  /** It moved on to another status that is not final. */
+  | 'STATUS_CHANGED'
+  /** It is over: it succeeded, or a person ended it. */
+  | 'TERMINATED';
+
+/** All that are given must match. */
+export type SessionFilter = {
+  /** All of these match. */
+  AND?: Array<SessionFilter> | null | undefined;
+  /** This does not match. */
+  NOT?: SessionFilter | null | undefined;
+  /** At least one of these matches. */
+  OR?: Array<SessionFilter> | null | undefined;
+  /** In this chain. */
+  chainId?: string | null | undefined;
+  /** By when it was created. */
+  createdAt?: DateTimeFilter | null | undefined;
+  /** Failed for one of these causes. */
+  failureCause?: Array<FailureCause> | null | undefined;
+  /** With this label. */
+  label?: LabelInput | null | undefined;
+  /** By name. */
+  name?: StringFilter | null | undefined;
+  /** Of one of these origins. */
+  origin?: Array<SessionOrigin> | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** With one of these results. */
+  result?: Array<SessionResult> | null | undefined;
+  /** With `retryState.phase` in one of these. */
+  retryPhase?: Array<RetryPhase> | null | undefined;
+  /** Of one of these types. */
+  sessionType?: Array<SessionType> | null | undefined;
+  /** In one of these statuses. */
+  status?: Array<SessionStatus> | null | undefined;
+};
+
+/** One thing to order by. */
+export type SessionOrder = {
+  /** Which way. */
+  direction?: OrderDirection | null | undefined;
+  /** By what. */
+  field: SessionOrderField;
+};
+
+/** By what sessions can be ordered. */
+export type SessionOrderField =
+  /** By its place in its chain. */
+  | 'ATTEMPT'
+  /** When it was created. */
+  | 'CREATED_AT'
+  /** By name, byte by byte. */
+  | 'NAME'
+  /** By priority. */
+  | 'PRIORITY'
+  /** Since when it is in its status. */
+  | 'STATUS_CHANGED_AT';
+
+/** Why a session exists. */
+export type SessionOrigin =
+  /** A retry policy created it after its parent failed. */
+  | 'AUTO_RETRY'
+  /** A client created it. */
+  | 'INITIAL'
+  /** A person submitted its parent again. */
+  | 'RESUBMISSION';
+
+/** How a session came out. */
+export type SessionResult =
+  /** It failed; `failureCause` says why. */
+  | 'FAILURE'
+  /** Its main kernel ended with exit code 0. */
+  | 'SUCCESS'
+  /** Not known: it is not over, or a person ended it. */
+  | 'UNDEFINED';
+
+/** Where a session stands. TERMINATED, ERROR and CANCELLED are final. */
+export type SessionStatus =
+  /** Over before it started. */
+  | 'CANCELLED'
+  /** Agents start its kernels. */
+  | 'CREATING'
+  /** Over: it failed. */
+  | 'ERROR'
+  /** Waits to be given to agents. */
+  | 'PENDING'
+  /** All kernels are ready to be created. */
+  | 'PREPARED'
+  /** Agents prepare its kernels. */
+  | 'PREPARING'
+  /** An agent fetches the image. */
+  | 'PULLING'
+  /** User code runs. */
+  | 'RUNNING'
+  /** Agents are chosen, their resources reserved. */
+  | 'SCHEDULED'
+  /** Over: it succeeded, or a person ended it. */
+  | 'TERMINATED'
+  /** Its kernels are being stopped, or are over. */
+  | 'TERMINATING';
+
+/** What a session is for. */
+export type SessionType =
+  /** Runs a command to its end. The only type that is retried. */
+  | 'BATCH'
+  /** One replica of a deployment. */
+  | 'INFERENCE'
+  /** Serves a person until ended. */
+  | 'INTERACTIVE';
+
+/** What sessions of a scope fall back on. */
+export type SetRetryDefaultsInput = {
+  /** Of the domain or project; nothing for the cluster. */
+  name?: string | null | undefined;
+  /** Replaces what was set there. Null clears it. */
+  policy?: RetryPolicyInput | null | undefined;
+  /** Where. */
+  scope: RetryScope;
+};
+
+/** What to change. What is not given stays as it is. */
+export type SetRetrySwitchInput = {
+  /** Whether retries that become due are held. False lets them go in a ramp. */
+  disabled?: boolean | null | undefined;
+  /** Of the domain or project; nothing for the cluster. */
+  name?: string | null | undefined;
+  /** Retries beyond it are held until there is room. Null lifts it. */
+  rateLimit?: RateLimitInput | null | undefined;
+  /** Where. */
+  scope: RetryScope;
+  /** When what this changes goes back by itself to what held for good. Without it, this holds for good. */
+  until?: string | null | undefined;
+};
+
+/** All that are given must match. Upper and lower case differ. */
+export type StringFilter = {
+  /** With this in it. */
+  contains?: string | null | undefined;
+  /** Ending with this. */
+  endsWith?: string | null | undefined;
+  /** Exactly this. */
+  equals?: string | null | undefined;
+  /** Exactly one of these. */
+  in?: Array<string> | null | undefined;
+  /** Beginning with this. */
+  startsWith?: string | null | undefined;
+};
+
+/** Which session to end, and how. */
+export type TerminateSessionInput = {
+  /** Kill its kernels at once, without the time to clean up. */
+  force?: boolean | null | undefined;
+  /** Why, in your words. */
+  reason?: string | null | undefined;
+  /** Which. */
+  sessionId: string;
+};
+
+export type AgentsQueryVariables = Exact<{
+  filter?: AgentFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: AgentStatus, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+
+export type ResourceGroupsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ResourceGroupsQuery = { resourceGroups: Array<{ name: string, selector: AgentSelector, sequencer: Sequencer, maxTries: number, maxReschedules: number, pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, terminateTimeout: number, fenceAfter: number }> };
+
+export type ProjectsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, createdAt: string } }> } };
+
+export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type EventCursorQuery = { eventCursor: string };
+
+export type RetryEventsSubscriptionVariables = Exact<{
+  filter?: RetryEventFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null } };
+
+export type SessionEventsSubscriptionVariables = Exact<{
+  filter?: SessionEventFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type SessionEventsSubscription = { sessionEvents: { cursor: string, type: SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: SessionStatus | null, toStatus: SessionStatus | null, reason: string | null } };
+
+export type KernelLogsSubscriptionVariables = Exact<{
+  kernelId: string;
+  after?: string | null | undefined;
+}>;
+
+
+export type KernelLogsSubscription = { kernelLogs: { cursor: string, stream: LogStream, text: string, at: string } };
+
+type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
+
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: string, message: string };
+
+type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: string, message: string };
+
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: string, message: string };
+
+type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: string, message: string };
+
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: string, message: string, issues: Array<{ path: string, message: string }> };
+
+export type FailureFragment =
+  | Failure_ConflictError_Fragment
+  | Failure_ForbiddenError_Fragment
+  | Failure_InvalidStateError_Fragment
+  | Failure_NotFoundError_Fragment
+  | Failure_QuotaExceededError_Fragment
+  | Failure_ValidationError_Fragment
+;
+
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: SessionType, status: SessionStatus, result: SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: FailureCause | null, chainId: string, attempt: number, epoch: number, origin: SessionOrigin, retryCount: number, maxRetries: number, retryCause: FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+
+export type KernelSummaryFragment = { kernelId: string, role: string, index: number, status: KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, agent: { agentId: string, name: string } | null };
+
+export type DecisionFragment = { sessionId: string, chainId: string, phase: RetryPhase, cause: FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
+
+export type AttemptFragment = (
+  { parentSession: { sessionId: string } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
+  & SessionSummaryFragment
+);
+
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
+
+export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number> | null, exitCodesNotIn: Array<number> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
+
+export type SessionDetailFragment = (
+  { image: string | null, command: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  & AttemptFragment
+);
+
+export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, resourceSlots: Array<{ slot: string, amount: string }> };
+
+export type RetryPolicyPreviewQueryVariables = Exact<{
+  policy: RetryPolicyInput;
+  cause?: FailureCause | null | undefined;
+  exitCode?: number | null | undefined;
+  sessionId?: string | null | undefined;
+}>;
+
+
+export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment> } };
+
+export type AirflowPolicyPreviewQueryVariables = Exact<{
+  settings: AirflowSettingsInput;
+}>;
+
+
+export type AirflowPolicyPreviewQuery = { airflowPolicyPreview: { policy: PolicyFragment, schedule: Array<PlannedFragment>, airflowDelays: Array<{ retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number }>, explanation: { alike: Array<string>, differs: Array<string> } } };
+
+export type RetryDecisionsQueryVariables = Exact<{
+  filter?: RetryDecisionFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type RetryDecisionsQuery = { retryDecisions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DecisionFragment }> } };
+
+export type DefaultsFragment = { scope: RetryScope, name: string | null, policy: { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, rules: Array<RuleFragment> | null } | null };
+
+export type RetryDefaultsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type RetryDefaultsQuery = { retryDefaults: Array<DefaultsFragment> };
+
+export type SetRetryDefaultsMutationVariables = Exact<{
+  input: SetRetryDefaultsInput;
+}>;
+
+
+export type SetRetryDefaultsMutation = { setRetryDefaults:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SetRetryDefaultsPayload', retryDefaults: DefaultsFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type SwitchFragment = { scope: RetryScope, name: string | null, disabled: boolean, disabledUntil: string | null, rateLimitUntil: string | null, rateLimit: { perSecond: number, burst: number } | null };
+
+export type RetrySwitchesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type RetrySwitchesQuery = { retrySwitches: Array<SwitchFragment> };
+
+export type SetRetrySwitchMutationVariables = Exact<{
+  input: SetRetrySwitchInput;
+}>;
+
+
+export type SetRetrySwitchMutation = { setRetrySwitch:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SetRetrySwitchPayload', retrySwitch: SwitchFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type SessionQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type SessionQuery = { session: SessionDetailFragment | null };
+
+export type ChainQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ChainQuery = { session: { retryChain: Array<AttemptFragment> } | null };
+
+export type SessionsQueryVariables = Exact<{
+  filter?: SessionFilter | null | undefined;
+  orderBy?: Array<SessionOrder> | SessionOrder | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  withTotal?: boolean | null | undefined;
+}>;
+
+
+export type SessionsQuery = { sessions: { totalCount?: number, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: SessionSummaryFragment }> } };
+
+export type SessionHistoryQueryVariables = Exact<{
+  id: string;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
+
+export type CreateSessionMutationVariables = Exact<{
+  input: CreateSessionInput;
+}>;
+
+
+export type CreateSessionMutation = { createSession:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateSessionPayload', created: boolean, session: SessionSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type CreateSessionsMutationVariables = Exact<{
+  input: CreateSessionsInput;
+}>;
+
+
+export type CreateSessionsMutation = { createSessions:
+    | { __typename: 'CreateSessionsPayload', results: Array<
+        | (
+          { __typename: 'ConflictError' }
+          & Failure_ConflictError_Fragment
+        )
+        | { __typename: 'CreateSessionPayload', created: boolean, session: SessionSummaryFragment }
+        | (
+          { __typename: 'ForbiddenError' }
+          & Failure_ForbiddenError_Fragment
+        )
+        | (
+          { __typename: 'NotFoundError' }
+          & Failure_NotFoundError_Fragment
+        )
+        | (
+          { __typename: 'QuotaExceededError' }
+          & Failure_QuotaExceededError_Fragment
+        )
+        | (
+          { __typename: 'ValidationError' }
+          & Failure_ValidationError_Fragment
+        )
+      > }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type TerminateSessionMutationVariables = Exact<{
+  input: TerminateSessionInput;
+}>;
+
+
+export type TerminateSessionMutation = { terminateSession:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'TerminateSessionPayload', session: SessionSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type CancelRetryMutationVariables = Exact<{
+  input: CancelRetryInput;
+}>;
+
+
+export type CancelRetryMutation = { cancelRetry:
+    | { __typename: 'CancelRetryPayload', session: SessionSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+   };
+
+export type RetryNowMutationVariables = Exact<{
+  input: RetryNowInput;
+}>;
+
+
+export type RetryNowMutation = { retryNow:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RetryNowPayload', session: SessionSummaryFragment }
+   };
+
+export class TypedDocumentString<TResult, TVariables>
+  extends String
+  implements DocumentTypeDecoration<TResult, TVariables>
+{
+  __apiType?: NonNullable<DocumentTypeDecoration<TResult, TVariables>['__apiType']>;
+  private value: string;
+  public __meta__?: Record<string, any> | undefined;
+
+  constructor(value: string, __meta__?: Record<string, any> | undefined) {
+    super(value);
+    this.value = value;
+    this.__meta__ = __meta__;
+  }
+
+  override toString(): string & DocumentTypeDecoration<TResult, TVariables> {
+    return this.value;
+  }
+}
+export const FailureFragmentDoc = new TypedDocumentString(`
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+    `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
+export const SessionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+    `, {"fragmentName":"SessionSummary"}) as unknown as TypedDocumentString<SessionSummaryFragment, unknown>;
+export const KernelSummaryFragmentDoc = new TypedDocumentString(`
+    fragment KernelSummary on Kernel {
+  kernelId
+  role
+  index
+  status
+  exitCode
+  oomKilled
+  reason
+  agent {
+    agentId
+    name
+  }
+  startedAt
+  terminatedAt
+}
+    `, {"fragmentName":"KernelSummary"}) as unknown as TypedDocumentString<KernelSummaryFragment, unknown>;
+export const DecisionFragmentDoc = new TypedDocumentString(`
+    fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}
+    `, {"fragmentName":"Decision"}) as unknown as TypedDocumentString<DecisionFragment, unknown>;
+export const AttemptFragmentDoc = new TypedDocumentString(`
+    fragment Attempt on Session {
+  ...SessionSummary
+  parentSession {
+    sessionId
+  }
+  kernels {
+    ...KernelSummary
+  }
+  retryDecision {
+    ...Decision
+  }
+}
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment KernelSummary on Kernel {
+  kernelId
+  role
+  index
+  status
+  exitCode
+  oomKilled
+  reason
+  agent {
+    agentId
+    name
+  }
+  startedAt
+  terminatedAt
+}
+fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}`, {"fragmentName":"Attempt"}) as unknown as TypedDocumentString<AttemptFragment, unknown>;
+export const RuleFragmentDoc = new TypedDocumentString(`
+    fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+    `, {"fragmentName":"Rule"}) as unknown as TypedDocumentString<RuleFragment, unknown>;
+export const PolicyFragmentDoc = new TypedDocumentString(`
+    fragment Policy on RetryPolicy {
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  rules {
+    ...Rule
+  }
+  sources {
+    field
+    source
+  }
+}
+    fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}`, {"fragmentName":"Policy"}) as unknown as TypedDocumentString<PolicyFragment, unknown>;
+export const SessionDetailFragmentDoc = new TypedDocumentString(`
+    fragment SessionDetail on Session {
+  ...Attempt
+  image
+  command
+  environ {
+    name
+    value
+  }
+  resourceSlots {
+    slot
+    amount
+  }
+  clusterMode
+  clusterSize
+  batchTimeout
+  startsAt
+  childSession {
+    sessionId
+  }
+  retryPolicy {
+    ...Policy
+  }
+  retryChain {
+    ...Attempt
+  }
+}
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment KernelSummary on Kernel {
+  kernelId
+  role
+  index
+  status
+  exitCode
+  oomKilled
+  reason
+  agent {
+    agentId
+    name
+  }
+  startedAt
+  terminatedAt
+}
+fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}
+fragment Attempt on Session {
+  ...SessionSummary
+  parentSession {
+    sessionId
+  }
+  kernels {
+    ...KernelSummary
+  }
+  retryDecision {
+    ...Decision
+  }
+}
+fragment Policy on RetryPolicy {
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  rules {
+    ...Rule
+  }
+  sources {
+    field
+    source
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
+export const PlannedFragmentDoc = new TypedDocumentString(`
+    fragment Planned on PlannedRetry {
+  retry
+  delaySeconds
+  earliestSeconds
+  latestSeconds
+  elapsedSeconds
+  resourceSlots {
+    slot
+    amount
+  }
+}
+    `, {"fragmentName":"Planned"}) as unknown as TypedDocumentString<PlannedFragment, unknown>;
+export const DefaultsFragmentDoc = new TypedDocumentString(`
+    fragment Defaults on RetryDefaults {
+  scope
+  name
+  policy {
+    given
+    maxRetries
+    retryDelay
+    backoff
+    backoffMultiplier
+    maxRetryDelay
+    jitter
+    jitterRatio
+    eligibleCauses
+    emitRetryEvents
+    maxElapsed
+    countPreStartFailures
+    maxUncountedRetries
+    rules {
+      ...Rule
+    }
+  }
+}
+    fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}`, {"fragmentName":"Defaults"}) as unknown as TypedDocumentString<DefaultsFragment, unknown>;
+export const SwitchFragmentDoc = new TypedDocumentString(`
+    fragment Switch on RetrySwitch {
+  scope
+  name
+  disabled
+  disabledUntil
+  rateLimit {
+    perSecond
+    burst
+  }
+  rateLimitUntil
+}
+    `, {"fragmentName":"Switch"}) as unknown as TypedDocumentString<SwitchFragment, unknown>;
+export const AgentsDocument = new TypedDocumentString(`
+    query Agents($filter: AgentFilter, $first: Int, $after: String) {
+  agents(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        agentId
+        name
+        status
+        resourceGroup {
+          name
+        }
+        slots {
+          slot
+          capacity
+          used
+        }
+        labels {
+          key
+          value
+        }
+        version
+        registeredAt
+        lastHeardAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AgentsQuery, AgentsQueryVariables>;
+export const ResourceGroupsDocument = new TypedDocumentString(`
+    query ResourceGroups {
+  resourceGroups {
+    name
+    selector
+    sequencer
+    maxTries
+    maxReschedules
+    pendingTimeout
+    prepareTimeout
+    createTimeout
+    terminateTimeout
+    fenceAfter
+  }
+}
+    `) as unknown as TypedDocumentString<ResourceGroupsQuery, ResourceGroupsQueryVariables>;
+export const ProjectsDocument = new TypedDocumentString(`
+    query Projects($first: Int, $after: String) {
+  projects(first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        projectId
+        name
+        domain
+        createdAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ProjectsQuery, ProjectsQueryVariables>;
+export const EventCursorDocument = new TypedDocumentString(`
+    query EventCursor {
+  eventCursor
+}
+    `) as unknown as TypedDocumentString<EventCursorQuery, EventCursorQueryVariables>;
+export const RetryEventsDocument = new TypedDocumentString(`
+    subscription RetryEvents($filter: RetryEventFilter, $after: String) {
+  retryEvents(filter: $filter, after: $after) {
+    cursor
+    type
+    occurredAt
+    sessionId
+    chainId
+    attempt
+    maxAttempts
+    cause
+    delaySeconds
+    scheduledAt
+    childSessionId
+    reason
+  }
+}
+    `) as unknown as TypedDocumentString<RetryEventsSubscription, RetryEventsSubscriptionVariables>;
+export const SessionEventsDocument = new TypedDocumentString(`
+    subscription SessionEvents($filter: SessionEventFilter, $after: String) {
+  sessionEvents(filter: $filter, after: $after) {
+    cursor
+    type
+    occurredAt
+    sessionId
+    chainId
+    fromStatus
+    toStatus
+    reason
+  }
+}
+    `) as unknown as TypedDocumentString<SessionEventsSubscription, SessionEventsSubscriptionVariables>;
+export const KernelLogsDocument = new TypedDocumentString(`
+    subscription KernelLogs($kernelId: UUID!, $after: String) {
+  kernelLogs(kernelId: $kernelId, after: $after) {
+    cursor
+    stream
+    text
+    at
+  }
+}
+    `) as unknown as TypedDocumentString<KernelLogsSubscription, KernelLogsSubscriptionVariables>;
+export const RetryPolicyPreviewDocument = new TypedDocumentString(`
+    query RetryPolicyPreview($policy: RetryPolicyInput!, $cause: FailureCause, $exitCode: Int, $sessionId: UUID) {
+  retryPolicyPreview(
+    policy: $policy
+    cause: $cause
+    exitCode: $exitCode
+    sessionId: $sessionId
+  ) {
+    eligible
+    explanation
+    schedule {
+      ...Planned
+    }
+  }
+}
+    fragment Planned on PlannedRetry {
+  retry
+  delaySeconds
+  earliestSeconds
+  latestSeconds
+  elapsedSeconds
+  resourceSlots {
+    slot
+    amount
+  }
+}`) as unknown as TypedDocumentString<RetryPolicyPreviewQuery, RetryPolicyPreviewQueryVariables>;
+export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
+    query AirflowPolicyPreview($settings: AirflowSettingsInput!) {
+  airflowPolicyPreview(settings: $settings) {
+    policy {
+      ...Policy
+    }
+    schedule {
+      ...Planned
+    }
+    airflowDelays {
+      retry
+      delaySeconds
+      earliestSeconds
+      latestSeconds
+      elapsedSeconds
+    }
+    explanation {
+      alike
+      differs
+    }
+  }
+}
+    fragment Policy on RetryPolicy {
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  rules {
+    ...Rule
+  }
+  sources {
+    field
+    source
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment Planned on PlannedRetry {
+  retry
+  delaySeconds
+  earliestSeconds
+  latestSeconds
+  elapsedSeconds
+  resourceSlots {
+    slot
+    amount
+  }
+}`) as unknown as TypedDocumentString<AirflowPolicyPreviewQuery, AirflowPolicyPreviewQueryVariables>;
+export const RetryDecisionsDocument = new TypedDocumentString(`
+    query RetryDecisions($filter: RetryDecisionFilter, $first: Int, $after: String) {
+  retryDecisions(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...Decision
+      }
+    }
+  }
+}
+    fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}`) as unknown as TypedDocumentString<RetryDecisionsQuery, RetryDecisionsQueryVariables>;
+export const RetryDefaultsDocument = new TypedDocumentString(`
+    query RetryDefaults {
+  retryDefaults {
+    ...Defaults
+  }
+}
+    fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment Defaults on RetryDefaults {
+  scope
+  name
+  policy {
+    given
+    maxRetries
+    retryDelay
+    backoff
+    backoffMultiplier
+    maxRetryDelay
+    jitter
+    jitterRatio
+    eligibleCauses
+    emitRetryEvents
+    maxElapsed
+    countPreStartFailures
+    maxUncountedRetries
+    rules {
+      ...Rule
+    }
+  }
+}`) as unknown as TypedDocumentString<RetryDefaultsQuery, RetryDefaultsQueryVariables>;
+export const SetRetryDefaultsDocument = new TypedDocumentString(`
+    mutation SetRetryDefaults($input: SetRetryDefaultsInput!) {
+  setRetryDefaults(input: $input) {
+    __typename
+    ... on SetRetryDefaultsPayload {
+      retryDefaults {
+        ...Defaults
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment Defaults on RetryDefaults {
+  scope
+  name
+  policy {
+    given
+    maxRetries
+    retryDelay
+    backoff
+    backoffMultiplier
+    maxRetryDelay
+    jitter
+    jitterRatio
+    eligibleCauses
+    emitRetryEvents
+    maxElapsed
+    countPreStartFailures
+    maxUncountedRetries
+    rules {
+      ...Rule
+    }
+  }
+}`) as unknown as TypedDocumentString<SetRetryDefaultsMutation, SetRetryDefaultsMutationVariables>;
+export const RetrySwitchesDocument = new TypedDocumentString(`
+    query RetrySwitches {
+  retrySwitches {
+    ...Switch
+  }
+}
+    fragment Switch on RetrySwitch {
+  scope
+  name
+  disabled
+  disabledUntil
+  rateLimit {
+    perSecond
+    burst
+  }
+  rateLimitUntil
+}`) as unknown as TypedDocumentString<RetrySwitchesQuery, RetrySwitchesQueryVariables>;
+export const SetRetrySwitchDocument = new TypedDocumentString(`
+    mutation SetRetrySwitch($input: SetRetrySwitchInput!) {
+  setRetrySwitch(input: $input) {
+    __typename
+    ... on SetRetrySwitchPayload {
+      retrySwitch {
+        ...Switch
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment Switch on RetrySwitch {
+  scope
+  name
+  disabled
+  disabledUntil
+  rateLimit {
+    perSecond
+    burst
+  }
+  rateLimitUntil
+}`) as unknown as TypedDocumentString<SetRetrySwitchMutation, SetRetrySwitchMutationVariables>;
+export const SessionDocument = new TypedDocumentString(`
+    query Session($id: UUID!) {
+  session(id: $id) {
+    ...SessionDetail
+  }
+}
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment KernelSummary on Kernel {
+  kernelId
+  role
+  index
+  status
+  exitCode
+  oomKilled
+  reason
+  agent {
+    agentId
+    name
+  }
+  startedAt
+  terminatedAt
+}
+fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}
+fragment Attempt on Session {
+  ...SessionSummary
+  parentSession {
+    sessionId
+  }
+  kernels {
+    ...KernelSummary
+  }
+  retryDecision {
+    ...Decision
+  }
+}
+fragment Policy on RetryPolicy {
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  rules {
+    ...Rule
+  }
+  sources {
+    field
+    source
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment SessionDetail on Session {
+  ...Attempt
+  image
+  command
+  environ {
+    name
+    value
+  }
+  resourceSlots {
+    slot
+    amount
+  }
+  clusterMode
+  clusterSize
+  batchTimeout
+  startsAt
+  childSession {
+    sessionId
+  }
+  retryPolicy {
+    ...Policy
+  }
+  retryChain {
+    ...Attempt
+  }
+}`) as unknown as TypedDocumentString<SessionQuery, SessionQueryVariables>;
+export const ChainDocument = new TypedDocumentString(`
+    query Chain($id: UUID!) {
+  session(id: $id) {
+    retryChain {
+      ...Attempt
+    }
+  }
+}
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment KernelSummary on Kernel {
+  kernelId
+  role
+  index
+  status
+  exitCode
+  oomKilled
+  reason
+  agent {
+    agentId
+    name
+  }
+  startedAt
+  terminatedAt
+}
+fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}
+fragment Attempt on Session {
+  ...SessionSummary
+  parentSession {
+    sessionId
+  }
+  kernels {
+    ...KernelSummary
+  }
+  retryDecision {
+    ...Decision
+  }
+}`) as unknown as TypedDocumentString<ChainQuery, ChainQueryVariables>;
+export const SessionsDocument = new TypedDocumentString(`
+    query Sessions($filter: SessionFilter, $orderBy: [SessionOrder!], $first: Int, $after: String, $withTotal: Boolean = false) {
+  sessions(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+    totalCount @include(if: $withTotal)
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...SessionSummary
+      }
+    }
+  }
+}
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<SessionsQuery, SessionsQueryVariables>;
+export const SessionHistoryDocument = new TypedDocumentString(`
+    query SessionHistory($id: UUID!, $first: Int, $after: String) {
+  session(id: $id) {
+    schedulingHistory(first: $first, after: $after) {
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+      edges {
+        cursor
+        node {
+          phase
+          fromStatus
+          toStatus
+          result
+          errorCode
+          message
+          attempts
+          firstAt
+          lastAt
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<SessionHistoryQuery, SessionHistoryQueryVariables>;
+export const CreateSessionDocument = new TypedDocumentString(`
+    mutation CreateSession($input: CreateSessionInput!) {
+  createSession(input: $input) {
+    __typename
+    ... on CreateSessionPayload {
+      created
+      session {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<CreateSessionMutation, CreateSessionMutationVariables>;
+export const CreateSessionsDocument = new TypedDocumentString(`
+    mutation CreateSessions($input: CreateSessionsInput!) {
+  createSessions(input: $input) {
+    __typename
+    ... on CreateSessionsPayload {
+      results {
+        __typename
+        ... on CreateSessionPayload {
+          created
+          session {
+            ...SessionSummary
+          }
+        }
+        ...Failure
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<CreateSessionsMutation, CreateSessionsMutationVariables>;
+export const TerminateSessionDocument = new TypedDocumentString(`
+    mutation TerminateSession($input: TerminateSessionInput!) {
+  terminateSession(input: $input) {
+    __typename
+    ... on TerminateSessionPayload {
+      session {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<TerminateSessionMutation, TerminateSessionMutationVariables>;
+export const CancelRetryDocument = new TypedDocumentString(`
+    mutation CancelRetry($input: CancelRetryInput!) {
+  cancelRetry(input: $input) {
+    __typename
+    ... on CancelRetryPayload {
+      session {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<CancelRetryMutation, CancelRetryMutationVariables>;
+export const RetryNowDocument = new TypedDocumentString(`
+    mutation RetryNow($input: RetryNowInput!) {
+  retryNow(input: $input) {
+    __typename
+    ... on RetryNowPayload {
+      session {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;

@@ -1,0 +1,59 @@
+import type { CallOptions, Connection } from './connection.ts'
+import {
+  AirflowPolicyPreviewDocument,
+  RetryDecisionsDocument,
+  RetryDefaultsDocument,
+  RetryPolicyPreviewDocument,
+  RetrySwitchesDocument,
+  SetRetryDefaultsDocument,
+  SetRetrySwitchDocument,
+  type AirflowSettingsInput,
+  type RetryDecisionFilter,
+  type RetryPolicyPreviewQueryVariables,
+  type SetRetryDefaultsInput,
+  type SetRetrySwitchInput,
+} from './operations.generated.ts'
+import { allPages } from './pages.ts'
+import { payloadOf } from './payload.ts'
+
+export function retryOperations(connection: Connection) {
+  const { request } = connection
+  return {
+    /** The schedule that a policy gives, without creating anything. @throws ValidationError */
+    async previewRetryPolicy(query: RetryPolicyPreviewQueryVariables, options?: CallOptions) {
+      return (await request(RetryPolicyPreviewDocument, query, options)).retryPolicyPreview
+    },
+
+    /** The policy that an Airflow operator's settings amount to, and both schedules. @throws ValidationError */
+    async previewAirflowPolicy(settings: AirflowSettingsInput, options?: CallOptions) {
+      return (await request(AirflowPolicyPreviewDocument, { settings }, options)).airflowPolicyPreview
+    },
+
+    /** What was decided about finished sessions, page after page. */
+    retryDecisions(filter?: RetryDecisionFilter, options?: CallOptions) {
+      return allPages(
+        async (page) => (await request(RetryDecisionsDocument, { filter, ...page }, options)).retryDecisions,
+      )
+    },
+
+    async retryDefaults(options?: CallOptions) {
+      return (await request(RetryDefaultsDocument, {}, options)).retryDefaults
+    },
+
+    /** Replaces what new sessions of a scope fall back on. @throws ValidationError, NotFoundError, ForbiddenError */
+    async setRetryDefaults(input: SetRetryDefaultsInput, options?: CallOptions) {
+      const data = await request(SetRetryDefaultsDocument, { input }, options)
+      return payloadOf(data.setRetryDefaults).retryDefaults
+    },
+
+    async retrySwitches(options?: CallOptions) {
+      return (await request(RetrySwitchesDocument, {}, options)).retrySwitches
+    },
+
+    /** Kill switch and rate limit of a scope. @throws ValidationError, NotFoundError, ForbiddenError */
+    async setRetrySwitch(input: SetRetrySwitchInput, options?: CallOptions) {
+      const data = await request(SetRetrySwitchDocument, { input }, options)
+      return payloadOf(data.setRetrySwitch).retrySwitch
+    },
+  }
+}

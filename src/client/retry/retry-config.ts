@@ -1,0 +1,89 @@
+import { RetryableError } from '../errors.ts'
+
+/** Of answers that a server gave. Attempts are 1 + `total`. */
+export interface HttpRetry {
+  total: number
+  /** Seconds. The first retry is at once, retry n waits `backoffFactor` × 2^(n−1). */
+  backoffFactor: number
+  backoffMaxSeconds: number
+  /** Answers with one of these are tried again; 413, 429 and 503 also without standing here, where they name a time. */
+  statuses: readonly number[]
+  /** A longer Retry-After is cut to this. */
+  retryAfterMaxSeconds: number
+}
+
+/** Of whole operations that got no answer. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to max. */
+export interface NetworkRetry {
+  multiplierSeconds: number
+  minSeconds: number
+  maxSeconds: number
+  /** Wait a random time from `minSeconds` up to what the formula gives. */
+  random: boolean
+  /** No attempt begins once this much time has passed since the first began and the last has failed. Null: no bound. */
+  stopAfterSeconds: number | null
+  /** Most attempts. Null: no bound. */
+  stopAfterAttempts: number | null
+  retryIf: (error: unknown) => boolean
+}
+
+/** Of subscriptions whose connection broke. They wait a random half to whole of `minSeconds` × 2^(n−1), up to max. */
+export interface ReconnectRetry {
+  minSeconds: number
+  maxSeconds: number
+}
+
+/** Null is off. */
+export interface RetryConfig {
+  http: HttpRetry | null
+  network: NetworkRetry | null
+  reconnect: ReconnectRetry | null
+}
+
+export interface RetryOptions {
+  http?: Partial<HttpRetry> | false
+  network?: Partial<NetworkRetry> | false
+  reconnect?: Partial<ReconnectRetry> | false
+}
+
+export const RETRY_DEFAULTS = {
+  http: {
+    total: 3,
+    backoffFactor: 0.5,
+    backoffMaxSeconds: 120,
+    statuses: [429, 500, 502, 503, 504],
+    retryAfterMaxSeconds: 21_600,
+  },
+  network: {
+    multiplierSeconds: 1,
+    minSeconds: 1,
+    maxSeconds: 10,
+    random: false,
+    stopAfterSeconds: 60,
+    stopAfterAttempts: null,
+    retryIf: (error) => error instanceof RetryableError,
+  },
+  reconnect: { minSeconds: 0.25, maxSeconds: 10 },
+} as const satisfies RetryConfig
+
+/** What the options do not say, `environment` does, and then the defaults. */
+export function resolveRetry(
+  options: RetryOptions | false | undefined,
+  environment: { httpTotal?: number; networkSeconds?: number } = {},
+): RetryConfig {
+  if (options === false) return { http: null, network: null, reconnect: null }
+  const { http = {}, network = {}, reconnect = {} } = options ?? {}
+  const httpTotal = environment.httpTotal ?? RETRY_DEFAULTS.http.total
+  const stopAfterSeconds = environment.networkSeconds ?? RETRY_DEFAULTS.network.stopAfterSeconds
+  return {
+    http: orOff(http, { ...RETRY_DEFAULTS.http, total: httpTotal }, ({ total }) => total === 0),
+    network: orOff(network, { ...RETRY_DEFAULTS.network, stopAfterSeconds }, (layer) => layer.stopAfterSeconds === 0),
+    reconnect: orOff(reconnect, RETRY_DEFAULTS.reconnect, () => false),
+  }
+}
+
+function orOff<T>(given: Partial<T> | false, defaults: T, isOff: (layer: T) => boolean): T | null {
+  if (given === false) return null
+  const stated = Object.entries(given).filter(([, value]) => value !== undefined)
+  const layer = { ...defaults, ...Object.fromEntries(stated) }
+  return isOff(layer) ? null : layer
+}

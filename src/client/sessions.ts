@@ -1,0 +1,113 @@
+import { v7 as uuidv7 } from 'uuid'
+import { errorOfFailure, isFailure, NotFoundError, type ApiError } from './api-errors.ts'
+import type { CallOptions, Connection } from './connection.ts'
+import {
+  CancelRetryDocument,
+  CreateSessionDocument,
+  CreateSessionsDocument,
+  RetryNowDocument,
+  SessionDocument,
+  SessionHistoryDocument,
+  SessionsDocument,
+  TerminateSessionDocument,
+  type CreateSessionInput,
+  type SessionDetailFragment,
+  type SessionFilter,
+  type SessionOrder,
+  type SessionSummaryFragment,
+  type TerminateSessionInput,
+} from './operations.generated.ts'
+import { allPages, pageOf, type Page, type PageOptions } from './pages.ts'
+import { payloadOf } from './payload.ts'
+
+export interface Created {
+  session: SessionSummaryFragment
+  /** False where the `creationId` was known: the session was there before. */
+  created: boolean
+}
+
+export interface SessionsQuery {
+  filter?: SessionFilter
+  orderBy?: SessionOrder[]
+}
+
+type TerminateOptions = Omit<TerminateSessionInput, 'sessionId'> & CallOptions
+
+export function sessionOperations(connection: Connection) {
+  const { request } = connection
+  return {
+    /**
+     * Creates a session, once: a `creationId` is made where none is given, so that it can be sent again safely.
+     * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
+     */
+    async createSession(input: CreateSessionInput, options?: CallOptions): Promise<Created> {
+      const data = await request(CreateSessionDocument, { input: keyed(input) }, { ...options, idempotent: true })
+      return payloadOf(data.createSession)
+    },
+
+    /** Creates up to 1000 sessions, each once and by itself: what became of each, in the order of the input. */
+    async createSessions(
+      inputs: readonly CreateSessionInput[],
+      options?: CallOptions,
+    ): Promise<(Created | ApiError)[]> {
+      const input = { sessions: inputs.map(keyed) }
+      const data = await request(CreateSessionsDocument, { input }, { ...options, idempotent: true })
+      return payloadOf(data.createSessions).results.map((member) =>
+        isFailure(member) ? errorOfFailure(member) : (member as Created),
+      )
+    },
+
+    /** Everything about a session, with its chain, policy, decision and kernels. @throws NotFoundError */
+    async session(sessionId: string, options?: CallOptions): Promise<SessionDetailFragment> {
+      const { session } = await request(SessionDocument, { id: sessionId }, options)
+      return session ?? gone(sessionId)
+    },
+
+    /** All sessions, newest first unless ordered otherwise; pages are read as they are needed. */
+    sessions({ filter, orderBy }: SessionsQuery = {}, options?: CallOptions) {
+      return allPages(async (page) => (await request(SessionsDocument, { filter, orderBy, ...page }, options)).sessions)
+    },
+
+    async sessionPage(
+      query: SessionsQuery & PageOptions & { withTotal?: boolean } = {},
+      options?: CallOptions,
+    ): Promise<Page<SessionSummaryFragment>> {
+      return pageOf((await request(SessionsDocument, query, options)).sessions)
+    },
+
+    /** What the scheduler did with it, oldest first. @throws NotFoundError */
+    sessionHistory(sessionId: string, options?: CallOptions) {
+      return allPages(async (page) => {
+        const { session } = await request(SessionHistoryDocument, { id: sessionId, ...page }, options)
+        return (session ?? gone(sessionId)).schedulingHistory
+      })
+    },
+
+    /** Sent once; not again once it may have arrived. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
+      const { force, reason, ...call } = options
+      const data = await request(TerminateSessionDocument, { input: { sessionId, force, reason } }, call)
+      return payloadOf(data.terminateSession).session
+    },
+
+    /** Ends a retry that is scheduled or held. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async cancelRetry(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
+      const data = await request(CancelRetryDocument, { input: { sessionId } }, options)
+      return payloadOf(data.cancelRetry).session
+    },
+
+    /** Makes a retry that is scheduled due at once. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
+      const data = await request(RetryNowDocument, { input: { sessionId } }, options)
+      return payloadOf(data.retryNow).session
+    },
+  }
+}
+
+function keyed(input: CreateSessionInput): CreateSessionInput {
+  return { ...input, creationId: input.creationId ?? uuidv7() }
+}
+
+export function gone(sessionId: string): never {
+  throw new NotFoundError('SESSION_NOT_FOUND', `There is no session ${sessionId}.`)
+}

@@ -1,0 +1,31 @@
+/**
+ * An iterator over what `start` generates that can be ended while somebody waits for the next item: `return` aborts
+ * the signal given to `start`, and the waiting `next` is done. When `outer` aborts, `next` throws its reason.
+ */
+export function closeable<T>(
+  outer: readonly (AbortSignal | undefined)[],
+  start: (signal: AbortSignal) => AsyncGenerator<T, void, void>,
+): AsyncIterableIterator<T> {
+  const ended = new AbortController()
+  const signals = outer.filter((signal) => signal !== undefined)
+  const source = start(AbortSignal.any([ended.signal, ...signals]))
+  const done: IteratorResult<T> = { done: true, value: undefined }
+  return {
+    async next() {
+      try {
+        return await source.next()
+      } catch (error) {
+        if (ended.signal.aborted && error === ended.signal.reason) return done
+        throw error
+      }
+    },
+    async return() {
+      ended.abort()
+      await source.return().catch(() => {})
+      return done
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import { createClient, type Client, type ExecutionResult, type Sink } from 'graphql-ws'
+import type { Endpoint, Endpoints } from '../transport/endpoints.ts'
+import type { Timeouts } from '../retry/timeouts.ts'
+
+/** What differs between platforms: how a WebSocket is made. */
+export type WebSocketClass = new (url: string, protocols?: string | string[]) => object
+
+/** One connection for all subscriptions; made for the first, closed after the last. It never reconnects by itself. */
+export interface EventSocket {
+  /** @returns ends the subscription */
+  subscribe(operation: { query: string; variables: Record<string, unknown> }, sink: Sink<ExecutionResult>): () => void
+  close(): void
+}
+
+const PING_INTERVAL_MS = 10_000
+/** A close that says nothing bad about the server: ours, or one about the client's own behaviour or token. */
+const BLAMELESS = (code: number) => code === 1000 || (code >= 4400 && code < 4499)
+
+export function createEventSocket(options: {
+  webSocket: WebSocketClass
+  endpoints: Endpoints
+  timeouts: Timeouts
+  token: string | undefined
+}): EventSocket {
+  const { endpoints, token } = options
+  const { connectSeconds, readSeconds } = options.timeouts
+  const pongWithinMs = (readSeconds ?? 0) * 1000
+  let current: Endpoint | undefined
+  let connected = false
+  let open = 0
+  let deadline: ReturnType<typeof setTimeout> | undefined
+
+  function expectWithin(ms: number): void {
+    clearTimeout(deadline)
+    if (ms > 0) deadline = setTimeout(() => client.terminate(), ms)
+  }
+
+  function blame(): void {
+    if (current && open > 0) endpoints.failed(current)
+    current = undefined
+  }
+
+  const client: Client = createClient({
+    url: () => {
+      current = endpoints.choose()!
+      expectWithin((connectSeconds ?? 0) * 1000)
+      return subscriptionUrl(current.url)
+    },
+    connectionParams: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    webSocketImpl: options.webSocket,
+    retryAttempts: 0,
+    keepAlive: PING_INTERVAL_MS,
+    on: {
+      opened: () => expectWithin(pongWithinMs),
+      connected: () => {
+        clearTimeout(deadline)
+        connected = true
+        if (current) endpoints.answered(current)
+      },
+      ping: (received) => void (received || expectWithin(pongWithinMs)),
+      pong: (received) => void (received && clearTimeout(deadline)),
+      error: () => blame(),
+      closed: (event) => {
+        clearTimeout(deadline)
+        connected = false
+        if (!BLAMELESS((event as { code: number }).code)) blame()
+      },
+    },
+  })
+
+  return {
+    subscribe(operation, sink) {
+      let ended = false
+      open++
+      const unsubscribe = client.subscribe(operation, sink)
+      return () => {
+        if (ended) return
+        ended = true
+        open--
+        unsubscribe()
+        // Nobody waits for the connection any more.
+        if (open === 0 && !connected) client.terminate()
+      }
+    },
+    close() {
+      clearTimeout(deadline)
+      void client.dispose()
+      if (!connected) client.terminate()
+    },
+  }
+}
+
+function subscriptionUrl(base: URL): string {
+  const url = new URL('graphql', base)
+  url.protocol = url.protocol.replace('http', 'ws')
+  return url.href
+}

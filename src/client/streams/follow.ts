@@ -1,0 +1,106 @@
+import type { ExecutionResult } from 'graphql-ws'
+import { ApiError, errorOfFaults, ForbiddenError, InternalError, type GraphQLFault } from '../api-errors.ts'
+import { ConnectionLostError, RepriseClientError } from '../errors.ts'
+import type { OnProgress } from '../progress.ts'
+import { reconnectDelay } from '../retry/network-schedule.ts'
+import { pause } from '../retry/pause.ts'
+import type { ReconnectRetry } from '../retry/retry-config.ts'
+import type { EventSocket } from './event-socket.ts'
+import { Mailbox } from './mailbox.ts'
+
+/** Items that wait for a consumer; past that the subscription is ended, and begun again where the consumer is. */
+const MAILBOX_ITEMS_MAX = 1_000
+
+export interface Followed<Item> {
+  name: string
+  query: string
+  variables: Record<string, unknown>
+  /** The cursor behind which it begins. Null is from the beginning, where the subscription has one. */
+  after: string | null
+  read: (data: unknown) => Item
+  cursorOf: (item: Item) => string
+  /** Whether `complete` from the server means that there will be no more; else it is only a server that stops. */
+  endsByItself: boolean
+  signal: AbortSignal
+  onProgress: OnProgress | undefined
+}
+
+/**
+ * Each item once and in order, over however many connections and servers: a new subscription goes on behind the
+ * cursor of the last item taken.
+ * @throws ApiError; the signal's reason; ConnectionLostError where reconnecting is off
+ */
+export async function* follow<Item>(
+  { socket, reconnect }: { socket: EventSocket; reconnect: ReconnectRetry | null },
+  followed: Followed<Item>,
+): AsyncGenerator<Item, void, void> {
+  const { name, signal, onProgress } = followed
+  let { after } = followed
+  let failed = 0
+  for (;;) {
+    signal.throwIfAborted()
+    const mailbox = new Mailbox<Item>(MAILBOX_ITEMS_MAX)
+    const end = socket.subscribe(
+      { query: followed.query, variables: { ...followed.variables, after } },
+      {
+        next: (result) => deliver(result, followed.read, mailbox),
+        error: mailbox.fail.bind(mailbox),
+        complete: mailbox.complete.bind(mailbox),
+      },
+    )
+    let broken: RepriseClientError | null = null
+    try {
+      for (;;) {
+        const delivery = await mailbox.take(signal)
+        if (delivery.kind === 'completed' && followed.endsByItself) return
+        if (delivery.kind !== 'item') {
+          broken = delivery.kind === 'completed' ? new ConnectionLostError('CONNECTION_LOST', 'The server stops') : null
+          break
+        }
+        failed = 0
+        after = followed.cursorOf(delivery.item)
+        yield delivery.item
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      broken = asBreak(error)
+    } finally {
+      end()
+    }
+    if (broken === null) continue
+    if (reconnect === null) throw broken
+    failed++
+    const delaySeconds = reconnectDelay(reconnect, failed, Math.random)
+    onProgress?.({ kind: 'reconnect', operation: name, failed, delaySeconds, error: broken })
+    await pause(delaySeconds, signal)
+  }
+}
+
+function deliver<Item>(result: ExecutionResult, read: (data: unknown) => Item, mailbox: Mailbox<Item>): void {
+  if (result.errors?.length) mailbox.fail(errorOfFaults(result.errors as readonly GraphQLFault[], result.data))
+  else mailbox.push(read(result.data))
+}
+
+/** Close codes of the protocol that another try would meet again. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  4400: 'BAD_REQUEST',
+  4401: 'UNAUTHENTICATED',
+  4403: 'FORBIDDEN',
+  4406: 'SUBPROTOCOL_NOT_ACCEPTABLE',
+}
+
+/** What ended the subscription, where it can be begun again. @throws what will not get better */
+function asBreak(error: unknown): RepriseClientError {
+  if (Array.isArray(error)) return asBreak(errorOfFaults(error as GraphQLFault[]))
+  if (error instanceof InternalError) return error
+  if (error instanceof RepriseClientError) throw error
+  if (!isClose(error)) return new ConnectionLostError('CONNECTION_LOST', 'The connection broke', error)
+  const code = REFUSALS[error.code]
+  const reason = error.reason || `The server closed the connection with ${error.code}`
+  if (code === undefined) return new ConnectionLostError('CONNECTION_LOST', reason)
+  throw error.code === 4401 || error.code === 4403 ? new ForbiddenError(code, reason) : new ApiError(code, reason)
+}
+
+function isClose(error: unknown): error is { code: number; reason: string } {
+  return typeof error === 'object' && error !== null && 'code' in error && 'reason' in error
+}

@@ -1,0 +1,50 @@
+/** One server's address, and how it has been doing. */
+export interface Endpoint {
+  url: URL
+  /** In a row. */
+  failures: number
+  /** On the clock given to `createEndpoints`. */
+  restsUntilMs: number
+}
+
+/** A server that fails is left alone for 1 s, then 2 s, 4 s, …; an answer forgives everything. */
+const REST_MIN_MS = 1_000
+const REST_MAX_MS = 60_000
+
+export interface Endpoints {
+  /**
+   * The first, in the order given, that does not rest; where all do, the one whose rest ends first. Null where all
+   * that may be asked stand in `asked`.
+   */
+  choose(asked?: ReadonlySet<Endpoint>): Endpoint | null
+  /** Whether there is one that does not rest. */
+  anyRested(): boolean
+  answered(endpoint: Endpoint): void
+  failed(endpoint: Endpoint, restSeconds?: number): void
+}
+
+/** `now` is in milliseconds and never goes back. */
+export function createEndpoints(urls: readonly URL[], now: () => number): Endpoints {
+  const endpoints = urls.map((url): Endpoint => ({ url, failures: 0, restsUntilMs: 0 }))
+  const rested = (endpoint: Endpoint) => endpoint.restsUntilMs <= now()
+  return {
+    choose(asked) {
+      const left = endpoints.filter((endpoint) => !asked?.has(endpoint))
+      const free = left.find(rested)
+      if (free) return free
+      // Nobody is asked out of turn while another was asked already.
+      if (asked && asked.size > 0) return null
+      return left.toSorted((a, b) => a.restsUntilMs - b.restsUntilMs)[0] ?? null
+    },
+    anyRested: () => endpoints.some(rested),
+    answered(endpoint) {
+      endpoint.failures = 0
+      endpoint.restsUntilMs = 0
+    },
+    failed(endpoint, restSeconds = 0) {
+      const grown = Math.min(REST_MAX_MS, REST_MIN_MS * 2 ** Math.min(endpoint.failures, 30))
+      endpoint.failures++
+      endpoint.restsUntilMs = now() + Math.max(grown, restSeconds * 1000)
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import { ConnectionLostError, ReadTimeoutError, RetryableError } from '../errors.ts'
+import type { Timeouts } from '../retry/timeouts.ts'
+import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
+
+/**
+ * Over `fetch`. It does not tell how a connection failed: whatever goes wrong may have reached the server, and the
+ * wait for the first byte is bounded by both time-outs together. What `fetch` itself throws as RetryableError stays that.
+ */
+export function createFetchTransport(options: { fetch: typeof fetch; timeouts: Timeouts }): Transport {
+  const { connectSeconds, readSeconds } = options.timeouts
+  const firstByteSeconds = readSeconds === null ? null : (connectSeconds ?? 0) + readSeconds
+
+  async function post({ url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+    const watch = createWatch(signal)
+    let began = false
+    try {
+      watch.expectWithin(firstByteSeconds, `${url.origin} was silent`)
+      const response = await options.fetch.call(globalThis, url, {
+        method: 'POST',
+        headers,
+        body,
+        signal: watch.signal,
+      })
+      began = true
+      const text = await readText(response, () => watch.expectWithin(readSeconds, `${url.origin} fell silent`))
+      return {
+        status: response.status,
+        contentType: response.headers.get('content-type') ?? '',
+        retryAfter: response.headers.get('retry-after'),
+        requestId: response.headers.get('x-request-id'),
+        text,
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (watch.timedOut) throw watch.timedOut
+      if (error instanceof RetryableError) throw error
+      const what = began ? `${url.origin} broke off its answer` : `no answer from ${url.origin}`
+      throw new ConnectionLostError(began ? 'BODY_CUT_OFF' : 'CONNECTION_LOST', what, error)
+    } finally {
+      watch.stop()
+    }
+  }
+
+  return { post, close: async () => {} }
+}
+
+async function readText(response: Response, onBytes: () => void): Promise<string> {
+  if (!response.body) return response.text()
+  const reader = response.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (;;) {
+    onBytes()
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+/** Aborts with the outer signal, or when what is expected next takes too long. */
+function createWatch(outer: AbortSignal | undefined) {
+  const late = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  return {
+    signal: outer ? AbortSignal.any([outer, late.signal]) : late.signal,
+    timedOut: undefined as ReadTimeoutError | undefined,
+    expectWithin(seconds: number | null, what: string) {
+      clearTimeout(timer)
+      if (seconds === null) return
+      timer = setTimeout(() => {
+        this.timedOut = new ReadTimeoutError(`${what} for ${seconds} s`)
+        late.abort(this.timedOut)
+      }, seconds * 1000)
+    },
+    stop: () => clearTimeout(timer),
+  }
+}

@@ -1,0 +1,160 @@
+import { errorOfFaults, InternalError, type GraphQLFault } from '../api-errors.ts'
+import { ConnectionError, ConnectionLostError, HttpStatusError, type RepriseClientError } from '../errors.ts'
+import type { OnProgress } from '../progress.ts'
+import { judgeAnswer, parseRetryAfter } from '../retry/http-schedule.ts'
+import { nextAttemptDelay } from '../retry/network-schedule.ts'
+import { pause } from '../retry/pause.ts'
+import type { RetryConfig } from '../retry/retry-config.ts'
+import type { Endpoint, Endpoints } from './endpoints.ts'
+import type { HttpAnswer, Transport } from './transport.ts'
+
+export interface Operation {
+  /** For people. */
+  name: string
+  text: string
+  variables: object
+  /** Whether the server may get it twice. If not, it is sent again only where it cannot have arrived. */
+  repeatable: boolean
+  signal?: AbortSignal
+  onProgress?: OnProgress
+}
+
+export interface Sender {
+  transport: Transport
+  endpoints: Endpoints
+  retry: RetryConfig
+  token: string | undefined
+}
+
+/**
+ * Two layers. Inside, answers that ask for it are waited out (HTTP layer), and a server that gives none is passed
+ * over for the next. Around it the whole is tried again where no server gave a whole answer (network layer). What
+ * the HTTP layer gives up on, the network layer leaves alone.
+ * @throws RepriseClientError; the signal's reason
+ */
+export async function sendOperation(sender: Sender, operation: Operation): Promise<unknown> {
+  const { network } = sender.retry
+  const began = performance.now()
+  for (let failed = 1; ; failed++) {
+    try {
+      return await sendUntilAnswered(sender, operation)
+    } catch (error) {
+      operation.signal?.throwIfAborted()
+      if (network === null || !network.retryIf(error) || !mayRepeat(operation, error)) throw error
+      const elapsedSeconds = (performance.now() - began) / 1000
+      const delaySeconds = nextAttemptDelay(network, { failed, elapsedSeconds }, Math.random)
+      if (delaySeconds === null) throw error
+      const { name, onProgress } = operation
+      onProgress?.({
+        kind: 'retry',
+        layer: 'network',
+        operation: name,
+        failed,
+        delaySeconds,
+        error: error as RepriseClientError,
+      })
+      await pause(delaySeconds, operation.signal)
+    }
+  }
+}
+
+/** The HTTP layer. */
+async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<unknown> {
+  const { http } = sender.retry
+  for (let failed = 1; ; failed++) {
+    const { endpoint, answer } = await sendSomewhere(sender, operation)
+    const outcome = readAnswer(answer)
+    if ('data' in outcome) return outcome.data
+    const { error } = outcome
+    const fault = statusOfFault(answer, error)
+    const retryAfterSeconds = parseRetryAfter(answer.retryAfter, Date.now())
+    if (fault !== null && fault >= 500) sender.endpoints.failed(endpoint, retryAfterSeconds)
+    if (http === null || fault === null || !operation.repeatable) throw error
+    const verdict = judgeAnswer(http, { status: fault, retryAfterSeconds }, failed)
+    if (verdict.action !== 'retry') throw error
+    // Another server need not be waited for.
+    const delaySeconds = fault >= 500 && sender.endpoints.anyRested() ? 0 : verdict.delaySeconds
+    const { name, onProgress } = operation
+    onProgress?.({ kind: 'retry', layer: 'http', operation: name, failed, delaySeconds, error })
+    await pause(delaySeconds, operation.signal)
+  }
+}
+
+/** Asks one server after the other until one answers. */
+async function sendSomewhere(
+  sender: Sender,
+  operation: Operation,
+): Promise<{ endpoint: Endpoint; answer: HttpAnswer }> {
+  const asked = new Set<Endpoint>()
+  let endpoint = sender.endpoints.choose()!
+  for (;;) {
+    try {
+      const answer = await post(sender, endpoint, operation)
+      if (answer.status < 500) sender.endpoints.answered(endpoint)
+      return { endpoint, answer }
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error
+      sender.endpoints.failed(endpoint)
+      asked.add(endpoint)
+      const next = mayRepeat(operation, error) ? sender.endpoints.choose(asked) : null
+      if (next === null) throw error
+      const { name, onProgress } = operation
+      const layer = 'endpoint'
+      onProgress?.({ kind: 'retry', layer, operation: name, failed: asked.size, delaySeconds: 0, error })
+      endpoint = next
+    }
+  }
+}
+
+function post({ transport, token }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
+  return transport.post({
+    url: new URL('graphql', url),
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/graphql-response+json, application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify({ query: operation.text, variables: operation.variables }),
+    signal: operation.signal,
+  })
+}
+
+function mayRepeat(operation: Operation, error: unknown): boolean {
+  return operation.repeatable || (error instanceof ConnectionError && !error.mayHaveBeenSent)
+}
+
+interface Body {
+  data?: unknown
+  errors?: GraphQLFault[]
+}
+
+/** @throws ConnectionLostError where the answer ends too soon */
+function readAnswer(answer: HttpAnswer): { data: unknown } | { error: RepriseClientError } {
+  const body = parseBody(answer)
+  if (body?.errors?.length) return { error: errorOfFaults(body.errors, body.data) }
+  if (body && 'data' in body && answer.status < 300) return { data: body.data }
+  const { status, contentType, text } = answer
+  const retryAfterSeconds = parseRetryAfter(answer.retryAfter, Date.now())
+  const said = contentType.startsWith('text/plain') ? `: ${text.trim().slice(0, 200)}` : ''
+  const requestId = answer.requestId ?? undefined
+  return {
+    error: new HttpStatusError(status, `The server answered with ${status}${said}`, { retryAfterSeconds, requestId }),
+  }
+}
+
+function parseBody({ status, contentType, text }: HttpAnswer): Body | null {
+  if (!/\bjson\b/.test(contentType)) return null
+  try {
+    const body: unknown = JSON.parse(text)
+    return typeof body === 'object' ? body : null
+  } catch (error) {
+    if (status >= 300) return null
+    throw new ConnectionLostError('BODY_CUT_OFF', 'The answer is no whole JSON', error)
+  }
+}
+
+/** The status that stands for a fault of the server or its proxy; null where it is an answer to what was asked. */
+function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): number | null {
+  if (error instanceof InternalError) return Math.max(status, 500)
+  return error instanceof HttpStatusError ? status : null
+}

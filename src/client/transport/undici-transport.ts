@@ -1,0 +1,68 @@
+import { Agent, errors } from 'undici'
+import { ConnectError, ConnectionLostError, ReadTimeoutError, type ConnectionError } from '../errors.ts'
+import type { Timeouts } from '../retry/timeouts.ts'
+import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
+
+/** Over undici, which tells a connection that was never made from one that broke. Idle sockets keep no process alive. */
+export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts): Transport {
+  const agent = new Agent({
+    connect: { timeout: milliseconds(connectSeconds) },
+    headersTimeout: milliseconds(readSeconds),
+    bodyTimeout: milliseconds(readSeconds),
+  })
+
+  async function post({ url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+    signal?.throwIfAborted()
+    let began = false
+    try {
+      const { origin } = url
+      const path = `${url.pathname}${url.search}`
+      const answer = await agent.request({ origin, path, method: 'POST', headers, body, signal })
+      began = true
+      const header = (name: string) => [answer.headers[name]].flat()[0] ?? null
+      return {
+        status: answer.statusCode,
+        contentType: header('content-type') ?? '',
+        retryAfter: header('retry-after'),
+        requestId: header('x-request-id'),
+        text: await answer.body.text(),
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw asConnectionError(error as NodeJS.ErrnoException, url.origin, began)
+    }
+  }
+
+  return { post, close: () => agent.destroy() }
+}
+
+/** 0 is none for undici. */
+function milliseconds(seconds: number | null): number {
+  return (seconds ?? 0) * 1000
+}
+
+/** Nothing was sent: the error is about making the connection. */
+const BEFORE_CONNECTED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
+])
+
+function asConnectionError(error: NodeJS.ErrnoException, origin: string, began: boolean): ConnectionError {
+  if (error instanceof errors.ConnectTimeoutError) {
+    return new ConnectError('CONNECT_TIMEOUT', `no connection to ${origin} in time`, error)
+  }
+  if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
+    return new ReadTimeoutError(`${origin} was silent for too long`, error)
+  }
+  if (error.syscall === 'connect' || error.syscall === 'getaddrinfo' || BEFORE_CONNECTED.has(error.code ?? '')) {
+    return new ConnectError('CONNECT_FAILED', `no connection to ${origin}: ${error.code ?? error.message}`, error)
+  }
+  if (began) return new ConnectionLostError('BODY_CUT_OFF', `${origin} broke off its answer`, error)
+  return new ConnectionLostError('CONNECTION_LOST', `the connection to ${origin} broke`, error)
+}

@@ -1,0 +1,36 @@
+import { isBuiltin } from 'node:module'
+import { expect, test } from 'vitest'
+import { edgesOf, readSourceFiles } from './source-files.ts'
+
+const files = await readSourceFiles()
+const edges = edgesOf(files)
+
+/** Everything that an entry brings along, and the packages that it imports. */
+function reachable(entry: string): { paths: string[]; packages: string[] } {
+  const paths = new Set([entry])
+  for (const path of paths) for (const edge of edges) if (edge.from === path) paths.add(edge.to)
+  const imports = files.filter(({ path }) => paths.has(path)).flatMap((file) => file.imports)
+  const packages = imports.filter((name) => name !== null).filter((name) => !name.startsWith('.'))
+  return { paths: [...paths], packages: [...new Set(packages)].toSorted() }
+}
+
+test('the entry for browsers brings nothing of Node along', () => {
+  const { paths, packages } = reachable('src/client/browser.ts')
+  expect(paths.length).toBeGreaterThan(20)
+  expect(packages.filter((name) => isBuiltin(name))).toEqual([])
+  expect(packages).toEqual(['@graphql-typed-document-node/core', 'graphql', 'graphql-ws', 'uuid'])
+})
+
+test('the entry for Node is all of it', () => {
+  const { paths, packages } = reachable('src/client/node/index.ts')
+  const all = files.filter(({ path }) => path.startsWith('src/client/')).map(({ path }) => path)
+  expect(all.filter((path) => !paths.includes(path))).toEqual(['src/client/browser.ts'])
+  expect(packages.filter((name) => !isBuiltin(name))).toEqual([
+    '@graphql-typed-document-node/core',
+    'graphql',
+    'graphql-ws',
+    'undici',
+    'uuid',
+    'ws',
+  ])
+})
