@@ -13,6 +13,7 @@ import type { Config } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { createRelay } from './events/relay.ts'
 import { createTopics, type Topics } from './events/topics.ts'
+import { createWakeExchange } from './events/wake-exchange.ts'
 import { createWakeHub, type WakeHub } from './events/wake-hub.ts'
 import { parseTrustedDocuments, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/http-server.ts'
@@ -101,11 +102,13 @@ async function openDatabaseServer(
 }
 
 async function startRelay({ db, bus, log, connectionString, wake, resources }: Ground): Promise<void> {
-  const relay = createRelay({ db, bus, log, connectionString, onForeign: wake.wakeAll })
+  const relay = createRelay({ db, bus, log })
   wake.on('events', relay.wake)
   await relay.start()
   resources.defer(() => relay.stop())
   resources.defer(() => bus.close())
+  const exchange = createWakeExchange({ db, hub: wake, connectionString, log })
+  resources.defer(() => exchange.stop())
 }
 
 async function startScheduler({ config, db, wake, log, metrics, lease, resources }: Ground): Promise<void> {

@@ -115,6 +115,10 @@ export const LOG_CHUNK_BYTES_MAX = 64 * 1024
 /** All chunks in one sync. */
 export const LOG_BYTES_PER_SYNC_MAX = 4 * 1024 * 1024
 
+// Between servers
+/** Agents that one hint to the other servers names, each with 39 bytes: PostgreSQL takes 8,000. More are told as all. */
+export const WAKE_AGENTS_PER_HINT_MAX = 180
+
 // Subscriptions
 /** Events that wait for one slow subscriber before it gets a gap signal. */
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000

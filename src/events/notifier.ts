@@ -14,8 +14,14 @@ export interface Notifier {
  */
 const NOTIFY_INTERVAL_MS = 25
 
-export function createNotifier(options: { db: Database; channel: string; payload: string; log: Logger }): Notifier {
-  const { db, channel, payload, log } = options
+export function createNotifier(options: {
+  db: Database
+  channel: string
+  /** What has gathered until it is sent. */
+  takePayload: () => string
+  log: Logger
+}): Notifier {
+  const { db, channel, takePayload, log } = options
   let timer: NodeJS.Timeout | undefined
   let owed = false
   let stopped = false
@@ -27,7 +33,7 @@ export function createNotifier(options: { db: Database; channel: string; payload
       timer = undefined
       if (owed) send()
     }, NOTIFY_INTERVAL_MS)
-    sending = db.query('SELECT pg_notify($1, $2)', [channel, payload]).then(
+    sending = db.query('SELECT pg_notify($1, $2)', [channel, takePayload()]).then(
       () => {},
       (error) => log.debug({ err: error, channel }, 'could not notify other servers; they will poll'),
     )

@@ -1,50 +1,33 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventCursor } from '../domain/events.ts'
 import { RELAY_BATCH_EVENTS_MAX, RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
-import { listen, type Listener } from '../store/listen.ts'
 import { readEvents, readHorizon } from '../store/sql/read-events.sql.ts'
 import type { EventBus } from './bus.ts'
-import { createNotifier } from './notifier.ts'
 
 /**
- * Carries the outbox to this process's bus: one per server process. Looks when woken in process, when another
- * server notifies, and every RELAY_POLL_INTERVAL_MS anyway. Its position is in memory alone: who wants what
+ * Carries the outbox to this process's bus: one per server process. Looks when woken, and every
+ * RELAY_POLL_INTERVAL_MS anyway. Its position is in memory alone: who wants what
  * happened before the start, or while it was away, reads the outbox by cursor.
  */
 export interface Relay {
   /** Resolves once it knows where it begins: events committed later are published. */
   start(): Promise<void>
   stop(): Promise<void>
-  /** A transaction of this process has committed events. */
+  /** A transaction has committed events, here or on another server. */
   wake(): void
 }
-
-export const EVENTS_CHANNEL = 'reprise_events'
 
 /** A look that finds nothing right after a wake may be held up by a transaction that is about to end. */
 const RELOOK_PAUSE_MIN_MS = 10
 const FAULT_PAUSE_MAX_MS = 5_000
 
-export function createRelay(options: {
-  db: Database
-  bus: EventBus
-  log: Logger
-  /** Where to listen for other servers; without it polling alone finds their events. */
-  connectionString?: string
-  /** Another server has committed something, or nobody knows: the connection was away. */
-  onForeign?: () => void
-  pollIntervalMs?: number
-}): Relay {
+export function createRelay(options: { db: Database; bus: EventBus; log: Logger; pollIntervalMs?: number }): Relay {
   const { db, bus, log, pollIntervalMs = RELAY_POLL_INTERVAL_MS } = options
-  const serverId = randomUUID()
   const stopped = new AbortController()
-  const notifier = createNotifier({ db, channel: EVENTS_CHANNEL, payload: serverId, log })
   let woken = false
   let wakeUp: AbortController | undefined
-  let listener: Listener | undefined
   let loop: Promise<void> | undefined
 
   function look(): void {
@@ -90,23 +73,12 @@ export function createRelay(options: {
       const start = await readHorizon(db)
       bus.startAt(start)
       loop = run(start)
-      if (options.connectionString !== undefined) {
-        const onNotification = (payload: string) => {
-          if (payload === serverId) return
-          look()
-          options.onForeign?.()
-        }
-        listener = listen({ connectionString: options.connectionString, channel: EVENTS_CHANNEL, onNotification, log })
-      }
     },
     async stop() {
       stopped.abort()
       wakeUp?.abort()
-      await Promise.all([loop, listener?.stop(), notifier.stop()])
+      await loop
     },
-    wake() {
-      look()
-      notifier.notify()
-    },
+    wake: look,
   }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { createAgent } from '../../src/agent/agent.ts'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
 import { createGateway } from '../../src/agent/gateway.ts'
+import { createWakeExchange } from '../../src/events/wake-exchange.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
@@ -15,7 +16,10 @@ import type { BenchGround } from './ground.ts'
 
 export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
 
-/** All of a server that drives sessions, built as the runtime builds it; nothing of HTTP. */
+/**
+ * All of a server that drives sessions, built as the runtime builds it; nothing of HTTP. With a connection string it
+ * also tells other servers what it does, and listens to them.
+ */
 export interface BenchServer extends AsyncDisposable {
   hub: WakeHub
   context: ServiceContext
@@ -23,10 +27,14 @@ export interface BenchServer extends AsyncDisposable {
   startAgent(createExecutor: (hooks: ExecutorHooks) => Executor, slots: Record<string, string>): Promise<void>
 }
 
-export function openServer(ground: BenchGround, db: Database): BenchServer {
+export function openServer(ground: BenchGround, db: Database, connectionString?: string): BenchServer {
   const { log } = ground
   const resources = new AsyncDisposableStack()
   const hub = createWakeHub()
+  if (connectionString !== undefined) {
+    const exchange = createWakeExchange({ db, hub, connectionString, log })
+    resources.defer(() => exchange.stop())
+  }
   const server = { id: randomUUID(), host: 'bench', pid: process.pid, roles: ['scheduler', 'agent'] }
   const metrics = createMetrics()
   const services = createSchedulerServices({ db, wake: hub, log, metrics, sync: NO_SYNC_POINTS, server, lease: LEASE })

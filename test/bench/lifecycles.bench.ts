@@ -1,10 +1,9 @@
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
 import { createSession, createSessions } from '../../src/services/create-sessions.ts'
-import type { Database } from '../../src/store/database.ts'
 import { bareLifecycles } from './bare-lifecycles.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { openServer, type BenchServer } from './bench-server.ts'
-import type { BenchGround } from './ground.ts'
+import type { BenchDatabase, BenchGround } from './ground.ts'
 import { rowsWritten } from './rows-written.ts'
 import { countTo, percentile } from './waiting.ts'
 
@@ -23,7 +22,7 @@ export const lifecycles: Bench = {
     const ceiling = await bareLifecycles(ground, bare.db, size)
     const served = await ground.database()
     ground.progress(`${size} sessions by the server`)
-    const figure = await byServer(ground, served.db, size)
+    const figure = await byServer(ground, served, size)
     const notes = {
       sessions: size,
       'rows inserted+updated for each': await rowsWritten(served, size),
@@ -32,23 +31,23 @@ export const lifecycles: Bench = {
     const target = { atLeast: 1_500 }
     return [
       { what: 'whole lifecycles, noop', figure, unit: 'sessions/s', ceiling, target, ratioAtLeast: 0.4, notes },
-      await oneByOne(ground, (await ground.database()).db),
+      await oneByOne(ground, await ground.database()),
     ]
   },
 }
 
-async function byServer(ground: BenchGround, db: Database, size: number): Promise<number> {
-  await using server = await openNoopServer(ground, db)
+async function byServer(ground: BenchGround, database: BenchDatabase, size: number): Promise<number> {
+  await using server = await openNoopServer(ground, database)
   const begun = performance.now()
   for (let done = 0; done < size; done += CREATE_BATCH_SESSIONS) {
     await create(server, Math.min(CREATE_BATCH_SESSIONS, size - done))
   }
-  await countTo(ground, db, 'decided', 'SELECT count(*) FROM retry_decisions', size)
+  await countTo(ground, database.db, 'decided', 'SELECT count(*) FROM retry_decisions', size)
   return size / ((performance.now() - begun) / 1000)
 }
 
-async function openNoopServer(ground: BenchGround, db: Database): Promise<BenchServer> {
-  const server = openServer(ground, db)
+async function openNoopServer(ground: BenchGround, { db, connectionString }: BenchDatabase): Promise<BenchServer> {
+  const server = openServer(ground, db, connectionString)
   await server.startServices()
   await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
   return server
@@ -60,8 +59,8 @@ async function create(server: BenchServer, count: number): Promise<void> {
 }
 
 /** What one session costs in time where nothing else goes on. */
-async function oneByOne(ground: BenchGround, db: Database): Promise<Measurement> {
-  await using server = await openNoopServer(ground, db)
+async function oneByOne(ground: BenchGround, database: BenchDatabase): Promise<Measurement> {
+  await using server = await openNoopServer(ground, database)
   const { context } = server
   const times: number[] = []
   for (let done = 0; done < SINGLE_SESSIONS; done++) {

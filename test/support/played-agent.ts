@@ -17,7 +17,7 @@ export interface PlayedAgent {
   readonly kernels: Map<string, ObservedKernel>
   register(slots?: Record<string, string>): Promise<RegisterAnswer>
   /** Tells what it has, forgets what it is told to forget, and answers with its orders, not yet obeyed. */
-  sync(logs?: LogPiece[]): Promise<SyncAnswer>
+  sync(logs?: LogPiece[], waitMs?: number): Promise<SyncAnswer>
   /** What it will say of a kernel with its next sync. */
   observe(kernelId: string, report: Report): void
   /** Prepares, starts and stops at once, as told. */
@@ -67,9 +67,9 @@ export function playedAgent(
         },
         signal,
       ),
-    async sync(logs = []) {
+    async sync(logs = [], waitMs = 0) {
       sequence += 1
-      const request = { agentId: id, instanceId, sequence, observed: [...kernels.values()], logs, waitMs: 0 }
+      const request = { agentId: id, instanceId, sequence, observed: [...kernels.values()], logs, waitMs }
       const answer = await gateway.sync(request, signal)
       for (const { kernelId, assignment } of answer.forget) {
         if (kernels.get(kernelId)?.assignment === assignment) kernels.delete(kernelId)
