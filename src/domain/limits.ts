@@ -117,7 +117,9 @@ export const LOG_BYTES_PER_SYNC_MAX = 4 * 1024 * 1024
 
 // Between servers
 /** Agents that one hint to the other servers names, each with 39 bytes: PostgreSQL takes 8,000. More are told as all. */
-export const WAKE_AGENTS_PER_HINT_MAX = 180
+export const WAKE_AGENTS_PER_HINT_MAX = 140
+/** Topics in one hint, each of at most 52 bytes. With more it names nothing, and wakes everybody. */
+export const WAKE_TOPICS_PER_HINT_MAX = 40
 
 // Subscriptions
 /** Events that wait for one slow subscriber before it gets a gap signal. */

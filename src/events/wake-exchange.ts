@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { WAKE_AGENTS_PER_HINT_MAX } from '../domain/limits.ts'
-import type { WakeTopic } from '../domain/wake.ts'
+import { WAKE_AGENTS_PER_HINT_MAX, WAKE_TOPICS_PER_HINT_MAX } from '../domain/limits.ts'
+import type { FollowTopic, WakeTopic } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
 import { listen } from '../store/listen.ts'
@@ -17,6 +17,8 @@ export interface WakeExchange {
 }
 
 export const WAKES_CHANNEL = 'reprise_events'
+/** What cannot be read wakes everybody. */
+const ANYTHING = ''
 
 export function createWakeExchange(options: {
   db: Database
@@ -26,12 +28,13 @@ export function createWakeExchange(options: {
 }): WakeExchange {
   const { db, hub, connectionString, log } = options
   const serverId = randomUUID()
-  const topics = new Set<WakeTopic>()
+  const topics = new Set<WakeTopic | FollowTopic>()
   const agentIds = new Set<string>()
 
   function takePayload(): string {
     const agents = agentIds.size > WAKE_AGENTS_PER_HINT_MAX ? null : [...agentIds]
-    const payload = formatHints(serverId, { topics: [...topics], agentIds: agents })
+    const tooMany = topics.size > WAKE_TOPICS_PER_HINT_MAX
+    const payload = tooMany ? ANYTHING : formatHints(serverId, { topics: [...topics], agentIds: agents })
     topics.clear()
     agentIds.clear()
     return payload
@@ -58,7 +61,7 @@ export function createWakeExchange(options: {
   }
 }
 
-/** Within PostgreSQL's 8,000 bytes: see WAKE_AGENTS_PER_HINT_MAX. */
+/** Within the 8,000 bytes that PostgreSQL takes, with as many topics and agents as a hint may name. */
 export function formatHints(from: string, { topics, agentIds }: WakeHints): string {
   return JSON.stringify({ from, topics, agentIds })
 }

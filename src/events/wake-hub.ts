@@ -2,7 +2,7 @@ import type { FollowTopic, Wake, WakeTopic } from '../domain/wake.ts'
 
 /** What one server tells the others. */
 export interface WakeHints {
-  topics: readonly WakeTopic[]
+  topics: readonly (WakeTopic | FollowTopic)[]
   /** Null where there are too many to name: all. */
   agentIds: readonly string[] | null
 }
@@ -16,8 +16,8 @@ export interface WakeHub extends Wake {
   on(topic: WakeTopic | FollowTopic, listener: () => void): () => void
   onAgent(agentId: string, listener: () => void): () => void
   /**
-   * Told of what other servers have to hear: work that nobody here does, agents that are not waiting here, and
-   * events, which every server has readers of. What is awaited here is done here: the others are not woken for it.
+   * Told of what other servers have to hear: work that nobody here does, agents that are not waiting here, and what
+   * any server may have readers of. Work that is awaited here is done here: the others are not woken for it.
    */
   onAbroad(listener: (hints: WakeHints) => void): void
   /** What another server told: goes no further. */
@@ -35,7 +35,7 @@ export function createWakeHub(): WakeHub {
   return {
     wake(...topics) {
       for (const topic of topics) call(byTopic.get(topic))
-      const abroad = topics.filter((topic) => topic === 'events' || !byTopic.has(topic))
+      const abroad = topics.filter((topic) => isRead(topic) || !byTopic.has(topic))
       if (abroad.length > 0) tellAbroad({ topics: abroad, agentIds: [] })
     },
     wakeAgents(agentIds) {
@@ -56,6 +56,11 @@ export function createWakeHub(): WakeHub {
     on: (topic, listener) => add(byTopic, topic, listener),
     onAgent: (agentId, listener) => add(byAgent, agentId, listener),
   }
+}
+
+/** By as many as like, on any server. */
+function isRead(topic: WakeTopic | FollowTopic): boolean {
+  return topic === 'events' || topic.startsWith('resubmission:')
 }
 
 function call(listeners: ReadonlySet<() => void> | undefined): void {

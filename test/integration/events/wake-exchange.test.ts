@@ -123,6 +123,14 @@ test('a burst is told in few notifications, and all of it', async () => {
   expect(notifications).toBeLessThanOrEqual(2)
 })
 
+test('more topics than one notification names wake everybody', async () => {
+  const writer = await server()
+  const { heard } = await server('decide-retries')
+  heard.length = 0
+  writer.hub.wake(...Array.from({ length: 200 }, (_, index) => `resubmission:${index}` as const))
+  await eventually(() => heard.length === 1)
+})
+
 test('when the connection was away everybody looks, and what cannot be read wakes everybody, too', async () => {
   const { heard } = await server('decide-retries')
   heard.length = 0

@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { WAKE_AGENTS_PER_HINT_MAX } from '../../../src/domain/limits.ts'
-import { LIFECYCLE_HANDLERS, PROMOTIONS } from '../../../src/domain/session/handlers.ts'
-import type { WakeTopic } from '../../../src/domain/wake.ts'
+import { WAKE_AGENTS_PER_HINT_MAX, WAKE_TOPICS_PER_HINT_MAX } from '../../../src/domain/limits.ts'
 import { formatHints, parseHints } from '../../../src/events/wake-exchange.ts'
 import { createWakeHub, type WakeHints } from '../../../src/events/wake-hub.ts'
 
-const TOPICS = [
-  ...Object.values(LIFECYCLE_HANDLERS).map(({ name }) => name),
-  ...Object.values(PROMOTIONS).map(({ name }) => name),
-  ...(['enforce-batch-timeouts', 'decide-retries', 'dispatch-retries', 'events'] as const),
-] satisfies WakeTopic[]
-
-it('a hint with all topics and as many agents as it may name is one that PostgreSQL takes, and is read as it was told', () => {
-  const hints: WakeHints = { topics: TOPICS, agentIds: Array.from({ length: WAKE_AGENTS_PER_HINT_MAX }, randomUUID) }
+it('a hint that names as much as it may is one that PostgreSQL takes, and is read as it was told', () => {
+  const hints: WakeHints = {
+    topics: Array.from({ length: WAKE_TOPICS_PER_HINT_MAX }, () => `resubmission:${randomUUID()}` as const),
+    agentIds: Array.from({ length: WAKE_AGENTS_PER_HINT_MAX }, randomUUID),
+  }
   const from = randomUUID()
   const payload = formatHints(from, hints)
   expect(Buffer.byteLength(payload)).toBeLessThan(8_000)
@@ -36,13 +31,14 @@ it('what is awaited here is done here; what is not, and events, other servers he
   hub.wake('schedule-sessions')
   hub.wakeAgents(['near'])
   expect(abroad).toEqual([])
-  hub.wake('schedule-sessions', 'decide-retries', 'events')
+  hub.on('resubmission:1', () => woken.push('followed'))
+  hub.wake('schedule-sessions', 'decide-retries', 'events', 'resubmission:1')
   hub.wakeAgents(['near', 'far'])
   expect(abroad).toEqual([
-    { topics: ['decide-retries', 'events'], agentIds: [] },
+    { topics: ['decide-retries', 'events', 'resubmission:1'], agentIds: [] },
     { topics: [], agentIds: ['far'] },
   ])
-  expect(woken).toEqual(['schedule-sessions', 'near', 'schedule-sessions', 'events', 'near'])
+  expect(woken).toEqual(['schedule-sessions', 'near', 'schedule-sessions', 'events', 'followed', 'near'])
 })
 
 it('what another server tells wakes whom it concerns, and goes no further', () => {
