@@ -8,6 +8,8 @@ export const ERRORS = {
   RESOURCE_GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   KERNEL_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   AGENT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  WEBHOOK_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  WEBHOOK_DELIVERY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
   NAME_TAKEN: { type: 'ConflictError', httpStatus: 409, retryable: false },
@@ -30,6 +32,7 @@ export const ERRORS = {
   SESSION_MAY_BE_ALIVE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
   SESSION_NAMED_TWICE: { type: 'ValidationError', httpStatus: 422, retryable: false },
   CHAIN_UNREADABLE: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  WEBHOOK_DISABLED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_SUPERSEDED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_UNKNOWN: { type: 'NotFoundError', httpStatus: 404, retryable: true },
 } as const satisfies Record<string, ErrorRow>

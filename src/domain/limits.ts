@@ -126,3 +126,46 @@ export const WAKE_TOPICS_PER_HINT_MAX = 40
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
 /** Events read from the outbox at once. */
 export const RELAY_BATCH_EVENTS_MAX = 2_000
+
+// Webhooks
+/** How often the outbox is looked at for events that webhooks want. */
+export const WEBHOOK_FAN_OUT_INTERVAL_MS = 500
+/** Events turned into deliveries in one transaction. */
+export const WEBHOOK_FAN_OUT_EVENTS_MAX = 2_000
+export const WEBHOOK_DELIVERY_INTERVAL_MS = 1_000
+/** Attempts that one server has under way: each is a socket and a body of a few KiB. */
+export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 32
+/** Of these, attempts at endpoints that fail: however many are dead, half of the places are for those that answer. */
+export const WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX = 16
+/** Of these, attempts at one endpoint; at one that fails there is one. */
+export const WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX = 4
+/** From the look-up of the name to the end of the TLS handshake. */
+export const WEBHOOK_CONNECT_TIMEOUT_MS = 5_000
+/** The whole of an attempt; Standard Webhooks recommends 15 to 30 s. */
+export const WEBHOOK_ATTEMPT_TIMEOUT_MS = 20_000
+/** An attempt that nobody has booked by then was cut off by a crash. */
+export const WEBHOOK_LEASE_MS = 60_000
+/** How long a server that stops waits for attempts under way. */
+export const WEBHOOK_STOP_GRACE_MS = 3_000
+/** Of an answer's body; the rest is not read. */
+export const WEBHOOK_RESPONSE_BYTES_MAX = 64 * 1024
+/** Of an answer's body, kept for people. */
+export const WEBHOOK_EXCERPT_BYTES_MAX = 1024
+/** What an endpoint may ask for by Retry-After. */
+export const WEBHOOK_RETRY_AFTER_MAX_MS = 3_600_000
+/** Attempts kept of one delivery: five schedules. */
+export const WEBHOOK_ATTEMPTS_KEPT_MAX = 50
+/** Deliveries are kept for 14 days, four times as long as a schedule lasts; nothing older is replayed. */
+export const WEBHOOK_RETENTION_SECONDS = 1_209_600
+export const WEBHOOK_RETENTION_INTERVAL_MS = 600_000
+/** Deliveries deleted in one statement. */
+export const WEBHOOK_RETENTION_BATCH_MAX = 1_000
+/** In one project, and as many for all projects together. */
+export const WEBHOOKS_PER_PROJECT_MAX = 50
+export const WEBHOOK_URL_LENGTH_MAX = 2_048
+export const WEBHOOK_EVENT_TYPES_MAX = 32
+/** Both secrets sign for a day after a rotation. */
+export const WEBHOOK_SECRET_OVERLAP_SECONDS_DEFAULT = 86_400
+export const WEBHOOK_SECRET_OVERLAP_SECONDS_MAX = 604_800
+/** Deliveries in one replay. */
+export const WEBHOOK_REPLAY_MAX = 10_000

@@ -8,6 +8,7 @@ export type WakeTopic =
   | 'decide-retries'
   | 'dispatch-retries'
   | 'resubmit-sessions'
+  | 'deliver-webhooks'
   | 'events'
 
 /** Who follows the progress of one thing. */

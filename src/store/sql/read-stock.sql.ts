@@ -2,7 +2,7 @@ import type { Database } from '../database.ts'
 
 /** One figure of what the database holds; `label` is a status, a phase or a reason. */
 export interface StockFigure {
-  gauge: 'sessions' | 'agents' | 'queue' | 'overdue' | 'decisions'
+  gauge: 'sessions' | 'agents' | 'queue' | 'overdue' | 'decisions' | 'webhookQueue' | 'webhookOverdue'
   label: string | null
   value: number
 }
@@ -26,6 +26,10 @@ UNION ALL SELECT 'queue', coalesce(hold_reason::text, 'NONE'), count(*) FROM ret
   WHERE phase IN ('SCHEDULED', 'HELD') GROUP BY hold_reason
 UNION ALL SELECT 'overdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(ready_at))), 0) FROM retry_decisions
   WHERE phase IN ('SCHEDULED', 'HELD')
+UNION ALL SELECT 'webhookQueue', NULL, count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+  WHERE d.status = 'PENDING' AND w.enabled
+UNION ALL SELECT 'webhookOverdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(d.next_attempt_at))), 0)
+  FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.status = 'PENDING' AND w.enabled
 UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PERCENT}::numeric)
   FROM retry_decisions TABLESAMPLE SYSTEM (${SAMPLE_PERCENT}) GROUP BY phase`
 

@@ -1,0 +1,71 @@
+import type { RetryEventData, StatusEventData } from '../events.ts'
+
+/** `type` of what `sendTestEvent` sends. */
+export const TEST_EVENT_TYPE = 'webhook.test'
+
+/** What a delivery keeps of an event and its session as they were, so that its payload never changes. */
+export interface DeliveryFacts {
+  event: StatusEventData | RetryEventData
+  session: {
+    name: string
+    type: string
+    project: string
+    parentSessionId: string | null
+    /** As `retryState` counts. */
+    attempt: number
+    maxAttempts: number
+    exitCode: number | null
+  }
+}
+
+export interface DeliveredEvent {
+  webhookId: string
+  type: string
+  occurredAt: Date
+  sessionId: string | null
+  chainId: string | null
+  /** Null for a test event. */
+  facts: DeliveryFacts | null
+}
+
+/** The body of a request, in JSON. Every event of one type has the same fields. */
+export function payloadOf(event: DeliveredEvent): string {
+  return JSON.stringify({ type: event.type, timestamp: event.occurredAt.toISOString(), data: dataOf(event) })
+}
+
+function dataOf({ webhookId, sessionId, chainId, facts }: DeliveredEvent): object {
+  if (!facts) return { webhook_id: webhookId, message: 'This is a test: your endpoint is reached.' }
+  const { event, session } = facts
+  return {
+    session_id: sessionId,
+    session_name: session.name,
+    session_type: session.type,
+    project: session.project,
+    chain_id: chainId,
+    parent_session_id: session.parentSessionId,
+    ...('to' in event ? statusData(event, session) : retryData(event)),
+  }
+}
+
+function statusData(event: StatusEventData, session: DeliveryFacts['session']): object {
+  return {
+    attempt: session.attempt,
+    max_attempts: session.maxAttempts,
+    previous_status: event.from,
+    status: event.to,
+    reason: event.reason ?? null,
+    exit_code: session.exitCode,
+  }
+}
+
+function retryData(event: RetryEventData): object {
+  return {
+    attempt: event.attempt,
+    max_attempts: event.maxAttempts,
+    cause: event.cause,
+    reason: event.reason,
+    delay_seconds: event.delaySeconds,
+    scheduled_at: event.scheduledAt,
+    child_session_id: event.childSessionId,
+  }
+}

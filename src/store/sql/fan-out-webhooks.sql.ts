@@ -1,0 +1,86 @@
+import { SESSION_EVENT_TYPES, type EventCursor } from '../../domain/events.ts'
+import type { Queryable } from '../database.ts'
+import { DELIVERY_COLUMNS, deliverySelect } from './webhook-delivery-columns.sql.ts'
+
+/**
+ * What lies between the cursor and the oldest running transaction. Reads alone, so that an idle server writes nothing.
+ * A cursor from the future is looked into by `lockWebhookCursor`.
+ */
+const WAITING_SQL = `
+SELECT c.xid > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
+  SELECT FROM session_events e WHERE (e.xid, e.id) > (c.xid, c.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+) AS waiting
+FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM settings WHERE key = 'webhooks.cursor') AS c
+WHERE EXISTS (SELECT FROM webhooks WHERE enabled)`
+
+/** Whether there are events to turn into deliveries, and anybody to want them. Index: session_events(xid, id). */
+export async function eventsWait(db: Queryable): Promise<boolean> {
+  return (await db.query<{ waiting: boolean }>(WAITING_SQL)).rows[0]?.waiting ?? false
+}
+
+/** `since`: what was committed before is wanted by no webhook. `next`: no transaction has this id yet. */
+const LOCK_SQL = `
+SELECT value ->> 'xid' AS xid, value ->> 'id' AS id, pg_snapshot_xmax(pg_current_snapshot())::text AS next,
+  (SELECT pg_snapshot_xmin(active_since)::text FROM webhooks WHERE enabled
+    ORDER BY pg_snapshot_xmin(active_since) LIMIT 1) AS since
+FROM settings WHERE key = 'webhooks.cursor' FOR UPDATE SKIP LOCKED`
+
+/**
+ * The place in the outbox from which to go on, held for the transaction; undefined where another server has it, or
+ * no webhook is enabled. Transaction ids from the future are of another cluster, from which a dump was restored: all
+ * that this one has written lies before them, so it begins at the beginning.
+ */
+export async function lockWebhookCursor(tx: Queryable): Promise<EventCursor | undefined> {
+  const { rows } = await tx.query<{ xid: string; id: string; next: string; since: string | null }>(LOCK_SQL)
+  const row = rows[0]
+  if (!row || row.since === null) return undefined
+  const next = BigInt(row.next)
+  const known = (xid: bigint, id: bigint) => (xid > next ? { xid: 0n, id: 0n } : { xid, id })
+  const cursor = known(BigInt(row.xid), BigInt(row.id))
+  const since = known(BigInt(row.since), 0n)
+  return since.xid > cursor.xid ? since : cursor
+}
+
+/** An event is for a webhook that was not told of it by its own snapshot; a snapshot of another cluster tells nothing. */
+const HEARS = `(NOT pg_visible_in_snapshot(e.xid, w.active_since)
+    OR pg_snapshot_xmin(w.active_since) > pg_snapshot_xmax(pg_current_snapshot()))`
+
+/**
+ * Events → deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id, event_id):
+ * whoever crashes, a webhook has an event once. Patterns are spelt out once for all events of the batch.
+ * Indexes: session_events(xid, id), the primary keys of sessions and projects.
+ */
+const SQL = `
+WITH events AS MATERIALIZED (
+  SELECT e.*, row_number() OVER (ORDER BY e.xid, e.id) AS place FROM session_events e
+  WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+  ORDER BY e.xid, e.id LIMIT $3
+), hearers AS MATERIALIZED (
+  SELECT w.*, t.type FROM webhooks w JOIN unnest($4::text[]) AS t(type) ON EXISTS (
+    SELECT FROM unnest(w.event_types) AS p(pattern)
+    WHERE t.type LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))
+  WHERE w.enabled
+), added AS (
+  INSERT INTO webhook_deliveries (${DELIVERY_COLUMNS})
+  SELECT ${deliverySelect('e.place')} FROM events e
+  JOIN hearers w ON w.type = e.type AND (w.project_id IS NULL OR w.project_id = e.project_id)
+    AND (w.chain_id IS NULL OR w.chain_id = e.chain_id) AND ${HEARS}
+  JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id
+  WHERE s.labels @> w.labels
+  ON CONFLICT (webhook_id, event_id) DO NOTHING RETURNING 1
+), moved AS (
+  UPDATE settings SET updated_at = now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
+  FROM (
+    SELECT xid, id FROM events UNION ALL SELECT $1::xid8, $2::int8 ORDER BY xid DESC, id DESC LIMIT 1
+  ) AS last WHERE key = 'webhooks.cursor'
+)
+SELECT (SELECT count(*) FROM events) AS read, (SELECT count(*) FROM added) AS added`
+
+export async function fanOutEvents(
+  tx: Queryable,
+  after: EventCursor,
+  limit: number,
+): Promise<{ read: number; added: number }> {
+  const values = [after.xid.toString(), after.id.toString(), limit, SESSION_EVENT_TYPES]
+  return (await tx.query<{ read: number; added: number }>(SQL, values)).rows[0]!
+}

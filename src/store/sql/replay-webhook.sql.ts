@@ -1,0 +1,81 @@
+import { TEST_EVENT_TYPE } from '../../domain/webhooks/payload.ts'
+import type { Queryable } from '../database.ts'
+import { DELIVERY_COLUMNS, deliverySelect } from './webhook-delivery-columns.sql.ts'
+
+const TEST_SQL = `
+INSERT INTO webhook_deliveries (id, webhook_id, event_type, occurred_at, facts)
+VALUES ($1, $2, '${TEST_EVENT_TYPE}', now(), 'null')`
+
+export async function insertTestDelivery(tx: Queryable, id: string, webhookId: string): Promise<void> {
+  await tx.query(TEST_SQL, [id, webhookId])
+}
+
+export interface LockedDelivery {
+  webhookId: string
+  projectId: string | null
+  /** Of its webhook. */
+  enabled: boolean
+}
+
+const LOCK_SQL = `
+SELECT d.webhook_id AS "webhookId", w.project_id AS "projectId", w.enabled
+FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+WHERE d.id = $1 AND ($2::uuid IS NULL OR w.project_id = $2) FOR UPDATE OF d`
+
+/** Undefined where there is none that the viewer may see. */
+export async function lockDelivery(
+  tx: Queryable,
+  id: string,
+  visibleProjectId: string | null,
+): Promise<LockedDelivery | undefined> {
+  return (await tx.query<LockedDelivery & { [column: string]: unknown }>(LOCK_SQL, [id, visibleProjectId])).rows[0]
+}
+
+/** A delivery starts its schedule anew. One that is under way has what it is asked for, unless its lease ran out. */
+const ANEW = `status = 'PENDING', failures = 0, failing_since = NULL, finished_at = NULL,
+  next_attempt_at = CASE WHEN under_way THEN next_attempt_at ELSE now() END`
+
+export async function restartDelivery(tx: Queryable, id: string): Promise<void> {
+  await tx.query(`UPDATE webhook_deliveries SET ${ANEW} WHERE id = $1`, [id])
+}
+
+/** Index: webhook_deliveries(webhook_id, created_at, id): an event is turned into a delivery after it happened. */
+const FAILED_SQL = `
+UPDATE webhook_deliveries SET ${ANEW} WHERE id IN (
+  SELECT id FROM webhook_deliveries
+  WHERE webhook_id = $1 AND created_at >= $2 AND occurred_at >= $2 AND status = 'FAILED' AND event_id IS NOT NULL
+  ORDER BY created_at, id LIMIT $3 FOR UPDATE)`
+
+/** Deliveries since a moment that failed, oldest first; answers with how many. */
+export async function restartFailed(tx: Queryable, webhookId: string, since: Date, limit: number): Promise<number> {
+  return (await tx.query(FAILED_SQL, [webhookId, since, limit])).rowCount ?? 0
+}
+
+/**
+ * Events since a moment that the webhook was never told of: it was disabled, or asked for other events then. Those that
+ * fan-out has yet to come to are its business. Indexes: session_events(occurred_at), webhook_deliveries(webhook_id, event_id).
+ */
+const MISSED_SQL = `
+WITH missed AS (
+  SELECT e.*, row_number() OVER (ORDER BY e.xid, e.id) AS place, w.id AS webhook_id
+  FROM webhooks w JOIN session_events e ON (w.project_id IS NULL OR w.project_id = e.project_id)
+    AND (w.chain_id IS NULL OR w.chain_id = e.chain_id)
+  JOIN settings c ON c.key = 'webhooks.cursor'
+  JOIN sessions s ON s.id = e.session_id AND s.labels @> w.labels
+  WHERE w.id = $1 AND e.occurred_at >= $2 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    AND (pg_visible_in_snapshot(e.xid, w.active_since)
+      OR (e.xid, e.id) <= ((c.value ->> 'xid')::xid8, (c.value ->> 'id')::int8))
+    AND EXISTS (SELECT FROM unnest(w.event_types) AS p(pattern)
+      WHERE e.type LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))
+    AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.event_id = e.id)
+  ORDER BY e.xid, e.id LIMIT $3
+)
+INSERT INTO webhook_deliveries (${DELIVERY_COLUMNS})
+SELECT ${deliverySelect('e.place')} FROM missed e JOIN webhooks w ON w.id = e.webhook_id
+JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id
+ON CONFLICT (webhook_id, event_id) DO NOTHING`
+
+/** Oldest first; answers with how many. */
+export async function addMissed(tx: Queryable, webhookId: string, since: Date, limit: number): Promise<number> {
+  return (await tx.query(MISSED_SQL, [webhookId, since, limit])).rowCount ?? 0
+}

@@ -1,0 +1,89 @@
+import type { Queryable } from '../database.ts'
+
+/** What a person may set of a webhook. */
+export interface WebhookSettings {
+  url: string
+  description: string
+  eventTypes: string[]
+  chainId: string | null
+  labels: Record<string, string>
+}
+
+export interface NewWebhook extends WebhookSettings {
+  id: string
+  /** Null for the events of all projects. */
+  projectId: string | null
+  secret: Buffer
+}
+
+/** Whoever counts a project's webhooks and adds one, is alone at it. */
+const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('webhooks of ' || coalesce($1::text, 'all'), 0))`
+const COUNT_SQL = `SELECT count(*) AS count FROM webhooks WHERE project_id IS NOT DISTINCT FROM $1::uuid`
+
+/** Of a project, or of all together; stays true until the transaction ends. */
+export async function countWebhooks(tx: Queryable, projectId: string | null): Promise<number> {
+  await tx.query(COUNT_LOCK_SQL, [projectId])
+  return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
+}
+
+const INSERT_SQL = `
+INSERT INTO webhooks (id, project_id, url, description, event_types, chain_id, labels, secret)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+export async function insertWebhook(tx: Queryable, webhook: NewWebhook): Promise<void> {
+  const { id, projectId, url, description, eventTypes, chainId, labels, secret } = webhook
+  await tx.query(INSERT_SQL, [id, projectId, url, description, eventTypes, chainId, JSON.stringify(labels), secret])
+}
+
+export interface LockedWebhook extends WebhookSettings {
+  id: string
+  projectId: string | null
+  enabled: boolean
+}
+
+const LOCK_SQL = `
+SELECT id, project_id AS "projectId", url, description, event_types AS "eventTypes", chain_id AS "chainId", labels, enabled
+FROM webhooks WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE`
+
+/** Undefined where there is none that the viewer may see. */
+export async function lockWebhook(
+  tx: Queryable,
+  id: string,
+  visibleProjectId: string | null,
+): Promise<LockedWebhook | undefined> {
+  return (await tx.query<LockedWebhook & { [column: string]: unknown }>(LOCK_SQL, [id, visibleProjectId])).rows[0]
+}
+
+/** Enabled anew, it hears of what is committed from now on, and has a clean slate. */
+const UPDATE_SQL = `
+UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, enabled = $7,
+  disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, now()) END,
+  disabled_reason = CASE WHEN $7 THEN NULL ELSE disabled_reason END,
+  failing_since = CASE WHEN $7 AND NOT enabled THEN NULL ELSE failing_since END,
+  resting_until = CASE WHEN $7 AND NOT enabled THEN NULL ELSE resting_until END,
+  active_since = CASE WHEN $7 AND NOT enabled THEN pg_current_snapshot() ELSE active_since END
+WHERE id = $1`
+
+export async function updateWebhookRow(
+  tx: Queryable,
+  id: string,
+  { url, description, eventTypes, chainId, labels }: WebhookSettings,
+  enabled: boolean,
+): Promise<void> {
+  await tx.query(UPDATE_SQL, [id, url, description, eventTypes, chainId, JSON.stringify(labels), enabled])
+}
+
+const ROTATE_SQL = `
+UPDATE webhooks SET secret = $2, previous_secret = CASE WHEN $3::int8 > 0 THEN secret END,
+  previous_secret_expires_at = CASE WHEN $3::int8 > 0 THEN now() + make_interval(secs => $3::int8) END
+WHERE id = $1`
+
+/** The secret before signs beside the new one for so long; the one before that is out at once. */
+export async function rotateSecret(tx: Queryable, id: string, secret: Buffer, overlapSeconds: number): Promise<void> {
+  await tx.query(ROTATE_SQL, [id, secret, overlapSeconds])
+}
+
+/** With its deliveries and their attempts. */
+export async function deleteWebhookRow(tx: Queryable, id: string): Promise<void> {
+  await tx.query('DELETE FROM webhooks WHERE id = $1', [id])
+}
