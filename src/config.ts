@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { z } from 'zod'
 import { parseAmount } from './domain/session/amounts.ts'
@@ -104,6 +105,16 @@ const VARIABLES = {
       'File of the GraphQL documents to execute, and no others: a JSON object of their texts by SHA-256, as client builds write it.',
     unit: null,
     schema: z.string().optional(),
+  }),
+  webhookAllowNetworks: variable({
+    name: 'REPRISE_WEBHOOK_ALLOW_NETWORKS',
+    default: 'none',
+    meaning:
+      'Networks that webhooks may reach though they are private or otherwise special, like `10.1.0.0/16,fd00::/8`.',
+    unit: null,
+    schema: list(
+      z.string().refine(isNetwork, { error: ({ input }) => `\`${String(input)}\` is not like 10.1.0.0/16` }),
+    ).default([]),
   }),
   resourceGroup: variable({
     name: 'REPRISE_RESOURCE_GROUP',
@@ -217,6 +228,12 @@ function yesOrNo() {
 function list<T extends string>(item: z.ZodType<T, string>) {
   const split = (text: string) => [...new Set(text.split(',').map((part) => part.trim()))]
   return z.string().transform(split).pipe(z.array(item))
+}
+
+function isNetwork(text: string): boolean {
+  const [, address = '', prefix = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
+  const version = isIP(address)
+  return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128)
 }
 
 function parseSlots(text: string, context: z.RefinementCtx<string>): Record<string, string> {
