@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import packageJson from '../package.json' with { type: 'json' }
+import { WEBHOOK_ATTEMPT_TIMEOUT_MS, WEBHOOK_CONNECT_TIMEOUT_MS } from './domain/limits.ts'
 import { createAgent, type Agent } from './agent/agent.ts'
 import { detectSlots } from './agent/detect-slots.ts'
 import type { Executor, ExecutorHooks } from './agent/executors/executor.ts'
@@ -16,11 +17,15 @@ import { createTopics, type Topics } from './events/topics.ts'
 import { createWakeExchange } from './events/wake-exchange.ts'
 import { createWakeHub, type WakeHub } from './events/wake-hub.ts'
 import { parseTrustedDocuments, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { createAddressGuard } from './events/webhooks/address-guard.ts'
+import { resolveHost } from './events/webhooks/resolve-host.ts'
+import { createWebhookSender } from './events/webhooks/send-webhook.ts'
 import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
 import { createSchedulerServices } from './scheduler/scheduler.ts'
+import { createWebhookServices } from './scheduler/webhook-services.ts'
 import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token.ts'
 import { createMetricsPage } from './services/render-metrics.ts'
 import { openDatabase, type Database } from './store/database.ts'
@@ -73,7 +78,10 @@ export async function startRuntime(config: Config, log: Logger, options: { lease
   const metrics = createMetrics({ process: true })
   const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics, lease }
   await startRelay(ground)
-  if (config.roles.includes('scheduler')) await startScheduler(ground)
+  if (config.roles.includes('scheduler')) {
+    await startScheduler(ground)
+    startWebhooks(ground)
+  }
   if (config.roles.includes('agent')) await startAgent(ground)
   const url = config.roles.includes('api') ? await startHttp(ground) : null
   const kept = resources.move()
@@ -123,6 +131,21 @@ async function startScheduler({ config, db, wake, log, metrics, lease, resources
     if (name !== 'watch-agents') wake.on(name as Exclude<keyof typeof services, 'watch-agents'>, service.wake)
     service.start()
   }
+}
+
+function startWebhooks({ config, db, wake, log, metrics, resources }: Ground): void {
+  const sendWebhook = createWebhookSender({
+    mayConnect: createAddressGuard(config.webhookAllowNetworks),
+    resolveHost,
+    connectTimeoutMs: WEBHOOK_CONNECT_TIMEOUT_MS,
+    attemptTimeoutMs: WEBHOOK_ATTEMPT_TIMEOUT_MS,
+  })
+  const services = createWebhookServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, sendWebhook })
+  resources.defer(async () => {
+    await Promise.all(Object.values(services).map((service) => service.stop()))
+  })
+  wake.on('deliver-webhooks', services['deliver-webhooks'].wake)
+  for (const service of Object.values(services)) service.start()
 }
 
 async function startAgent({ config, db, wake, topics, log, dataDir, resources }: Ground): Promise<void> {

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 /**
  * What one server process has done, counted from its start, and what the database holds, set at each scrape. The
- * counters of all servers add up; the gauges `bai_sessions_active`, `bai_session_retry_*` and `bai_agents` are the same
+ * counters of all servers add up; the gauges `bai_sessions_active`, `bai_session_retry_*`, `bai_webhook_*` and `bai_agents` are the same
  * on each of them.
  */
 export type Metrics = ReturnType<typeof createMetrics>
@@ -10,6 +10,8 @@ export type Metrics = ReturnType<typeof createMetrics>
 /** From one statement to the whole of a batch. */
 const RUN_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const LAG_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300]
+/** Up to where an attempt is given up. */
+const ATTEMPT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
 /** A registry of its own: two servers in one process do not count together. */
@@ -46,6 +48,7 @@ export function createMetrics(options: { process?: boolean } = {}) {
       labelNames: ['route'],
       registers,
     }),
+    webhooks: webhookMetrics(registers),
     stock: stockMetrics(registers),
   }
 }
@@ -82,6 +85,28 @@ function retryMetrics(registers: Registry[]) {
   }
 }
 
+function webhookMetrics(registers: Registry[]) {
+  return {
+    attempts: new Counter({
+      name: 'bai_webhook_attempts_total',
+      help: 'Attempts at webhooks: delivered, answered by another status, refused by address, timeout, failed.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    seconds: new Histogram({
+      name: 'bai_webhook_attempt_seconds',
+      help: 'Attempts at webhooks, from the look-up of the name to the end of the answer.',
+      buckets: ATTEMPT_SECONDS,
+      registers,
+    }),
+    disabled: new Counter({
+      name: 'bai_webhook_disabled_total',
+      help: 'Webhooks that were disabled because they failed for long, or were gone.',
+      registers,
+    }),
+  }
+}
+
 function stockMetrics(registers: Registry[]) {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers })
@@ -94,6 +119,8 @@ function stockMetrics(registers: Registry[]) {
     decisions: gauge('bai_session_retry_decisions', 'Decisions in the database; an estimate where there are many.', [
       'phase',
     ]),
+    webhookQueue: gauge('bai_webhook_queue', 'Deliveries to enabled webhooks that wait or are under way.'),
+    webhookOverdue: gauge('bai_webhook_overdue_seconds', 'How long the first of them has been due.'),
     subscriptions: gauge('bai_subscriptions', 'Subscriptions to events that this server serves.'),
   }
 }

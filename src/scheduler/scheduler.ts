@@ -37,7 +37,7 @@ export interface SchedulerContext {
   lease: Lease
 }
 
-type ServiceName = Exclude<WakeTopic, 'events'> | 'watch-agents'
+type ServiceName = Exclude<WakeTopic, 'events' | 'deliver-webhooks'> | 'watch-agents'
 
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {

@@ -31,7 +31,8 @@ export function createMetricsPage(options: {
       log.warn({ err: error }, 'the database did not tell the gauges')
       stock.up.set(0)
     }
-    for (const gauge of [stock.sessions, stock.agents, stock.queue, stock.decisions, stock.overdue]) gauge.reset()
+    const { up: _up, subscriptions: _subscriptions, ...told } = stock
+    for (const gauge of Object.values(told)) gauge.reset()
     for (const { gauge, label, value } of figures) stock[gauge].set(labelsOf(gauge, label), value)
   }
 

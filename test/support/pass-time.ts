@@ -16,6 +16,10 @@ export async function passTime(
     await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back}`)
     await tx.query(`UPDATE retry_switches SET refilled_at = refilled_at - ${back}, limit_until = limit_until - ${back},
       disabled_until = disabled_until - ${back}`)
+    await tx.query(`UPDATE webhooks SET failing_since = failing_since - ${back}, resting_until = resting_until - ${back},
+      last_delivered_at = last_delivered_at - ${back}, previous_secret_expires_at = previous_secret_expires_at - ${back}`)
+    await tx.query(`UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at - ${back},
+      created_at = created_at - ${back}, failing_since = failing_since - ${back}`)
     await tx.query(
       `UPDATE agents SET last_heard_at = last_heard_at - ${back}, lease_from = lease_from - ${back} WHERE id = ANY($1::uuid[])`,
       [silentAgents],

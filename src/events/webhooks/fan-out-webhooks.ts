@@ -1,0 +1,18 @@
+import { WEBHOOK_FAN_OUT_EVENTS_MAX } from '../../domain/limits.ts'
+import type { Wake } from '../../domain/wake.ts'
+import type { Database } from '../../store/database.ts'
+import { eventsWait, fanOutEvents, lockWebhookCursor } from '../../store/sql/fan-out-webhooks.sql.ts'
+
+/**
+ * Events → deliveries. Level-triggered: the outbox is read from a cursor that moves in the transaction that adds the
+ * deliveries. Transactions that cause events neither know of webhooks nor wait for them; one server at a time reads.
+ */
+export async function fanOutWebhooks({ db, wake }: { db: Database; wake: Wake }) {
+  if (!(await eventsWait(db))) return { done: 0 }
+  const { read, added } = await db.transaction(async (tx) => {
+    const after = await lockWebhookCursor(tx)
+    return after ? fanOutEvents(tx, after, WEBHOOK_FAN_OUT_EVENTS_MAX) : { read: 0, added: 0 }
+  })
+  if (added > 0) wake.wake('deliver-webhooks')
+  return { done: added, more: read === WEBHOOK_FAN_OUT_EVENTS_MAX }
+}

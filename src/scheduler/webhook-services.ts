@@ -1,0 +1,37 @@
+import {
+  WEBHOOK_DELIVERY_INTERVAL_MS,
+  WEBHOOK_FAN_OUT_INTERVAL_MS,
+  WEBHOOK_RETENTION_BATCH_MAX,
+  WEBHOOK_RETENTION_INTERVAL_MS,
+  WEBHOOK_RETENTION_SECONDS,
+} from '../domain/limits.ts'
+import { createDeliveryPool, type DeliveryContext } from '../events/webhooks/delivery-pool.ts'
+import { fanOutWebhooks } from '../events/webhooks/fan-out-webhooks.ts'
+import { measureRun } from '../observability/run-metrics.ts'
+import { expireWebhookDeliveries } from '../store/sql/expire-webhook-deliveries.sql.ts'
+import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
+
+export type WebhookServiceName = 'fan-out-webhooks' | 'deliver-webhooks' | 'expire-webhook-deliveries'
+
+/** Everything that brings events to webhooks. */
+export function createWebhookServices(context: DeliveryContext): Record<WebhookServiceName, BackgroundService> {
+  const { db, log, metrics } = context
+  const service = (name: WebhookServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
+    defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
+  const pool = createDeliveryPool(context)
+  const deliver = service('deliver-webhooks', WEBHOOK_DELIVERY_INTERVAL_MS, pool.fill)
+  return {
+    'fan-out-webhooks': service('fan-out-webhooks', WEBHOOK_FAN_OUT_INTERVAL_MS, () => fanOutWebhooks(context)),
+    'deliver-webhooks': {
+      ...deliver,
+      async stop() {
+        await deliver.stop()
+        await pool.drain()
+      },
+    },
+    'expire-webhook-deliveries': service('expire-webhook-deliveries', WEBHOOK_RETENTION_INTERVAL_MS, async () => {
+      const done = await expireWebhookDeliveries(db, WEBHOOK_RETENTION_SECONDS, WEBHOOK_RETENTION_BATCH_MAX)
+      return { done, more: done === WEBHOOK_RETENTION_BATCH_MAX }
+    }),
+  }
+}

@@ -1,0 +1,90 @@
+import { pino } from 'pino'
+import { createWakeHub } from '../../src/events/wake-hub.ts'
+import { createAddressGuard } from '../../src/events/webhooks/address-guard.ts'
+import { resolveHost } from '../../src/events/webhooks/resolve-host.ts'
+import { createWebhookSender } from '../../src/events/webhooks/send-webhook.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
+import { createWebhookServices, type WebhookServiceName } from '../../src/scheduler/webhook-services.ts'
+import { createWebhook, type CreateWebhookInput } from '../../src/services/create-webhook.ts'
+import type { ServiceContext } from '../../src/services/service-context.ts'
+import type { Database } from '../../src/store/database.ts'
+import { eventually } from './eventually.ts'
+import { ADMIN } from './test-server.ts'
+
+/** One server as far as webhooks are concerned; nothing of it runs but what a test calls. Endpoints may be on this machine. */
+export function webhookServer(db: Database, options: { sync?: SyncPoints; attemptTimeoutMs?: number } = {}) {
+  const { sync = NO_SYNC_POINTS, attemptTimeoutMs = 20_000 } = options
+  const hub = createWakeHub()
+  const log = pino({ enabled: false })
+  const metrics = createMetrics()
+  const sendWebhook = createWebhookSender({
+    mayConnect: createAddressGuard(['127.0.0.0/8']),
+    resolveHost,
+    connectTimeoutMs: 5_000,
+    attemptTimeoutMs,
+  })
+  const services = createWebhookServices({ db, wake: hub, log, metrics, sync, sendWebhook })
+  const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
+  const run = async (name: WebhookServiceName) => (await services[name].runOnce()).done
+
+  async function idle(): Promise<void> {
+    await eventually(async () => (await db.query('SELECT FROM webhook_deliveries WHERE under_way')).rowCount === 0)
+  }
+
+  /** Transactions of other databases may hold the horizon for a moment. */
+  async function fanOut(): Promise<void> {
+    const left = `SELECT FROM settings WHERE key = 'webhooks.cursor' AND (
+      (value ->> 'xid')::xid8 > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
+        SELECT FROM session_events WHERE (xid, id) > ((value ->> 'xid')::xid8, (value ->> 'id')::int8)))`
+    await eventually(async () => {
+      await run('fan-out-webhooks')
+      return (await db.query(left)).rowCount === 0
+    })
+  }
+
+  return {
+    services,
+    context,
+    metrics,
+    run,
+    idle,
+    create: (input: Partial<CreateWebhookInput> & { url: string }) =>
+      createWebhook(context, { eventTypes: ['*'], ...input }),
+    /** Everything that is in the outbox is made into deliveries. An enabled webhook has to be there. */
+    fanOut,
+    /** The same, and every delivery that is due is tried to its end. */
+    async deliver() {
+      await fanOut()
+      while ((await run('deliver-webhooks')) > 0) await idle()
+    },
+  }
+}
+
+export type WebhookServer = ReturnType<typeof webhookServer>
+
+export interface DeliveryRow {
+  id: string
+  webhookId: string
+  eventType: string
+  status: string
+  attempts: number
+  failures: number
+  underWay: boolean
+  dueInMs: number
+}
+
+/** In the order of their events. */
+export async function deliveryRows(db: Database, webhookId?: string): Promise<DeliveryRow[]> {
+  const statement = `SELECT id, webhook_id AS "webhookId", event_type AS "eventType", status, attempts, failures,
+    under_way AS "underWay", round(extract(epoch FROM next_attempt_at - now()) * 1000)::float8 AS "dueInMs"
+    FROM webhook_deliveries WHERE $1::uuid IS NULL OR webhook_id = $1 ORDER BY event_id, id`
+  const { rows } = await db.query<DeliveryRow & { [column: string]: unknown }>(statement, [webhookId ?? null])
+  return rows
+}
+
+export async function webhookRow(db: Database, id: string) {
+  const statement = `SELECT enabled, disabled_reason AS "disabledReason", failing_since AS "failingSince",
+    last_delivered_at AS "lastDeliveredAt", resting_until AS "restingUntil" FROM webhooks WHERE id = $1`
+  return (await db.query(statement, [id])).rows[0]!
+}
