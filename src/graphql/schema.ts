@@ -26,5 +26,8 @@ import './modules/session/session-event.subscriptions.ts'
 import './modules/session/session-chain.fields.ts'
 import './modules/session/session.queries.ts'
 import './modules/session/terminate-session.mutations.ts'
+import './modules/webhook/webhook.mutations.ts'
+import './modules/webhook/webhook.queries.ts'
+import './modules/webhook/webhook-upkeep.mutations.ts'
 
 export const schema = builder.toSchema()

@@ -1,0 +1,83 @@
+import type { WebhookDelivery } from '../../../generated/prisma/client.ts'
+import type { DeliveryFacts } from '../../../domain/webhooks/payload.ts'
+import { payloadOf } from '../../../domain/webhooks/payload.ts'
+import { webhookId } from '../../../domain/webhooks/signature.ts'
+import { builder } from '../../builder.ts'
+import { projectScope } from '../../scope.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
+
+export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus', {
+  description: 'What became of a delivery.',
+  values: {
+    PENDING: { description: 'It waits for its next attempt, or one is under way.' },
+    DELIVERED: { description: 'The endpoint answered with a status of 200 to 299.' },
+    FAILED: { description: 'All attempts of its schedule failed, or the endpoint is gone.' },
+  } as const,
+})
+
+const WebhookAttemptType = builder.prismaObject('WebhookAttempt', {
+  description: 'An attempt that came to an end. One that a crash cut off is missing.',
+  select: { deliveryId: true, number: true },
+  fields: (t) => ({
+    number: t.exposeInt('number', { description: 'Its place among the attempts, from 1.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
+    durationSeconds: t.float({
+      description: 'How long it took.',
+      select: { durationMs: true },
+      resolve: ({ durationMs }) => durationMs / 1000,
+    }),
+    statusCode: t.exposeInt('statusCode', { nullable: true, description: 'Of the answer; null where there was none.' }),
+    error: t.exposeString('error', { nullable: true, description: 'Why there was no answer.' }),
+    response: t.exposeString('response', { nullable: true, description: "The first KiB of the answer's body." }),
+  }),
+})
+
+export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
+  description: 'One event on its way to one webhook.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, webhook: projectScope(viewer) }),
+  select: { id: true },
+  fields: (t) => ({
+    deliveryId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    webhook: t.relation('webhook', { description: 'Where it goes.' }),
+    messageId: t.string({
+      description: 'The `webhook-id` of its requests, the same in all of them.',
+      resolve: ({ id }) => webhookId(id),
+    }),
+    eventType: t.exposeString('eventType', { description: 'What happened, by its name on the wire.' }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'To which session.' }),
+    chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'Of which chain.' }),
+    payload: t.string({
+      description: 'The body of its requests, in JSON.',
+      select: { webhookId: true, eventType: true, occurredAt: true, sessionId: true, chainId: true, facts: true },
+      resolve: (row) => payloadOf(asEvent(row)),
+    }),
+    status: t.expose('status', { type: WebhookDeliveryStatusEnum, description: 'What became of it.' }),
+    nextAttemptAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is tried again; null where it is not, or is being tried.',
+      select: { status: true, underWay: true, nextAttemptAt: true },
+      resolve: ({ status, underWay, nextAttemptAt }) => (status === 'PENDING' && !underWay ? nextAttemptAt : null),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made from the event.' }),
+    finishedAt: t.expose('finishedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was delivered or given up.',
+    }),
+    attempts: t.relation('history', {
+      type: WebhookAttemptType,
+      description: 'Its attempts, at most the last 50, oldest first.',
+      query: { orderBy: { number: 'asc' } },
+    }),
+  }),
+})
+
+type EventRow = Pick<WebhookDelivery, 'webhookId' | 'eventType' | 'occurredAt' | 'sessionId' | 'chainId' | 'facts'>
+
+function asEvent({ eventType, facts, ...row }: EventRow) {
+  return { ...row, type: eventType, facts: facts as unknown as DeliveryFacts | null }
+}

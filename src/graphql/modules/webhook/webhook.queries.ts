@@ -1,0 +1,77 @@
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import type { OrderColumn } from '../../paging/keyset-cursor.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { projectScope } from '../../scope.ts'
+import { WebhookDeliveryNode, WebhookDeliveryStatusEnum } from './webhook-delivery.type.ts'
+import { WebhookNode } from './webhook.type.ts'
+
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'createdAt', direction: 'desc', type: 'date' },
+  { column: 'id', direction: 'desc', type: 'uuid' },
+]
+
+builder.queryField('webhooks', (t) =>
+  t.connection(
+    {
+      type: WebhookNode,
+      description: 'The webhooks of the project of the token, or all; newest first.',
+      args: {
+        project: t.arg.string({ description: 'Those of the project of this name.' }),
+        enabled: t.arg.boolean({ description: 'Those that are enabled, or are not.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { project, enabled, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted: Prisma.WebhookWhereInput = {
+          ...projectScope(context.viewer),
+          ...(project != null && { project: { name: project } }),
+          ...(enabled != null && { enabled }),
+        }
+        const query = edgeQuery({ context, info, typeName: 'Webhook', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) => prisma.webhook.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.webhook.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'WebhookConnection', description: 'A page of webhooks.' },
+    { name: 'WebhookEdge', description: 'One webhook and its place.' },
+  ),
+)
+
+builder.queryField('webhookDeliveries', (t) =>
+  t.connection(
+    {
+      type: WebhookDeliveryNode,
+      description: 'What one webhook was told or is to be told in the last 14 days, newest first.',
+      args: {
+        webhookId: t.arg({ type: 'UUID', required: true, description: 'Which webhook.' }),
+        status: t.arg({ type: [WebhookDeliveryStatusEnum], description: 'Those that stand so.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { webhookId, status, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted: Prisma.WebhookDeliveryWhereInput = {
+          webhookId,
+          webhook: projectScope(context.viewer),
+          ...(status && { status: { in: status } }),
+        }
+        const query = edgeQuery({ context, info, typeName: 'WebhookDelivery', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) =>
+            prisma.webhookDelivery.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.webhookDelivery.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'WebhookDeliveryConnection', description: 'A page of deliveries.' },
+    { name: 'WebhookDeliveryEdge', description: 'One delivery and its place.' },
+  ),
+)

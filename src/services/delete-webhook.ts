@@ -1,0 +1,18 @@
+import { deleteWebhookRow } from '../store/sql/webhooks.sql.ts'
+import { changeWebhook } from './change-webhook.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * With all that was or is to be delivered to it. An attempt that is under way comes to its end.
+ * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND
+ */
+export async function deleteWebhook(
+  context: ServiceContext,
+  { webhookId }: { webhookId: string },
+): Promise<{ webhookId: string }> {
+  await changeWebhook(context, webhookId, 'webhook.delete', async (tx, { url }) => {
+    await deleteWebhookRow(tx, webhookId)
+    return { url }
+  })
+  return { webhookId }
+}

@@ -1,0 +1,28 @@
+import { WEBHOOK_SECRET_OVERLAP_SECONDS_DEFAULT, WEBHOOK_SECRET_OVERLAP_SECONDS_MAX } from '../domain/limits.ts'
+import { formatSecret } from '../domain/webhooks/signature.ts'
+import { rotateSecret } from '../store/sql/webhooks.sql.ts'
+import { newSecret } from './create-webhook.ts'
+import { refuseInput } from './parse-input.ts'
+import { changeWebhook } from './change-webhook.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * A new secret, told this once. Until the overlap is over, requests are signed with the one before, too.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
+ */
+export async function rotateWebhookSecret(
+  context: ServiceContext,
+  input: { webhookId: string; overlapSeconds?: number | null },
+): Promise<{ webhookId: string; secret: string }> {
+  const { webhookId, overlapSeconds: given } = input
+  const overlapSeconds = given ?? WEBHOOK_SECRET_OVERLAP_SECONDS_DEFAULT
+  if (!(overlapSeconds >= 0 && overlapSeconds <= WEBHOOK_SECRET_OVERLAP_SECONDS_MAX)) {
+    refuseInput([{ path: 'overlapSeconds', message: `must be 0 to ${WEBHOOK_SECRET_OVERLAP_SECONDS_MAX}` }])
+  }
+  const secret = newSecret()
+  await changeWebhook(context, webhookId, 'webhook.rotate_secret', async (tx) => {
+    await rotateSecret(tx, webhookId, secret, overlapSeconds)
+    return { overlapSeconds }
+  })
+  return { webhookId, secret: formatSecret(secret) }
+}
