@@ -11,7 +11,7 @@ export type SyncPointName =
   | 'dispatch:before-commit'
   | 'resubmit:after-lock'
   | 'resubmit:before-commit'
-export type SyncPointName = 'dispatch:after-claim' | 'dispatch:before-commit' | 'webhook:before-settle'
+  | 'webhook:before-settle'
 
 const PASSED = Promise.resolve()
 
