@@ -55,6 +55,10 @@ export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 /** Domains, and projects, in a list of what is set for them. */
 export const SCOPES_LISTED_MAX = 1_000
+/** Epochs of one chain in a list: each is something that a person did. */
+export const EPOCHS_LISTED_MAX = 1_000
+/** Text to search for: far more than names and labels have words. */
+export const SEARCH_LENGTH_MAX = 256
 export const NAME_LENGTH_MAX = 256
 /** Filters within filters, and filters in all. */
 export const FILTER_DEPTH_MAX = 5

@@ -4,7 +4,14 @@ import type { Prisma, Session } from '../generated/prisma/client.ts'
 import type { GraphQLContext } from './context.ts'
 import type { SessionKey } from './session-loader.ts'
 
-type Asked = { context: GraphQLContext; info: GraphQLResolveInfo; by: SessionKey; value: string }
+type Asked = {
+  context: GraphQLContext
+  info: GraphQLResolveInfo
+  by: SessionKey
+  value: string
+  /** From the field that is resolved to the sessions, where it is not they. */
+  path?: string[]
+}
 
 /** As `loadSession`, where a foreign key says that there is one. */
 export async function loadExistingSession(asked: Asked): Promise<Session> {
@@ -19,8 +26,10 @@ export async function loadSession(asked: Asked): Promise<Session | null> {
 }
 
 /** As `loadSession`, for all that have this key, oldest attempt first. */
-export function loadSessions({ context, info, by, value }: Asked): Promise<Session[]> {
-  const { select = {} } = queryFromInfo({ context, info, typeName: 'Session' }) as { select?: Prisma.SessionSelect }
+export function loadSessions({ context, info, by, value, path }: Asked): Promise<Session[]> {
+  const { select = {} } = queryFromInfo({ context, info, typeName: 'Session', ...(path && { path }) }) as {
+    select?: Prisma.SessionSelect
+  }
   return context.loaders.sessions.load({ by, value, select, selectKey: JSON.stringify(select) })
 }
 

@@ -1,4 +1,17 @@
 import DataLoader from 'dataloader'
+import {
+  countChainChanges,
+  readChainAttempts,
+  readChainChanges,
+  readChainEpochs,
+  readChains,
+  readChainTotals,
+  type AttemptWindow,
+  type ChainChange,
+  type ChainEpoch,
+  type ChainRow,
+  type ChainTotalRow,
+} from '../services/read-chains.ts'
 import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
 import { readQuotasOf, type UsedQuota } from '../services/read-quotas.ts'
 import {
@@ -23,6 +36,14 @@ export interface Loaders {
   /** By resubmission and status, see `itemList`. */
   resubmissionItems: PageLoader<ResubmissionItemRow>
   resubmissionItemCount: DataLoader<string, number>
+  /** Undefined where the viewer has no such chain. */
+  chains: DataLoader<string, ChainRow | undefined>
+  /** Ids of sessions, oldest first. */
+  chainAttempts: DataLoader<AttemptWindow, string[], string>
+  chainChanges: PageLoader<ChainChange>
+  chainChangeCount: DataLoader<string, number>
+  chainEpochs: DataLoader<string, ChainEpoch[]>
+  chainTotals: DataLoader<string, ChainTotalRow[]>
 }
 
 export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
@@ -62,6 +83,26 @@ export function createLoaders(
       (row) => row.list,
     ),
     resubmissionItemCount: countLoader((lists) => countResubmissionItems(services, lists)),
+    ...createChainLoaders({ db: services.db, viewer }),
+  }
+}
+
+function createChainLoaders(reader: Pick<ServiceContext, 'db' | 'viewer'>) {
+  return {
+    chains: new DataLoader(async (ids: readonly string[]) => {
+      const rows = new Map((await readChains(reader, ids)).map((row) => [row.chainId, row]))
+      return ids.map((id) => rows.get(id))
+    }),
+    chainAttempts: new DataLoader((windows: readonly AttemptWindow[]) => readChainAttempts(reader, windows), {
+      cacheKeyFn: ({ chainId, after, limit }) => `${chainId}:${after}:${limit}`,
+    }),
+    chainChanges: pageLoader(
+      (chainIds, after, limit) => readChainChanges(reader, { chainIds, after, limit }),
+      (row) => row.chainId,
+    ),
+    chainChangeCount: countLoader((ids) => countChainChanges(reader, ids)),
+    chainEpochs: manyLoader((ids) => readChainEpochs(reader, ids)),
+    chainTotals: manyLoader((ids) => readChainTotals(reader, ids)),
   }
 }
 
@@ -90,6 +131,16 @@ function pageLoader<Row>(
     },
     { cacheKeyFn: (request) => `${request.id}:${sizeOf(request)}` },
   )
+}
+
+/** All rows of each chain. */
+function manyLoader<Row extends { chainId: string }>(
+  read: (ids: readonly string[]) => Promise<Row[]>,
+): DataLoader<string, Row[]> {
+  return new DataLoader(async (ids) => {
+    const rows = Map.groupBy(await read(ids), ({ chainId }) => chainId)
+    return ids.map((id) => rows.get(id) ?? [])
+  })
 }
 
 function countLoader(count: (ids: readonly string[]) => Promise<Map<string, number>>): DataLoader<string, number> {

@@ -31,10 +31,22 @@ export async function keysetPage<Row extends object>(options: {
   )
   // One more than the page tells whether there is another.
   const rows = await find({ where: { AND: bounds }, orderBy: orderBy(order, backward), take: size + 1 })
+  return assemblePage({ args, rows, cursorOf: (node) => encodeKeyset(order, node), count })
+}
+
+/** `rows` are one more than the page where there are more, from the end of a backward page. */
+export function assemblePage<Row extends object>(options: {
+  args: PageArguments
+  rows: readonly Row[]
+  cursorOf: (row: Row) => string
+  count: () => Promise<number>
+}): Page<Row> {
+  const { args, rows, cursorOf, count } = options
+  const { size, backward } = pageSize(args)
   const more = rows.length > size
   const page = rows.slice(0, size)
   if (backward) page.reverse()
-  const edges = page.map((node) => ({ cursor: encodeKeyset(order, node), node }))
+  const edges = page.map((node) => ({ cursor: cursorOf(node), node }))
   return {
     edges,
     pageInfo: {

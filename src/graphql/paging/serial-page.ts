@@ -31,9 +31,9 @@ export function serialCursor(id: string): string {
 }
 
 /** The decimal id; '0' where none is given. @throws RepriseError */
-export function parseSerialCursor(cursor: string | null | undefined): string {
+export function parseSerialCursor(cursor: string | null | undefined, name: 'after' | 'before' = 'after'): string {
   if (cursor == null) return '0'
   const match = /^n:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw invalidCursor('after')
+  if (!match) throw invalidCursor(name)
   return match[1]!
 }

@@ -71,12 +71,12 @@ WITH input AS (
     environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
     parent_session_id, chain_id, attempt, epoch, origin, retry_count, uncounted_retries, max_retries,
     retry_policy, retry_policy_sources, retry_cause, retry_decided, epoch_started_at, avoid_agents, allow_agents,
-    avoid_groups)
+    avoid_groups, created_by)
   SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "name", "sessionType", "image", "command",
     "environ", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
     "labels", "parentSessionId", "chainId", "attempt", "epoch", "origin", "retryCount", "uncountedRetries",
     (p.policy ->> 'maxRetries')::int, p.policy, p.sources, "retryCause",
-    "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents", "avoidGroups"
+    "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents", "avoidGroups", $2
   FROM input JOIN policies p ON p.number = "policyNumber"
   WHERE NOT EXISTS (SELECT FROM limited l
     WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")

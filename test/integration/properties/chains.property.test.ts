@@ -62,6 +62,19 @@ SELECT 'a child that its decision does not know', s.id FROM sessions s
   LEFT JOIN retry_decisions d ON d.child_session_id = s.id AND d.session_id = s.parent_session_id
   WHERE s.parent_session_id IS NOT NULL AND d.session_id IS NULL
 UNION ALL
+SELECT 'a chain that is not what its newest attempt is', s.chain_id
+  FROM (SELECT DISTINCT ON (chain_id) * FROM sessions ORDER BY chain_id, attempt DESC) s
+  LEFT JOIN retry_decisions d ON d.session_id = s.id
+  LEFT JOIN chains c ON c.chain_id = s.chain_id
+  WHERE (c.tail_id, c.attempts, c.state::text, c.ended_at IS NULL) IS DISTINCT FROM (s.id, s.attempt, CASE
+    WHEN d.phase IS NULL THEN 'LIVE' WHEN d.phase = 'SCHEDULED' THEN 'WAITING_RETRY' WHEN d.phase = 'HELD' THEN 'HELD'
+    WHEN s.result = 'SUCCESS' THEN 'SUCCEEDED' WHEN s.result = 'FAILURE' THEN 'FAILED' ELSE 'CANCELLED' END,
+    d.phase IS NULL OR d.phase IN ('SCHEDULED', 'HELD'))
+    OR c.cause IS DISTINCT FROM (SELECT f.failure_cause FROM sessions f
+      WHERE f.chain_id = s.chain_id AND f.failure_cause IS NOT NULL ORDER BY f.attempt DESC LIMIT 1)
+UNION ALL
+SELECT 'a chain without attempts', chain_id FROM chains WHERE chain_id NOT IN (SELECT chain_id FROM sessions)
+UNION ALL
 SELECT 'decided without a decision', s.id FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
   WHERE s.retry_decided <> (d.session_id IS NOT NULL)
 UNION ALL

@@ -1,9 +1,20 @@
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession, loadSessions } from '../../load-session.ts'
+import { ChainNode } from '../chain/chain.type.ts'
 import { SessionNode } from './session.type.ts'
 
 /** The ways from one attempt to the others of its chain. */
 builder.prismaObjectFields(SessionNode, (t) => ({
+  chain: t.field({
+    type: ChainNode,
+    description: 'The chain as a whole: its state, its epochs, what changed between attempts.',
+    select: { chainId: true },
+    resolve: async ({ chainId }, _args, { loaders }) => {
+      const chain = await loaders.chains.load(chainId)
+      if (!chain) throw new Error(`no chain ${chainId}`)
+      return chain
+    },
+  }),
   parentSession: t.field({
     type: SessionNode,
     nullable: true,

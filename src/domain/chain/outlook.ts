@@ -1,0 +1,47 @@
+import type { HoldReason, RetryPhase } from '../retry/causes.ts'
+import { HOLD_WORDS } from '../retry/retry-state.ts'
+import { isTerminal, type SessionStatus, type SessionType } from '../session/statuses.ts'
+
+/** The newest attempt of a chain, and what was decided about it. */
+export interface NewestAttempt {
+  status: SessionStatus
+  sessionType: SessionType
+  attempt: number
+  retryCount: number
+  maxRetries: number
+  /** Null while there is no decision. */
+  phase: RetryPhase | null
+  explanation: string | null
+  holdReason: HoldReason | null
+  dueAt: Date | null
+}
+
+export interface Outlook {
+  /** A retry is planned, or would be if the attempt under way failed for an eligible cause. */
+  willRetry: boolean
+  reason: string
+  /** When the planned retry is due. */
+  at: Date | null
+}
+
+/** Whether a chain goes on by itself. Rules and causes judge a failure only when it is there, so a budget is a "may". */
+export function outlook(newest: NewestAttempt): Outlook {
+  const { phase, explanation, dueAt } = newest
+  if (phase === 'SCHEDULED') return { willRetry: true, reason: explanation!, at: dueAt }
+  if (phase === 'HELD') {
+    const held = newest.holdReason === null ? 'held' : `held: ${HOLD_WORDS[newest.holdReason]}`
+    return { willRetry: true, reason: `${held}; ${explanation}`, at: dueAt }
+  }
+  if (phase !== null) return { willRetry: false, reason: explanation!, at: null }
+  return { ...underWay(newest), at: null }
+}
+
+function underWay({ status, sessionType, attempt, retryCount, maxRetries }: NewestAttempt): Omit<Outlook, 'at'> {
+  const over = isTerminal(status)
+  if (sessionType !== 'BATCH') return { willRetry: false, reason: `${sessionType} sessions are never retried` }
+  const where = over ? `attempt ${attempt} is over and not yet judged` : `attempt ${attempt} is ${status}`
+  const left = maxRetries - retryCount
+  if (maxRetries === 0) return { willRetry: false, reason: `${where}; maxRetries is 0` }
+  if (left <= 0) return { willRetry: false, reason: `${where}; all ${maxRetries} retries are used` }
+  return { willRetry: true, reason: `${where}; ${left} of ${maxRetries} retries are left if it fails` }
+}

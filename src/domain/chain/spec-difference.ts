@@ -1,0 +1,66 @@
+/** What an attempt was asked to be, as plain JSON; amounts are decimals as text. */
+export interface AttemptSpec {
+  image: string | null
+  command: string[]
+  environ: { name: string; value: string }[]
+  resourceSlots: Record<string, string>
+  clusterMode: string
+  clusterSize: number
+  batchTimeout: number | null
+  priority: number
+  labels: Record<string, string>
+  resourceGroup: string
+  retryPolicy: Record<string, unknown>
+  avoidAgents: string[]
+  allowAgents: string[]
+  avoidGroups: string[]
+}
+
+/** One thing that is not as it was. Text as it is, all else as JSON; null where there was or is nothing. */
+export interface SpecDifference {
+  /** `image`; with a dot for one of many: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`. */
+  field: string
+  before: string | null
+  after: string | null
+}
+
+/** By field. */
+export function specDifference(before: AttemptSpec, after: AttemptSpec): SpecDifference[] {
+  const old = flatten(before)
+  const now = flatten(after)
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .toSorted()
+    .map((field) => ({ field, before: old.get(field) ?? null, after: now.get(field) ?? null }))
+    .filter((difference) => difference.before !== difference.after)
+}
+
+/** Overrides of a resubmission, one line for each thing that they set, by field. */
+export function flattenOverrides(overrides: Record<string, unknown>): { field: string; value: string | null }[] {
+  return Object.entries(overrides)
+    .flatMap(([field, value]) => entriesOf(field, value))
+    .map(([field, value]) => ({ field, value: textOf(value) }))
+    .toSorted((a, b) => (a.field < b.field ? -1 : 1))
+}
+
+function flatten(spec: AttemptSpec): Map<string, string> {
+  const entries = Object.entries(spec).flatMap(([field, value]) => entriesOf(field, value))
+  return new Map(entries.flatMap(([field, value]) => pairOf(field, textOf(value))))
+}
+
+function pairOf(field: string, text: string | null): [string, string][] {
+  return text === null ? [] : [[field, text]]
+}
+
+function entriesOf(field: string, value: unknown): [string, unknown][] {
+  if (field === 'environ' && Array.isArray(value)) {
+    const variables = value as AttemptSpec['environ']
+    return variables.map(({ name, value: text }) => [`environ.${name}`, text])
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[field, value]]
+  return Object.entries(value).map(([name, each]) => [`${field}.${name}`, each])
+}
+
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,77 @@
+import type { SpecDifference } from '../../../domain/chain/spec-difference.ts'
+import type { ChainChange } from '../../../services/read-chains.ts'
+import { builder } from '../../builder.ts'
+import { loadExistingSession, loadSession } from '../../load-session.ts'
+import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { attemptWindow } from '../../paging/attempt-window.ts'
+import { assemblePage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { serialCursor, serialPage } from '../../paging/serial-page.ts'
+import { SessionNode } from '../session/session.type.ts'
+import { ChainNode } from './chain.type.ts'
+
+const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').implement({
+  description: 'One thing that an attempt was asked to be, and the attempt before was not.',
+  fields: (t) => ({
+    field: t.exposeString('field', {
+      description: '`image`; with a dot for one of many: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`.',
+    }),
+    before: t.exposeString('before', {
+      nullable: true,
+      description: 'What it was: text as it is, all else as JSON; null for nothing.',
+    }),
+    after: t.exposeString('after', { nullable: true, description: 'What it became.' }),
+  }),
+})
+
+const ChainChangeType = builder.objectRef<ChainChange>('ChainChange').implement({
+  description: 'An attempt that was not asked to be what the attempt before it was.',
+  fields: (t) => ({
+    attempt: t.int({ description: 'Its number.', resolve: ({ id }) => Number(id) }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The attempt.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    differences: t.expose('differences', { type: [SpecDifferenceType], description: 'In what it differs.' }),
+  }),
+})
+
+const ChainChangeConnection = builder.connectionObject(
+  { type: ChainChangeType, name: 'ChainChangeConnection', description: 'A page of changes between attempts.' },
+  { name: 'ChainChangeEdge', description: 'One attempt that changed, and its place.' },
+)
+
+builder.objectFields(ChainNode, (t) => ({
+  sessions: t.connection(
+    {
+      type: SessionNode,
+      description: 'Its attempts, oldest to newest.',
+      complexity: pageComplexity,
+      resolve: async ({ chainId, attempts }, args, context, info) => {
+        const { after, limit, backward } = attemptWindow(args, attempts)
+        const found = await context.loaders.chainAttempts.load({ chainId, after, limit })
+        const load = (value: string) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] })
+        const sessions = await Promise.all(found.map(load))
+        const rows = sessions.filter((session) => session !== null)
+        return assemblePage({
+          args,
+          rows: backward ? rows.toReversed() : rows,
+          cursorOf: ({ attempt }) => serialCursor(String(attempt)),
+          count: async () => attempts,
+        })
+      },
+    },
+    { name: 'ChainSessionConnection', description: 'A page of the attempts of a chain.' },
+    { name: 'ChainSessionEdge', description: 'One attempt and its place.' },
+  ),
+  changes: t.field({
+    type: ChainChangeConnection,
+    description: 'What changed from one attempt to the next, oldest first. Attempts without a change are left out.',
+    args: forwardArguments(t),
+    complexity: pageComplexity,
+    resolve: ({ chainId: id }, args, { loaders }) =>
+      serialPage({ id, args, loader: loaders.chainChanges, count: () => loaders.chainChangeCount.load(id) }),
+  }),
+}))

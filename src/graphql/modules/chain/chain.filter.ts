@@ -1,0 +1,53 @@
+import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
+import type { ChainConditions } from '../../../services/read-chains.ts'
+import { builder } from '../../builder.ts'
+import { invalid } from '../../paging/page-arguments.ts'
+import { DateTimeFilter, given, StringFilter } from '../filters.inputs.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { LabelInput } from '../session/pairs.inputs.ts'
+import { ChainStateEnum } from './chain.enums.ts'
+
+const IntRange = builder.inputType('IntRange', {
+  description: 'A range of whole numbers, ends included.',
+  fields: (t) => ({
+    min: t.int({ description: 'At least so many.' }),
+    max: t.int({ description: 'At most so many.' }),
+  }),
+})
+
+export const ChainFilter = builder.inputType('ChainFilter', {
+  description: 'All that are given must match.',
+  fields: (t) => ({
+    state: t.field({ type: [ChainStateEnum], description: 'In one of these states.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Whose newest failure had one of these causes.' }),
+    attempts: t.field({ type: IntRange, description: 'By how many attempts there are.' }),
+    project: t.string({ description: 'In the project of this name.' }),
+    name: t.field({ type: StringFilter, description: 'By name.' }),
+    label: t.field({ type: LabelInput, description: 'With this label.' }),
+    search: t.string({
+      description:
+        'Beginnings of words of the name and the labels; all must be there, in any order. Upper and lower case are one. Words are runs of letters and digits.',
+    }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'By when the first attempt was created.' }),
+    activityAt: t.field({ type: DateTimeFilter, description: 'By `newestActivityAt`.' }),
+  }),
+})
+
+/** @throws RepriseError where it is larger than anybody needs. */
+export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainConditions {
+  const { state, cause, attempts, name, createdAt, activityAt, search, project, label } = filter
+  if ((name?.in?.length ?? 0) > FILTER_LIST_MAX) throw invalid('filter.name.in', `At most ${FILTER_LIST_MAX} values.`)
+  if (search != null && search.length > SEARCH_LENGTH_MAX) {
+    throw invalid('filter.search', `At most ${SEARCH_LENGTH_MAX} characters.`)
+  }
+  for (const [path, text] of Object.entries({ search, project, ...name, ...label })) {
+    if (typeof text === 'string' && text.includes('\0')) throw invalid(`filter.${path}`, 'It has a NUL character.')
+  }
+  return {
+    ...given({ causes: cause && [...new Set(cause)], states: state && [...new Set(state)], search, project, label }),
+    ...(attempts && { attempts: given(attempts) }),
+    ...(name && { name: given(name) }),
+    ...(createdAt && { createdAt: given(createdAt) }),
+    ...(activityAt && { activityAt: given(activityAt) }),
+  }
+}

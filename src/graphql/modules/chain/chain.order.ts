@@ -1,0 +1,55 @@
+import type { ChainOrder, ChainPlace, ListedChain } from '../../../services/read-chains.ts'
+import { builder } from '../../builder.ts'
+import { decodeKeyset, encodeKeyset, type OrderColumn } from '../../paging/keyset-cursor.ts'
+import { invalidCursor } from '../../paging/page-arguments.ts'
+import { OrderDirection } from '../session/session.order.ts'
+import { ChainOrderFieldEnum } from './chain.enums.ts'
+
+export const ChainOrderInput = builder.inputType('ChainOrder', {
+  description: 'What to order chains by.',
+  fields: (t) => ({
+    field: t.field({ type: ChainOrderFieldEnum, required: true, description: 'By what.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+  }),
+})
+
+export interface WantedOrder {
+  order: ChainOrder
+  direction: 'asc' | 'desc'
+}
+
+export function wantedOrder(orderBy: typeof ChainOrderInput.$inferInput | null | undefined): WantedOrder {
+  if (!orderBy) return { order: 'ACTIVITY', direction: 'desc' }
+  return { order: orderBy.field, direction: orderBy.direction === 'DESC' ? 'desc' : 'asc' }
+}
+
+/** A place in an order, and the moment that totals count up to: all pages of one walk see the same. */
+export interface ChainCursor extends ChainPlace {
+  asOfMs: number
+}
+
+export function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: number): string {
+  const { key, chainId } = row
+  return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
+}
+
+/** Null where there is none. @throws RepriseError where it is none of this order. */
+export function decodeChain(
+  wanted: WantedOrder,
+  name: 'after' | 'before',
+  cursor: string | null | undefined,
+): ChainCursor | null {
+  if (cursor == null) return null
+  const values = decodeKeyset(columns(wanted), cursor)
+  if (!values) throw invalidCursor(name)
+  const [asOfMs, key, chainId] = values as [number, Date | number, string]
+  return { asOfMs, key, chainId }
+}
+
+function columns({ order, direction }: WantedOrder): OrderColumn[] {
+  return [
+    { column: 'asOf', direction, type: 'number' },
+    { column: order, direction, type: order === 'ACTIVITY' ? 'date' : 'number' },
+    { column: 'chainId', direction, type: 'uuid' },
+  ]
+}

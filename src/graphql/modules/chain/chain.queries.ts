@@ -1,0 +1,68 @@
+import { countChains, findChainOfSession, listChains } from '../../../services/read-chains.ts'
+import { builder } from '../../builder.ts'
+import { assemblePage } from '../../paging/keyset.ts'
+import { invalid, pageComplexity, pageSize } from '../../paging/page-arguments.ts'
+import { ChainFilter, chainConditions } from './chain.filter.ts'
+import { ChainOrderInput, decodeChain, encodeChain, wantedOrder } from './chain.order.ts'
+import { ChainNode } from './chain.type.ts'
+
+builder.queryField('chain', (t) =>
+  t.field({
+    type: ChainNode,
+    nullable: true,
+    description: 'One chain; null where there is none that you may see. Give one of the two.',
+    args: {
+      id: t.arg({ type: 'UUID', description: 'Its `chainId`.' }),
+      sessionId: t.arg({ type: 'UUID', description: 'Any attempt of it.' }),
+    },
+    resolve: async (_root, { id, sessionId }, context) => {
+      if ((id == null) === (sessionId == null)) throw invalid('id', 'Give `id` or `sessionId`.')
+      const chainId = id ?? (await findChainOfSession(context, sessionId!))
+      return chainId === undefined ? undefined : context.loaders.chains.load(chainId)
+    },
+  }),
+)
+
+builder.queryField('chains', (t) =>
+  t.connection(
+    {
+      type: ChainNode,
+      description: 'Chains, those with the newest activity first where nothing else is asked for.',
+      args: {
+        filter: t.arg({ type: ChainFilter, description: 'Which chains.' }),
+        orderBy: t.arg({ type: ChainOrderInput, description: 'In which order.' }),
+      },
+      complexity: pageComplexity,
+      resolve: async (_root, { filter, orderBy, ...args }, context) => {
+        const wanted = wantedOrder(orderBy)
+        const { size, backward } = pageSize(args)
+        const conditions = chainConditions(filter ?? {})
+        const after = decodeChain(wanted, 'after', args.after)
+        const before = decodeChain(wanted, 'before', args.before)
+        const asOfMs = after?.asOfMs ?? before?.asOfMs ?? Date.now()
+        const rows = await listChains(context, {
+          conditions,
+          order: wanted.order,
+          // From the end, what comes before a place is beyond it.
+          direction: backward === (wanted.direction === 'asc') ? 'desc' : 'asc',
+          asOfMs,
+          after: present(backward ? before : after),
+          before: present(backward ? after : before),
+          limit: size + 1,
+        })
+        return assemblePage({
+          args,
+          rows,
+          cursorOf: (row) => encodeChain(wanted, row, asOfMs),
+          count: () => countChains(context, { conditions }),
+        })
+      },
+    },
+    { name: 'ChainConnection', description: 'A page of chains.' },
+    { name: 'ChainEdge', description: 'One chain and its place.' },
+  ),
+)
+
+function present<T>(value: T | null): T[] {
+  return value === null ? [] : [value]
+}

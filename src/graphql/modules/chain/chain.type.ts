@@ -1,0 +1,74 @@
+import { outlook, type Outlook } from '../../../domain/chain/outlook.ts'
+import type { ChainRow } from '../../../services/read-chains.ts'
+import { builder } from '../../builder.ts'
+import { loadExistingSession } from '../../load-session.ts'
+import { isUuid } from '../../uuid.ts'
+import { ProjectNode } from '../project/project.type.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { Label, labelsOf } from '../session/pairs.type.ts'
+import { SessionNode } from '../session/session.type.ts'
+import { ChainStateEnum } from './chain.enums.ts'
+
+const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
+  description: 'Whether a chain goes on by itself.',
+  fields: (t) => ({
+    willRetry: t.exposeBoolean('willRetry', {
+      description: 'A retry is planned; or the attempt under way has retries left, should it fail.',
+    }),
+    reason: t.exposeString('reason', { description: 'Why, in words.' }),
+    at: t.expose('at', { type: 'DateTime', nullable: true, description: 'When the planned retry is due.' }),
+  }),
+})
+
+const ref = builder.objectRef<ChainRow>('Chain')
+
+export const ChainNode = builder.node(ref, {
+  description: 'All attempts at one piece of work, from its creation over all retries and resubmissions.',
+  id: { resolve: ({ chainId }) => chainId },
+  loadOne: (id, { loaders }) => (isUuid(id) ? loaders.chains.load(id.toLowerCase()) : undefined),
+  fields: (t) => ({
+    chainId: t.expose('chainId', { type: 'UUID', description: "Its first attempt's id." }),
+    name: t.exposeString('name', { description: 'What its client calls it; need not be unique.' }),
+    labels: t.field({ type: [Label], description: 'Words of its client.', resolve: ({ labels }) => labelsOf(labels) }),
+    project: t.prismaField({
+      type: ProjectNode,
+      description: 'Whose it is.',
+      // Prisma asks once for all that ask in the same tick.
+      resolve: (query, { projectId }, _args, { services }) =>
+        services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
+    }),
+    state: t.expose('state', { type: ChainStateEnum, description: 'What became of it.' }),
+    cause: t.expose('cause', {
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Why the newest attempt that failed did so.',
+    }),
+    attempts: t.exposeInt('attempts', { description: 'How many attempts there are.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When its first attempt was created.' }),
+    newestActivityAt: t.expose('newestActivityAt', {
+      type: 'DateTime',
+      description: 'When an attempt was last created or judged, or its retry changed.',
+    }),
+    endedAt: t.expose('endedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When its newest attempt was over, where no other follows.',
+    }),
+    totalSeconds: t.exposeFloat('totalSeconds', { description: 'From its creation to its end, or until now.' }),
+    outlook: t.field({
+      type: ChainOutlook,
+      description: 'Whether it will still retry.',
+      resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }),
+    }),
+    firstAttempt: t.field({
+      type: SessionNode,
+      description: 'The oldest attempt.',
+      resolve: ({ chainId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: chainId }),
+    }),
+    newestAttempt: t.field({
+      type: SessionNode,
+      description: 'The newest attempt.',
+      resolve: ({ tailId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: tailId }),
+    }),
+  }),
+})

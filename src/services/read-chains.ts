@@ -1,0 +1,83 @@
+import { flattenOverrides, specDifference, type SpecDifference } from '../domain/chain/spec-difference.ts'
+import { EPOCHS_LISTED_MAX } from '../domain/limits.ts'
+import { countChains as count, listChains as list, type ChainsQuery } from '../store/sql/list-chains.sql.ts'
+import {
+  countChainChanges as countChanges,
+  readChainAttempts as readAttempts,
+  readChainChanges as readChanges,
+  type AttemptRow,
+  type AttemptWindow,
+} from '../store/sql/read-chain-attempts.sql.ts'
+import { readChainEpochs as readEpochs, type EpochRow } from '../store/sql/read-chain-epochs.sql.ts'
+import { readChainTotals as readTotals, type ChainTotalRow } from '../store/sql/read-chain-totals.sql.ts'
+import { chainOfSession, readChains as read, type ChainRow } from '../store/sql/read-chains.sql.ts'
+import type { ServiceContext } from './service-context.ts'
+
+export type { ChainConditions } from '../store/sql/chain-conditions.sql.ts'
+export type { ChainOrder, ChainPlace, ListedChain } from '../store/sql/list-chains.sql.ts'
+export type { AttemptWindow, ChainRow, ChainTotalRow }
+
+type Reader = Pick<ServiceContext, 'db' | 'viewer'>
+/** Of chains that the viewer was seen to see. */
+type SeenReader = Pick<ServiceContext, 'db'>
+
+/** Those that the viewer sees, in no order. */
+export function readChains({ db, viewer }: Reader, chainIds: readonly string[]): Promise<ChainRow[]> {
+  return read(db, chainIds, viewer.projectId)
+}
+
+/** Undefined where the viewer has no such session. */
+export function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
+  return chainOfSession(db, sessionId, viewer.projectId)
+}
+
+export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'visibleProjectId'>) {
+  return list(db, { ...query, visibleProjectId: viewer.projectId })
+}
+
+export function countChains({ db, viewer }: Reader, query: Pick<ChainsQuery, 'conditions'>): Promise<number> {
+  return count(db, { ...query, visibleProjectId: viewer.projectId })
+}
+
+interface PageOfEach {
+  chainIds: readonly string[]
+  /** Number of the attempt before the page, decimal. */
+  after: string
+  limit: number
+}
+
+/** Ids of sessions, oldest first, in the order of the windows. */
+export function readChainAttempts({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<string[][]> {
+  return readAttempts(db, windows)
+}
+
+export interface ChainChange extends AttemptRow {
+  differences: SpecDifference[]
+}
+
+/** Attempts whose spec is not that of the attempt before, and in what. */
+export async function readChainChanges(
+  { db }: SeenReader,
+  { chainIds, after, limit }: PageOfEach,
+): Promise<ChainChange[]> {
+  const rows = await readChanges(db, chainIds, after, limit)
+  return rows.map(({ before, after: now, ...attempt }) => ({ ...attempt, differences: specDifference(before, now) }))
+}
+
+export function countChainChanges({ db }: SeenReader, chainIds: readonly string[]): Promise<Map<string, number>> {
+  return countChanges(db, chainIds)
+}
+
+/** One row for each outcome in each chain, the most frequent first. */
+export function readChainTotals({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainTotalRow[]> {
+  return readTotals(db, chainIds)
+}
+
+export interface ChainEpoch extends Omit<EpochRow, 'overrides'> {
+  overrides: { field: string; value: string | null }[]
+}
+
+export async function readChainEpochs({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainEpoch[]> {
+  const rows = await readEpochs(db, chainIds, EPOCHS_LISTED_MAX)
+  return rows.map((row) => ({ ...row, overrides: flattenOverrides(row.overrides ?? {}) }))
+}

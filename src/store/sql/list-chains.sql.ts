@@ -1,0 +1,135 @@
+import { CHAIN_STATES } from '../../domain/chain/chain-state.ts'
+import type { Queryable } from '../database.ts'
+import { chainConditions, createParameters, wordsOf, type ChainConditions } from './chain-conditions.sql.ts'
+import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
+
+/** The column of each order, all of them with an index of (project_id, state, column, chain_id). */
+const ORDERS = {
+  ACTIVITY: { column: 'newest_activity_at', type: 'timestamptz' },
+  ATTEMPTS: { column: 'attempts', type: 'int' },
+  // What goes on counts up to `asOf`: the same shift for all of one state, so that the index's order is kept.
+  TOTAL_TIME: { column: 'total_key', type: 'int8' },
+} as const
+
+export type ChainOrder = keyof typeof ORDERS
+
+export interface ChainsQuery {
+  conditions: ChainConditions
+  visibleProjectId: string | null
+  order: ChainOrder
+  direction: 'asc' | 'desc'
+  /** The moment up to which the total of what goes on counts, in milliseconds since 1970. */
+  asOfMs: number
+  /** Only chains beyond these places, in the direction of the order. */
+  after: readonly ChainPlace[]
+  before: readonly ChainPlace[]
+  limit: number
+}
+
+/** In TOTAL_TIME milliseconds, in ATTEMPTS a count, in ACTIVITY a time. */
+export interface ChainPlace {
+  key: Date | number
+  chainId: string
+}
+
+export type ListedChain = ChainRow & { key: Date | number }
+
+/** Chains with the words that are looked for, up to which these are put in order themselves. */
+const WORD_MATCHES_MAX = 5_000
+
+/**
+ * A page of chains. Each project has one lane for each state; of each lane the first few are taken from its index, and
+ * these few are put in order: no more is read for a page in the middle of millions than for the first one of ten.
+ * An administrator of all projects has lanes of all projects, some 10 µs each.
+ * Where words are looked for, their index tells whether few have them, and then the lanes are not walked; what many
+ * have is soon found there.
+ */
+export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
+  const { text, values } = listStatement(query)
+  return (await db.query<ListedChain & Record<string, unknown>>(text, values)).rows
+}
+
+/** The statement by itself, for whom its plan concerns. */
+export function listStatement(query: ChainsQuery): { text: string; values: unknown[] } {
+  const { values, add } = createParameters()
+  const { conditions, direction } = query
+  const { column } = ORDERS[query.order]
+  const shifted = query.order === 'TOTAL_TIME'
+  const limit = add(query.limit, 'int')
+  const key = shifted ? `c.${column} + lanes.shift` : `c.${column}`
+  const wanted = `c.project_id = lanes.project_id AND c.state = lanes.state${boundsOf(query, add)}${chainConditions(conditions, add)}`
+  const walked = `SELECT head.* FROM lanes CROSS JOIN LATERAL (
+    SELECT c.chain_id, ${key} AS key FROM chains c WHERE ${wanted}
+    ORDER BY c.${column} ${direction}, c.chain_id ${direction} LIMIT ${limit}) AS head`
+  const words = wordsOf(conditions, add)
+  const shift = `CASE WHEN chain_is_over(state) THEN 0 ELSE ${add(query.asOfMs, 'int8')} END`
+  const text = `
+WITH lanes AS MATERIALIZED (${laneStatement(query, add, `, ${shift} AS shift`)}),
+${words === null ? '' : foundStatement(words, add(query.visibleProjectId, 'uuid'))}
+page AS MATERIALIZED (
+  SELECT * FROM (${words === null ? walked : eitherWay(walked, `SELECT c.chain_id, ${key} AS key FROM found CROSS JOIN lanes JOIN chains c ON c.chain_id = found.chain_id WHERE ${wanted}`)}) AS head
+  ORDER BY head.key ${direction}, head.chain_id ${direction} LIMIT ${limit}
+)
+SELECT page.key, ${CHAIN_COLUMNS}
+FROM page JOIN chains c USING (chain_id) ${CHAIN_JOINS}
+ORDER BY page.key ${direction}, page.chain_id ${direction}`
+  return { text, values }
+}
+
+/** What goes on has a total that grows by `shift`, the same for all of a lane: the index keeps its order. */
+function boundsOf({ order, direction, after, before }: ChainsQuery, add: Add): string {
+  const { column, type } = ORDERS[order]
+  const bound = (place: ChainPlace, beyond: boolean) => {
+    const value = place.key instanceof Date ? place.key.toISOString() : place.key
+    const at = order === 'TOTAL_TIME' ? `${add(value, type)} - lanes.shift` : add(value, type)
+    const greater = (direction === 'asc') === beyond
+    return ` AND (c.${column}, c.chain_id) ${greater ? '>' : '<'} (${at}, ${add(place.chainId, 'uuid')})`
+  }
+  return [...after.map((place) => bound(place, true)), ...before.map((place) => bound(place, false))].join('')
+}
+
+function foundStatement(words: string, visible: string): string {
+  return `found AS MATERIALIZED (
+  SELECT chain_id FROM chains_with_words(${words}, ${visible}, ${WORD_MATCHES_MAX + 1}) AS chain_id
+), rarity AS MATERIALIZED (
+  SELECT ${words} IS NOT NULL AND count(*) <= ${WORD_MATCHES_MAX} AS rare FROM found
+),`
+}
+
+/** Of the two, only the one that is wanted is executed. */
+function eitherWay(walked: string, looked: string): string {
+  return `SELECT * FROM (${walked}) AS walked WHERE NOT (SELECT rare FROM rarity)
+  UNION ALL SELECT * FROM (${looked}) AS looked WHERE (SELECT rare FROM rarity)`
+}
+
+/** How many there are on all pages. */
+export async function countChains(
+  db: Queryable,
+  query: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,
+): Promise<number> {
+  const { values, add } = createParameters()
+  const { conditions, visibleProjectId } = query
+  const lanes = laneStatement(query, add, '')
+  const wanted = `c.project_id = lanes.project_id AND c.state = lanes.state${chainConditions(conditions, add)}`
+  const counted = (from: string) => `SELECT count(*) AS count FROM ${from} AND ${wanted}`
+  const words = wordsOf(conditions, add)
+  const all = counted(`lanes CROSS JOIN chains c WHERE true`)
+  const text = `
+WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid'))} lanes AS (${lanes})
+${words === null ? all : `SELECT sum(count)::int8 AS count FROM (${eitherWay(all, counted(`found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id`))}) AS either`}`
+  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+}
+
+type Add = ReturnType<typeof createParameters>['add']
+
+function laneStatement(
+  { conditions, visibleProjectId }: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,
+  add: Add,
+  columns: string,
+): string {
+  const states = add([...new Set(conditions.states ?? CHAIN_STATES)], 'chain_state[]')
+  const visible = add(visibleProjectId, 'uuid')
+  const named = conditions.project === undefined ? '' : ` AND p.name = ${add(conditions.project, 'text')}`
+  return `SELECT p.id AS project_id, state${columns} FROM projects p CROSS JOIN unnest(${states}) AS state
+  WHERE (${visible} IS NULL OR p.id = ${visible})${named}`
+}

@@ -1,0 +1,56 @@
+import type { ChainState } from '../../domain/chain/chain-state.ts'
+import type { NewestAttempt } from '../../domain/chain/outlook.ts'
+import type { FailureCause } from '../../domain/retry/causes.ts'
+import type { Queryable } from '../database.ts'
+
+/** A chain with what its newest attempt and that attempt's decision say. */
+export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
+  chainId: string
+  projectId: string
+  name: string
+  labels: Record<string, string>
+  /** The newest attempt. */
+  tailId: string
+  attempts: number
+  state: ChainState
+  cause: FailureCause | null
+  createdAt: Date
+  newestActivityAt: Date
+  /** Null while it goes on. */
+  endedAt: Date | null
+  /** Seconds from its creation to its end, or so far. */
+  totalSeconds: number
+}
+
+/** Of chains `c`; follows `CHAIN_JOINS`. */
+export const CHAIN_COLUMNS = `c.chain_id AS "chainId", c.project_id AS "projectId", c.name, c.labels,
+  c.tail_id AS "tailId", c.attempts, c.state, c.cause, c.created_at AS "createdAt",
+  c.newest_activity_at AS "newestActivityAt", c.ended_at AS "endedAt",
+  extract(epoch FROM coalesce(c.ended_at, now()) - c.created_at)::float8 AS "totalSeconds",
+  tail.status, tail.session_type AS "sessionType", tail.retry_count AS "retryCount", tail.max_retries AS "maxRetries",
+  d.phase, d.explanation, d.hold_reason AS "holdReason", d.due_at AS "dueAt"`
+
+export const CHAIN_JOINS = `JOIN sessions tail ON tail.id = c.tail_id LEFT JOIN retry_decisions d ON d.session_id = c.tail_id`
+
+const SQL = `
+SELECT ${CHAIN_COLUMNS} FROM chains c ${CHAIN_JOINS}
+WHERE c.chain_id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR c.project_id = $2)`
+
+export async function readChains(
+  db: Queryable,
+  chainIds: readonly string[],
+  visibleProjectId: string | null,
+): Promise<ChainRow[]> {
+  return (await db.query<ChainRow & Record<string, unknown>>(SQL, [chainIds, visibleProjectId])).rows
+}
+
+const OF_SESSION_SQL = `SELECT chain_id AS "chainId" FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`
+
+/** The chain that a session belongs to; undefined where the viewer has no such session. */
+export async function chainOfSession(
+  db: Queryable,
+  sessionId: string,
+  visibleProjectId: string | null,
+): Promise<string | undefined> {
+  return (await db.query<{ chainId: string }>(OF_SESSION_SQL, [sessionId, visibleProjectId])).rows[0]?.chainId
+}

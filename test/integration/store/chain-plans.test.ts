@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'
+import {
+  countChains,
+  listChains,
+  listStatement,
+  type ChainOrder,
+  type ChainsQuery,
+} from '../../../src/store/sql/list-chains.sql.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { addManyChains } from '../../support/many-chains.ts'
+
+const SESSIONS = 200_000
+const PROJECTS = 5
+const LIMIT = 21
+/** A lane of each state in each project. */
+const LANES = 6
+
+let database: TestDatabase
+let projects: string[]
+
+beforeAll(async () => {
+  database = await testDatabase()
+  projects = await addManyChains(database.db, SESSIONS, PROJECTS)
+}, 300_000)
+afterAll(() => database?.close())
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: PlanNode[]
+}
+
+function nodesOf(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+}
+
+/** How a statement was run: over which indexes, and how many rows it looked at in tables. */
+async function explain(text: string, values: readonly unknown[]) {
+  const { rows } = await database.db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+    values,
+  )
+  const nodes = nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
+  const scans = nodes.filter((node) => node['Relation Name'] !== undefined && node['Relation Name'] !== 'projects')
+  return {
+    sequential: scans.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']),
+    indexes: new Set(nodes.flatMap((node) => node['Index Name'] ?? [])),
+    rows: scans
+      .map((node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'])
+      .reduce((sum, count) => sum + count, 0),
+  }
+}
+
+function query(over: Partial<ChainsQuery> = {}): ChainsQuery {
+  const bounds = { after: [], before: [], limit: LIMIT, asOfMs: Date.now() }
+  return { conditions: {}, visibleProjectId: projects[1]!, order: 'ACTIVITY', direction: 'desc', ...bounds, ...over }
+}
+
+async function explainList(over: Partial<ChainsQuery> = {}) {
+  const { text, values } = listStatement(query(over))
+  return explain(text, values)
+}
+
+const INDEX_OF: Record<ChainOrder, string> = {
+  ACTIVITY: 'chains_project_id_state_newest_activity_at_chain_id_idx',
+  ATTEMPTS: 'chains_project_id_state_attempts_chain_id_idx',
+  TOTAL_TIME: 'chains_project_id_state_total_key_chain_id_idx',
+}
+
+test('as many rows as are talked of', async () => {
+  const { rows } = await database.db.query<{ sessions: number; chains: number; longer: number }>(
+    `SELECT (SELECT count(*) FROM sessions) AS sessions, count(*) AS chains, count(*) FILTER (WHERE attempts = 3) AS longer FROM chains`,
+  )
+  expect(rows[0]!.sessions).toBeGreaterThan(SESSIONS - 200)
+  expect(rows[0]!.chains + 2 * rows[0]!.longer).toBe(rows[0]!.sessions)
+  expect(rows[0]!.longer).toBeGreaterThan(1_000)
+})
+
+describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
+  test.each(['asc', 'desc'] as const)('%s, a page is read from the index', async (direction) => {
+    const plan = await explainList({ order, direction })
+    expect(plan.sequential).toEqual([])
+    expect(plan.indexes).toContain(INDEX_OF[order])
+    // Of each lane a page, then the page itself with its newest attempts and their decisions.
+    expect(plan.rows).toBeLessThanOrEqual(LANES * LIMIT + 3 * LIMIT)
+  })
+
+  test('a page in the middle costs no more than the first', async () => {
+    const middle = await database.db.query<{ key: any; chain_id: string }>(
+      `SELECT ${order === 'ACTIVITY' ? 'newest_activity_at' : order === 'ATTEMPTS' ? 'attempts' : 'total_key'} AS key, chain_id
+       FROM chains WHERE project_id = $1 AND state = 'SUCCEEDED' ORDER BY 1, 2 OFFSET 15000 LIMIT 1`,
+      [projects[1]!],
+    )
+    const { key, chain_id: chainId } = middle.rows[0]!
+    const plan = await explainList({ order, after: [{ key, chainId }] })
+    expect(plan.sequential).toEqual([])
+    expect(plan.rows).toBeLessThanOrEqual(LANES * LIMIT + 3 * LIMIT)
+    const page = await listChains(database.db, query({ order, after: [{ key, chainId }] }))
+    expect(page).toHaveLength(LIMIT)
+  })
+
+  test('of all projects', async () => {
+    const plan = await explainList({ order, visibleProjectId: null })
+    expect(plan.sequential).toEqual([])
+    expect(plan.rows).toBeLessThanOrEqual((PROJECTS + 1) * LANES * LIMIT + 3 * LIMIT)
+  })
+})
+
+describe('a filter', () => {
+  const recent = new Date(Date.now() - 3_600_000)
+  test.each<[string, ChainConditions, string, number]>([
+    ['state', { states: ['FAILED'] }, INDEX_OF.ACTIVITY, 100],
+    ['cause', { causes: ['OOM_KILLED'] }, 'chains_failed', 200],
+    ['attempts', { attempts: { min: 4 } }, INDEX_OF.ATTEMPTS, 100],
+    ['a word that all have', { search: 'comm' }, INDEX_OF.ACTIVITY, 300],
+    ['activity', { activityAt: { gte: recent } }, INDEX_OF.ACTIVITY, 500],
+    ['creation', { createdAt: { gte: recent } }, INDEX_OF.ACTIVITY, 500],
+  ])('by %s is read from an index', async (_name, conditions, index, rowsMax) => {
+    const plan = await explainList({ conditions })
+    expect(plan.sequential).toEqual([])
+    expect([...plan.indexes]).toContain(index)
+    expect(plan.rows).toBeLessThanOrEqual(rowsMax)
+  })
+
+  /** What a function does inside is in no plan, but it is counted. */
+  async function usesOf(work: () => Promise<unknown>): Promise<{ words: number; sequential: number }> {
+    const counts = async () => {
+      await database.db.query('SELECT pg_stat_force_next_flush()')
+      const { rows } = await database.db.query<{ words: number; sequential: number }>(
+        `SELECT pg_stat_get_numscans('chains_words'::regclass) AS words, pg_stat_get_numscans('chains'::regclass) AS sequential`,
+      )
+      return rows[0]!
+    }
+    const before = await counts()
+    await work()
+    const after = await counts()
+    return { words: after.words - before.words, sequential: after.sequential - before.sequential }
+  }
+
+  test.each<[string, ChainConditions]>([
+    ['name', { name: { equals: 'job-77001-common' } }],
+    ['the beginning of a name', { name: { startsWith: 'job-7700' } }],
+    ['label', { label: { key: 'team', value: 'rare' } }],
+    ['a rare word', { search: 'rar' }],
+    ['a word that only others have', { search: 'common 77003' }],
+  ])('by %s is read from the index of words', async (_name, conditions) => {
+    let rows = 0
+    const uses = await usesOf(async () => {
+      const plan = await explainList({ conditions })
+      expect(plan.sequential).toEqual([])
+      rows = plan.rows
+    })
+    expect(uses).toEqual({ words: 1, sequential: 0 })
+    expect(rows).toBeLessThanOrEqual(500)
+    const listed = await listChains(database.db, query({ conditions, limit: 1_000 }))
+    expect(await countChains(database.db, { conditions, visibleProjectId: projects[1]! })).toBe(listed.length)
+  })
+
+  test('counts what it lists', async () => {
+    const conditions: ChainConditions = { causes: ['OOM_KILLED'] }
+    const visibleProjectId = null
+    const listed = await listChains(database.db, query({ conditions, visibleProjectId, limit: 1_000 }))
+    expect(listed.length).toBeGreaterThan(10)
+    expect(await countChains(database.db, { conditions, visibleProjectId })).toBe(listed.length)
+  })
+})
