@@ -9,7 +9,8 @@ import { detectSlots } from './agent/detect-slots.ts'
 import type { Executor, ExecutorHooks } from './agent/executors/executor.ts'
 import { createNoopExecutor } from './agent/executors/noop/noop-executor.ts'
 import { createProcessExecutor } from './agent/executors/process/process-executor.ts'
-import { createGateway } from './agent/gateway.ts'
+import { createAgentApi, type AgentApi } from './agent/api/agent-api.ts'
+import { createGateway, type ServerGateway } from './agent/gateway.ts'
 import type { Config } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { createRelay } from './events/relay.ts'
@@ -26,6 +27,8 @@ import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
 import { createSchedulerServices } from './scheduler/scheduler.ts'
 import { createWebhookServices } from './scheduler/webhook-services.ts'
+import { createAgentOwnership } from './services/agent-ownership.ts'
+import { createAuthenticator } from './services/authenticate.ts'
 import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token.ts'
 import { createMetricsPage } from './services/render-metrics.ts'
 import { openDatabase, type Database } from './store/database.ts'
@@ -148,11 +151,11 @@ function startWebhooks({ config, db, wake, log, metrics, resources }: Ground): v
   for (const service of Object.values(services)) service.start()
 }
 
-async function startAgent({ config, db, wake, topics, log, dataDir, resources }: Ground): Promise<void> {
+async function startAgent(ground: Ground): Promise<void> {
+  const { config, log, dataDir, resources } = ground
   const agentDir = join(dataDir, 'agent')
-  const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
   const agent: Agent = createAgent({
-    gateway: createGateway({ db, wake, onAgent: wake.onAgent, logged }),
+    gateway: serverGateway(ground),
     createExecutor: (hooks) => createExecutor(config, agentDir, log, hooks),
     agentDir,
     name: config.agentName,
@@ -166,6 +169,17 @@ async function startAgent({ config, db, wake, topics, log, dataDir, resources }:
   await agent.start()
   resources.defer(() => agent.stop())
   agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))
+}
+
+function serverGateway({ db, wake, topics }: Ground): ServerGateway {
+  const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
+  return createGateway({ db, wake, onAgent: wake.onAgent, logged })
+}
+
+function agentApi(ground: Ground): AgentApi {
+  const { db, log } = ground
+  const authenticate = createAuthenticator({ db, log })
+  return createAgentApi({ gateway: serverGateway(ground), authenticate, ownership: createAgentOwnership(db), log })
 }
 
 function createExecutor(config: Config, agentDir: string, log: Logger, hooks: ExecutorHooks): Executor {
@@ -191,6 +205,7 @@ async function startHttp(ground: Ground): Promise<string> {
     log,
     metrics,
     metricsPage,
+    mounts: [agentApi(ground)],
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config),
   })

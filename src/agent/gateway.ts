@@ -1,7 +1,7 @@
-import type { Gateway, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
+import type { Gateway, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { registerAgent } from '../services/register-agent.ts'
-import type { ServiceContext } from '../services/service-context.ts'
+import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/sync-agent.ts'
 import { createSyncTurns } from './sync-turns.ts'
 
@@ -12,13 +12,18 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
   logged(kernelId: string): void
 }
 
+/** The gateway itself, which hears whose token an agent comes with; null for the embedded one. */
+export interface ServerGateway extends Gateway {
+  register(request: RegisterRequest, signal: AbortSignal, viewer?: Viewer | null): Promise<RegisterAnswer>
+}
+
 const NOTHING: SyncAnswer = { orders: [], forget: [] }
 
 /**
  * The server side of the agents' protocol. A sync without news for the agent waits: until there is some, until
  * `waitMs` have passed, or until the agent hangs up because it has news itself.
  */
-export function createGateway(context: GatewayContext): Gateway {
+export function createGateway(context: GatewayContext): ServerGateway {
   const turns = createSyncTurns()
 
   async function exchange(request: SyncRequest): Promise<SyncAnswer> {
@@ -28,7 +33,7 @@ export function createGateway(context: GatewayContext): Gateway {
   }
 
   return {
-    register: (request) => registerAgent(context, request),
+    register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
       const bell = createBell(signal)

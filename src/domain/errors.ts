@@ -18,6 +18,7 @@ export const ERRORS = {
   FORBIDDEN: { type: 'ForbiddenError', httpStatus: 403, retryable: false },
   DOCUMENT_NOT_TRUSTED: { type: 'ForbiddenError', httpStatus: 403, retryable: false },
   UNAUTHENTICATED: { type: 'ForbiddenError', httpStatus: 401, retryable: false },
+  TOKEN_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   SESSION_ALREADY_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   RESOURCE_GROUP_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
@@ -35,6 +36,11 @@ export const ERRORS = {
   WEBHOOK_DISABLED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_SUPERSEDED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_UNKNOWN: { type: 'NotFoundError', httpStatus: 404, retryable: true },
+  MALFORMED_REQUEST: { type: 'RequestError', httpStatus: 400, retryable: false },
+  METHOD_NOT_ALLOWED: { type: 'RequestError', httpStatus: 405, retryable: false },
+  REQUEST_TIMEOUT: { type: 'RequestError', httpStatus: 408, retryable: true },
+  REQUEST_TOO_LARGE: { type: 'RequestError', httpStatus: 413, retryable: false },
+  SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof ERRORS
@@ -45,6 +51,8 @@ export type ErrorType =
   | 'QuotaExceededError'
   | 'ForbiddenError'
   | 'InvalidStateError'
+  /** Of a request as such, before anything reads what it asks for; in GraphQL there is none. */
+  | 'RequestError'
 
 interface ErrorRow {
   type: ErrorType

@@ -43,6 +43,13 @@ export const SERVER_OUTAGE_AFTER_MS = 8_000
 /** Kernels in one report of an agent; a larger node is run as several agents. */
 export const OBSERVED_KERNELS_MAX = 20_000
 
+/** A registration: 64 labels and 32 slots with the longest names and values fit several times. */
+export const REGISTER_BYTES_MAX = 256 * 1024
+/** A sync: the logs with each byte a control character, which JSON writes as six, and 400 bytes per kernel. */
+export const SYNC_BYTES_MAX = 36 * 1024 * 1024
+/** How long the body of an agent's request may take to come; its sender waits 10 s for the answer. */
+export const AGENT_BODY_WITHIN_MS = 15_000
+
 // Scheduling
 /** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
 export const TRY_PAUSE_MIN_MS = 100

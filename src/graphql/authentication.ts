@@ -4,6 +4,7 @@ import { ERRORS } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { mayRead } from '../services/authorize.ts'
+import { bearerToken } from '../services/bearer-token.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
 import type { ServerContext } from './context.ts'
@@ -23,7 +24,7 @@ const STRANGER: Identity = {
 
 /** Whose token stands in an `Authorization` header, or in `authorization` of a connection's parameters. */
 export async function identify(authenticate: Authenticate, authorization: unknown): Promise<Identity | GraphQLError> {
-  const token = typeof authorization === 'string' ? /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] : undefined
+  const token = bearerToken(authorization)
   const viewer = token === undefined ? null : await authenticate(token)
   if (token === undefined || !viewer) {
     return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')

@@ -7,6 +7,7 @@ import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { answerHealth, answerReadiness } from './health.ts'
 import { indexPage } from './index-page.ts'
 import { answerMetrics, measureRequest, type MetricsPage } from './metrics.ts'
+import type { Mount } from './mount.ts'
 import { requestIdOf, setSafeHeaders } from './request-head.ts'
 import { respond } from './respond.ts'
 
@@ -20,8 +21,11 @@ export interface HttpServer {
 /** How long requests that are under way may take to end; a terminal's Ctrl-C should not seem to hang. */
 const DRAIN_MS = 5_000
 
-export function createHttpServer(options: GraphQLDependencies & { metricsPage: MetricsPage }): HttpServer {
-  const { log } = options
+export function createHttpServer(
+  options: GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] },
+): HttpServer {
+  const { log, mounts = [] } = options
+  const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL(options)
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: REQUEST_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
@@ -39,7 +43,9 @@ export function createHttpServer(options: GraphQLDependencies & { metricsPage: M
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     if (closing) response.setHeader('Connection', 'close')
-    const path = request.url!.split('?', 1)[0]
+    const path = request.url!.split('?', 1)[0]!
+    const mount = mounted.get(path)
+    if (mount) return mount.handle(request, response, requestId)
     if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz') return answerReadiness(response, options.db, closing)
@@ -75,6 +81,7 @@ export function createHttpServer(options: GraphQLDependencies & { metricsPage: M
         server.closeAllConnections()
       }, DRAIN_MS)
       graphql.endSubscriptions()
+      for (const mount of mounts) mount.end()
       await sockets.dispose()
       server.closeIdleConnections()
       await drained

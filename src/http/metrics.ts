@@ -27,7 +27,15 @@ export async function answerMetrics(
 }
 
 /** Paths as there are routes: what clients make up is one. */
-const ROUTES: readonly string[] = ['/', '/graphql', '/healthz', '/readyz', '/metrics']
+const ROUTES: readonly string[] = [
+  '/',
+  '/graphql',
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  '/agent/v1/register',
+  '/agent/v1/sync',
+]
 const METHODS: readonly string[] = ['GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE']
 
 /** Counts and times the request when its answer is out, or its client has gone. */

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { RegisterAnswer, RegisterRequest } from '../domain/agent/protocol.ts'
 import { RepriseError } from '../domain/errors.ts'
-import { HEARTBEAT_INTERVAL_MS, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
+import { HEARTBEAT_INTERVAL_MS, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { readGroupFence } from '../store/sql/group-fence.sql.ts'
 import { registerAgentRow } from '../store/sql/register-agent.sql.ts'
-import type { ServiceContext } from './service-context.ts'
+import { notYours, speaksForAll } from './agent-ownership.ts'
+import type { ServiceContext, Viewer } from './service-context.ts'
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
@@ -20,14 +21,20 @@ const schema = z.object({
   version: text,
   slots: z
     .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)
-    .refine((slots) => Object.keys(slots).length <= SLOTS_MAX),
-  labels: z.record(text, text),
+    .refine((slots) => Object.keys(slots).length <= SLOTS_MAX, `must be at most ${SLOTS_MAX}`),
+  labels: z
+    .record(text, text)
+    .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must be at most ${LABELS_MAX}`),
 })
 
-/** @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND */
+/**
+ * @param viewer whose token the agent comes with; null for the embedded one
+ * @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND, FORBIDDEN
+ */
 export async function registerAgent(
   { db, wake }: Pick<ServiceContext, 'db' | 'wake'>,
   request: RegisterRequest,
+  viewer: Viewer | null = null,
 ): Promise<RegisterAnswer> {
   const parsed = schema.safeParse(request)
   if (!parsed.success) {
@@ -42,7 +49,9 @@ export async function registerAgent(
   if (fenceAfterMs === undefined) {
     throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)
   }
-  const logOffsets = await registerAgentRow(db, parsed.data)
+  const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer) }
+  const logOffsets = await registerAgentRow(db, parsed.data, claim)
+  if (!logOffsets) throw notYours(viewer!, parsed.data.agentId)
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: HEARTBEAT_INTERVAL_MS, fenceAfterMs }
 }

@@ -16,11 +16,10 @@ const exitCode = z
   .int()
   .min(-2_147_483_648)
   .max(4_294_967_295)
-  .nullable()
-  .transform((code) => code && code | 0)
+  .transform((code) => code | 0)
 /** Never refused for its words: the end of a kernel would not be booked. */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
-const failure = z.object({ name: words(64), message: words(4_096), exitCode: z.int().optional() })
+const failure = z.object({ name: words(64), message: words(4_096), exitCode: exitCode.optional() })
 
 const schema = z.object({
   agentId: z.uuid(),
@@ -32,7 +31,7 @@ const schema = z.object({
         kernelId: z.uuid(),
         assignment: z.int().min(0).max(2_147_483_647),
         status: z.enum(['PREPARING', 'PULLING', 'PREPARED', 'RUNNING', 'FAILED', 'EXITED']),
-        exitCode,
+        exitCode: exitCode.nullable(),
         oomKilled: z.boolean(),
         error: failure.nullable(),
         startedAt: z.string().max(64).nullable(),
@@ -49,7 +48,8 @@ const schema = z.object({
       bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
       // Each byte that is no UTF-8 is read as a character of three.
       text: z.string().max(LOG_CHUNK_BYTES_MAX).refine(isStorableText, STORABLE_TEXT),
-      at: z.iso.datetime(),
+      // There is no year 0 in the database's calendar.
+      at: z.iso.datetime().refine((at) => at >= '0001', 'must not lie before the year 1'),
     }),
   ),
   waitMs: z.number(),

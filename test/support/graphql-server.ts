@@ -1,4 +1,6 @@
 import { pino, type Logger } from 'pino'
+import { createAgentApi } from '../../src/agent/api/agent-api.ts'
+import { createGateway } from '../../src/agent/gateway.ts'
 import { createEventBus } from '../../src/events/bus.ts'
 import { createRelay } from '../../src/events/relay.ts'
 import { createTopics } from '../../src/events/topics.ts'
@@ -6,6 +8,8 @@ import { createWakeHub } from '../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../src/graphql/graphql.ts'
 import { createHttpServer } from '../../src/http/http-server.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { createAgentOwnership } from '../../src/services/agent-ownership.ts'
+import { createAuthenticator } from '../../src/services/authenticate.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
 import { createPrisma } from '../../src/store/prisma.ts'
 import { testDatabase } from './database.ts'
@@ -39,6 +43,12 @@ export async function startGraphQLServer(
   const metrics = createMetrics()
   const render = createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers })
   const metricsPage = { render, public: options.metricsPublic ?? false }
+  const agentApi = createAgentApi({
+    gateway: createGateway({ db, wake, onAgent: wake.onAgent, logged: () => {} }),
+    authenticate: createAuthenticator({ db, log }),
+    ownership: createAgentOwnership(db),
+    log,
+  })
   const server = createHttpServer({
     db,
     prisma,
@@ -49,6 +59,7 @@ export async function startGraphQLServer(
     metrics,
     metricsPage,
     introspectionForStrangers,
+    mounts: [agentApi],
     trustedDocuments,
     ...(webSockets && { webSockets }),
   })

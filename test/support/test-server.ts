@@ -54,8 +54,11 @@ export interface TestServer {
   create(input?: Partial<CreateSessionInput>): Promise<string>
 }
 
-export function testServer(db: Database, sync: SyncPoints = NO_SYNC_POINTS): TestServer {
-  const hub = createWakeHub()
+export function testServer(
+  db: Database,
+  sync: SyncPoints = NO_SYNC_POINTS,
+  hub: WakeHub = createWakeHub(),
+): TestServer {
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['scheduler'] }
   const metrics = createMetrics()

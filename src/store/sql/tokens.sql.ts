@@ -7,16 +7,18 @@ export interface NewToken {
   prefix: string
   role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
   projectId: string | null
+  /** Null is never. */
+  expiresAt?: Date | null
 }
 
 const INSERT_SQL = `
-INSERT INTO api_tokens (id, name, hash, prefix, role, project_id) VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (hash) DO NOTHING`
 
 /** A token that is there already stays as it is. */
 export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
-  const { id, name, hash, prefix, role, projectId } = token
-  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId])
+  const { id, name, hash, prefix, role, projectId, expiresAt = null } = token
+  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt])
 }
 
 export interface TokenRow {
@@ -46,4 +48,25 @@ WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 mi
 
 export async function noteTokenUse(db: Queryable, id: string): Promise<void> {
   await db.query(NOTE_USE_SQL, [id])
+}
+
+/** Of a token that is revoked already the time stays. */
+const REVOKE_SQL = `
+UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now())
+WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)
+RETURNING name, project_id AS "projectId"`
+
+/** Undefined where the viewer sees no such token. */
+export async function revokeTokenRow(
+  db: Queryable,
+  id: string,
+  visibleProjectId: string | null,
+): Promise<{ name: string; projectId: string | null } | undefined> {
+  return (await db.query<{ name: string; projectId: string | null }>(REVOKE_SQL, [id, visibleProjectId])).rows[0]
+}
+
+const NOW_SQL = 'SELECT now() AS now'
+
+export async function readNow(db: Queryable): Promise<Date> {
+  return (await db.query<{ now: Date }>(NOW_SQL)).rows[0]!.now
 }

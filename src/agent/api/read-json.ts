@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http'
+import { RepriseError } from '../../domain/errors.ts'
+
+/** The client hung up before it had said everything; nobody is there to be answered. */
+export class RequestGone extends Error {}
+
+/**
+ * A request's body, which is JSON in UTF-8. What is refused is not kept in memory.
+ * @throws RepriseError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, MALFORMED_REQUEST
+ * @throws RequestGone
+ */
+export async function readJson(
+  request: IncomingMessage,
+  limits: { bytesMax: number; withinMs: number },
+): Promise<unknown> {
+  return parse(await readBody(request, limits))
+}
+
+async function readBody(
+  request: IncomingMessage,
+  { bytesMax, withinMs }: { bytesMax: number; withinMs: number },
+): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const tooLarge = () => reject(new RepriseError('REQUEST_TOO_LARGE', `a request has at most ${bytesMax} bytes`))
+  const onData = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > bytesMax) tooLarge()
+    else chunks.push(chunk)
+  }
+  const onEnd = () => resolve(Buffer.concat(chunks, bytes))
+  const onGone = () => reject(new RequestGone('the client hung up'))
+  const timer = setTimeout(
+    () => reject(new RepriseError('REQUEST_TIMEOUT', `the request did not come within ${withinMs / 1000} s`)),
+    withinMs,
+  )
+  if (Number(request.headers['content-length']) > bytesMax) tooLarge()
+  else request.on('data', onData)
+  request.once('end', onEnd).once('close', onGone).once('error', onGone)
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+    request.off('data', onData).off('end', onEnd).off('close', onGone)
+    // What is refused goes by unread: a client that is still writing would else not get to read the answer.
+    request.resume()
+  }
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch (error) {
+    throw new RepriseError('MALFORMED_REQUEST', `not JSON in UTF-8: ${(error as Error).message.slice(0, 200)}`)
+  }
+}

@@ -1,0 +1,38 @@
+import { assertMayAdminister } from '../../../services/authorize.ts'
+import { builder } from '../../builder.ts'
+import { edgeQuery } from '../../paging/edge-query.ts'
+import type { OrderColumn } from '../../paging/keyset-cursor.ts'
+import { keysetPage } from '../../paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-arguments.ts'
+import { projectScope } from '../../scope.ts'
+import { TokenType } from './token.type.ts'
+
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'createdAt', direction: 'desc', type: 'date' },
+  { column: 'id', direction: 'desc', type: 'uuid' },
+]
+
+builder.queryField('tokens', (t) =>
+  t.connection(
+    {
+      type: TokenType,
+      description: 'Tokens, newest first, revoked and expired ones included; for administrators.',
+      complexity: pageComplexity,
+      resolve: (_root, args, context, info) => {
+        const { services, viewer } = context
+        assertMayAdminister(viewer, 'PROJECT')
+        const visible = projectScope(viewer)
+        const query = edgeQuery({ context, info, typeName: 'Token', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) =>
+            services.prisma.apiToken.findMany({ ...query, ...page, where: { AND: [visible, where] } }),
+          count: () => services.prisma.apiToken.count({ where: visible }),
+        })
+      },
+    },
+    { name: 'TokenConnection', description: 'A page of tokens.' },
+    { name: 'TokenEdge', description: 'One token and its place.' },
+  ),
+)

@@ -1,0 +1,50 @@
+import { RepriseError } from '../domain/errors.ts'
+import type { Database } from '../store/database.ts'
+import { readAgentToken } from '../store/sql/agent-token.sql.ts'
+import type { Viewer } from './service-context.ts'
+
+/** Far more than there are agents; a bound, not a working set. */
+const REMEMBERED_AGENTS_MAX = 50_000
+
+/**
+ * Which token speaks for which agent: the one that registered it. Another one comes in its place only once that
+ * one is revoked or has expired. Administrators of the whole cluster speak for any agent.
+ */
+export interface AgentOwnership {
+  /** @throws RepriseError FORBIDDEN */
+  assertIsAgent(viewer: Viewer): void
+  /** An agent that nobody knows is nobody's. @throws RepriseError FORBIDDEN */
+  assertOwns(viewer: Viewer, agentId: string): Promise<void>
+}
+
+export function createAgentOwnership(db: Database): AgentOwnership {
+  // Nothing has to be forgotten: once an agent is another's, its token is out of force, or its instance superseded.
+  const known = new Map<string, string>()
+  return {
+    assertIsAgent(viewer) {
+      if (viewer.role === 'AGENT' || speaksForAll(viewer)) return
+      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is no agent's: it needs the role AGENT.`)
+    },
+    async assertOwns(viewer, agentId) {
+      if (speaksForAll(viewer) || known.get(agentId) === viewer.tokenId) return
+      const owner = await readAgentToken(db, agentId)
+      if (!owner) return
+      if (owner.tokenId !== viewer.tokenId) throw notYours(viewer, agentId)
+      if (known.size >= REMEMBERED_AGENTS_MAX) known.clear()
+      known.set(agentId, viewer.tokenId)
+    },
+  }
+}
+
+/** The embedded agent has no token: it is the server. An administrator of one project would see all tenants' work. */
+export function speaksForAll(viewer: Viewer | null): boolean {
+  return viewer === null || (viewer.role === 'ADMIN' && viewer.projectId === null)
+}
+
+export function notYours(viewer: Viewer, agentId: string): RepriseError {
+  const message = `The agent ${agentId} came with another token than "${viewer.name}", which is still in force.`
+  return new RepriseError(
+    'FORBIDDEN',
+    `${message} Revoke that one first, or give this agent a data directory of its own.`,
+  )
+}

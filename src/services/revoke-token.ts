@@ -1,0 +1,25 @@
+import { validate } from 'uuid'
+import { RepriseError } from '../domain/errors.ts'
+import { recordAudit } from '../store/sql/record-audit.sql.ts'
+import { revokeTokenRow } from '../store/sql/tokens.sql.ts'
+import { assertMayAdminister } from './authorize.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * The token works no longer, on any server, after the few seconds for which one is trusted. Revoking it again
+ * changes nothing. The own one is refused, so that an administrator is left.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
+ */
+export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {
+  assertMayAdminister(viewer, 'PROJECT')
+  if (tokenId === viewer.tokenId) {
+    const message = 'A token does not revoke itself: use another'
+    throw new RepriseError('VALIDATION_FAILED', `tokenId: ${message}`, [{ path: 'tokenId', message }])
+  }
+  await db.transaction(async (tx) => {
+    const token = validate(tokenId) ? await revokeTokenRow(tx, tokenId, viewer.projectId) : undefined
+    if (!token) throw new RepriseError('TOKEN_NOT_FOUND', `no token ${tokenId.slice(0, 100)}`)
+    const { name, projectId } = token
+    await recordAudit(tx, { actor: viewer.name, action: 'token.revoke', projectId, details: { tokenId, name } })
+  })
+}

@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { describe, expect, test } from 'vitest'
+import { createAgentApi } from '../../../src/agent/api/agent-api.ts'
+import type { ServerGateway } from '../../../src/agent/gateway.ts'
+import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
+import type { SyncRequest } from '../../../src/domain/agent/protocol.ts'
+import { createAgentOwnership } from '../../../src/services/agent-ownership.ts'
+import { createAuthenticator } from '../../../src/services/authenticate.ts'
+import { sessionIn } from '../../support/drive-session.ts'
+import { eventually } from '../../support/eventually.ts'
+import { playedAgent } from '../../support/played-agent.ts'
+import { startGraphQLServer } from '../../support/graphql-server.ts'
+import { PATHS, useAgentApi } from './agent-api-fixture.ts'
+
+const given = useAgentApi()
+const log = pino({ enabled: false })
+
+/** The same API in front of a gateway that tells what reaches it. */
+async function watchedApi(options: { bodyWithinMs?: number } = {}) {
+  const waits: { request: SyncRequest; signal: AbortSignal }[] = []
+  const { db, wake } = given.api
+  const gateway: ServerGateway = {
+    register: async () => ({ logOffsets: [], heartbeatMs: 1, fenceAfterMs: 1 }),
+    sync: (request, signal) =>
+      new Promise((resolve) => {
+        waits.push({ request, signal })
+        signal.addEventListener('abort', () => resolve({ orders: [], forget: [] }))
+      }),
+  }
+  const authenticate = createAuthenticator({ db, log })
+  const api = createAgentApi({ gateway, authenticate, ownership: createAgentOwnership(db), log, ...options })
+  const server = createServer((request, response) => void api.handle(request, response, 'test'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    api,
+    waits,
+    wake,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      api.end()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** Where nobody listens any more. */
+async function deadUrl(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}`
+}
+
+const sync = (of: object = {}) => ({
+  agentId: given.agent.id,
+  instanceId: randomUUID(),
+  sequence: 1,
+  observed: [],
+  logs: [],
+  waitMs: 5_000,
+  ...of,
+})
+
+const post = (url: string, body: object, signal?: AbortSignal) =>
+  fetch(url + PATHS.sync, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${given.token}` },
+    body: JSON.stringify(body),
+    signal: signal ?? null,
+  })
+
+describe('a poll', () => {
+  test('ends when its agent hangs up', async () => {
+    await using watched = await watchedApi()
+    const hangUp = new AbortController()
+    const polling = post(watched.url, sync(), hangUp.signal)
+    await eventually(() => watched.waits.length === 1)
+    hangUp.abort()
+    await expect(polling).rejects.toThrow('aborted')
+    await eventually(() => watched.waits[0]!.signal.aborted)
+  })
+
+  test('ends when a newer one comes of the same instance', async () => {
+    await using watched = await watchedApi()
+    const body = sync()
+    const older = post(watched.url, body)
+    await eventually(() => watched.waits.length === 1)
+    const newer = post(watched.url, { ...body, sequence: 2 })
+    expect((await older).status).toBe(200)
+    await eventually(() => watched.waits.length === 2)
+    expect(watched.waits[1]!.signal.aborted).toBe(false)
+    watched.api.end()
+    expect((await newer).status).toBe(200)
+  })
+
+  test('ends at once, answered, when the server closes; and so does the server', async () => {
+    const api = await startGraphQLServer()
+    const token = await api.factory.token({ role: 'AGENT' })
+    const gateway = createHttpGateway({ urls: [api.url], token, log })
+    const signal = new AbortController().signal
+    const identity = { agentId: randomUUID(), instanceId: randomUUID() }
+    const registration = { name: 'a', resourceGroup: 'default', address: '', version: '', slots: {}, labels: {} }
+    await gateway.register({ ...identity, ...registration }, signal)
+    const began = performance.now()
+    const polling = gateway.sync({ ...identity, sequence: 1, observed: [], logs: [], waitMs: 5_000 }, signal)
+    await eventually(async () => {
+      const { rows } = await api.db.query('SELECT FROM agents WHERE last_heard_at IS NOT NULL')
+      return rows.length === 1
+    })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await api.close()
+    expect(await polling).toEqual({ orders: [], forget: [] })
+    expect(performance.now() - began).toBeLessThan(3_000)
+    await expect(gateway.sync({ ...identity, sequence: 2, observed: [], logs: [], waitMs: 0 }, signal)).rejects.toThrow(
+      'ECONNREFUSED',
+    )
+  })
+
+  test('that comes while the server closes is sent to another', async () => {
+    await using watched = await watchedApi()
+    watched.api.end()
+    const response = await post(watched.url, sync())
+    expect(response.status).toBe(503)
+    expect(await response.json()).toMatchObject({ code: 'SERVER_STOPPING' })
+  })
+
+  test('brings news at once', async () => {
+    const { agent, server, api, token } = given
+    await sessionIn(server, agent, 'SCHEDULED')
+    const gateway = createHttpGateway({ urls: [api.url], token, log })
+    const { rows } = await api.db.query<{ id: string }>('SELECT instance_id AS id FROM agents')
+    const signal = new AbortController().signal
+    const began = performance.now()
+    const request = {
+      agentId: agent.id,
+      instanceId: rows[0]!.id,
+      sequence: 1_000,
+      observed: [],
+      logs: [],
+      waitMs: 5_000,
+    }
+    const polling = gateway.sync(request, signal)
+    await server.run('prepare-sessions')
+    expect((await polling).orders).toMatchObject([{ want: 'PREPARE' }])
+    expect(performance.now() - began).toBeLessThan(4_000)
+  })
+})
+
+describe('a request', () => {
+  test('whose body does not come is answered, and its connection closed', async () => {
+    await using watched = await watchedApi({ bodyWithinMs: 100 })
+    const socket = connect(watched.port, '127.0.0.1')
+    socket.write(
+      `POST ${PATHS.sync} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${given.token}\r\nContent-Length: 100\r\n\r\n{`,
+    )
+    let text = ''
+    socket.on('data', (chunk) => (text += chunk))
+    await once(socket, 'close')
+    expect(text).toMatch(/^HTTP\/1\.1 408 /)
+    expect(text).toContain('"code":"REQUEST_TIMEOUT"')
+  })
+
+  test('that breaks off is no fault', async () => {
+    await using watched = await watchedApi()
+    const socket = connect(watched.port, '127.0.0.1')
+    socket.write(
+      `POST ${PATHS.sync} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${given.token}\r\nContent-Length: 9\r\n\r\n{`,
+    )
+    await once(socket, 'connect')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    socket.destroy()
+    const polling = post(watched.url, sync())
+    await eventually(() => watched.waits.length === 1)
+    watched.api.end()
+    expect((await polling).status).toBe(200)
+  })
+
+  test('is told by its own id, where that is fit for a log', async () => {
+    const headers = { 'x-request-id': 'job-7-of-12' }
+    expect((await given.post(PATHS.sync, {}, { headers })).headers.get('x-request-id')).toBe('job-7-of-12')
+    const told = await given.post(PATHS.sync, {}, { headers: { 'x-request-id': '{"a": 1}' } })
+    expect(told.headers.get('x-request-id')).toMatch(/^[\w-]{36}$/)
+    expect(told.body.requestId).toBe(told.headers.get('x-request-id'))
+  })
+
+  test('of another method, or to another path, is refused', async () => {
+    const read = await fetch(given.api.url + PATHS.sync)
+    expect([read.status, read.headers.get('allow')]).toEqual([405, 'POST'])
+    expect((await given.post('/agent/v1/other', {})).status).toBe(404)
+  })
+
+  test('that meets a fault of ours tells no more than where to look', async () => {
+    await given.api.db.query('ALTER TABLE agents RENAME TO agents_away')
+    try {
+      const told = await given.post(PATHS.sync, sync())
+      expect(told).toMatchObject({ status: 500, body: { code: 'INTERNAL', requestId: expect.any(String) } })
+      expect(JSON.stringify(told.body)).not.toContain('agents')
+    } finally {
+      await given.api.db.query('ALTER TABLE agents_away RENAME TO agents')
+    }
+  })
+})
+
+describe('an agent', () => {
+  test('goes over to another token once its own is revoked, and to an administrator’s at any time', async () => {
+    const { api, agent } = given
+    const second = given.played(await api.factory.token({ role: 'AGENT' }), { id: agent.id })
+    await expect(second.register()).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await api.db.query('UPDATE api_tokens SET revoked_at = now() WHERE id = (SELECT token_id FROM agents)')
+    await second.register()
+    expect(await second.sync()).toEqual({ orders: [], forget: [] })
+    const admin = given.played(await api.factory.token({ role: 'ADMIN' }), { id: agent.id })
+    await admin.register()
+    expect(await admin.sync()).toEqual({ orders: [], forget: [] })
+    await expect(second.sync()).rejects.toMatchObject({ code: 'AGENT_SUPERSEDED' })
+    await expect(second.register()).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  test('goes on with the next server when one does not answer, and stays there', async () => {
+    await using away = await watchedApi()
+    away.api.end()
+    const { api, token } = given
+    const gateway = createHttpGateway({ urls: [await deadUrl(), away.url, `${api.url}/`], token, log })
+    const agent = playedAgent(gateway)
+    await expect(agent.register()).rejects.toThrow(/^http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/)
+    await expect(agent.register()).rejects.toMatchObject({ code: 'SERVER_STOPPING' })
+    await agent.register()
+    await agent.sync()
+    await expect(playedAgent(gateway).sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
+    expect(gateway.url).toBe(`${api.url}/`)
+  })
+
+  test('is told what is wrong with the address that it was given', async () => {
+    const other = createServer((request, response) => {
+      if (request.url!.startsWith('/moved')) response.writeHead(302, { location: given.api.url }).end()
+      else response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Welcome to   somewhere else</h1>')
+    }).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const register = (address: string) =>
+      playedAgent(createHttpGateway({ urls: [address], token: 'x', log })).register()
+    await expect(register(url)).rejects.toThrow(`${url} answers 200 and is no Reprise server: <h1>Welcome to somewhere`)
+    await expect(register(`${url}/moved`)).rejects.toThrow(`${url}: unexpected redirect`)
+    await expect(register('http://nowhere.invalid')).rejects.toThrow('nowhere.invalid')
+    other.close()
+  })
+})
