@@ -12,7 +12,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'pure', include: ['test/{unit,guard}/**/*.test.ts'] },
+        test: { name: 'pure', include: ['test/{unit,guard}/**/*.test.ts'], testTimeout: 30_000 },
       },
       {
         extends: true,
