@@ -4,6 +4,7 @@ import { WEBHOOK_RETENTION_SECONDS } from '../../../src/domain/limits.ts'
 import { rotateWebhookSecret } from '../../../src/services/rotate-webhook-secret.ts'
 import { sendTestEvent } from '../../../src/services/send-test-event.ts'
 import { updateWebhook } from '../../../src/services/update-webhook.ts'
+import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { createFactories, type SessionRow } from '../../support/factories.ts'
 import { metricValue } from '../../support/metric-value.ts'
@@ -225,6 +226,22 @@ describe('what is not delivered', () => {
     expect(receiver.received).toHaveLength(4)
     expect(await webhookRow(database.db, busy.webhookId)).toMatchObject({ restingUntil: null, failingSince: null })
   })
+})
+
+test('the queue and how late it is show in the metrics, without what is disabled', async () => {
+  const { webhookId } = await server.create({ url: receiver.url })
+  await happens('session.error', 3)
+  await server.fanOut()
+  await passTime(database.db, 90)
+  const figures = async () => {
+    const stock = await readStock(database.db)
+    return ['webhookQueue', 'webhookOverdue'].map((name) => stock.find(({ gauge }) => gauge === name)!.value)
+  }
+  const [queue, overdue] = await figures()
+  expect(queue).toBe(3)
+  expect(overdue).toBeGreaterThanOrEqual(90)
+  await updateWebhook(server.context, { webhookId, enabled: false })
+  expect(await figures()).toEqual([0, 0])
 })
 
 test('finished and abandoned deliveries are kept for a fortnight', async () => {

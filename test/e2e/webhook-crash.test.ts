@@ -1,0 +1,103 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { WEBHOOK_LEASE_MS } from '../../src/domain/limits.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { createFactories } from '../support/factories.ts'
+import { writeEvents } from '../support/outbox.ts'
+import { passTime } from '../support/pass-time.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { deliveryRows, webhookServer } from '../support/webhook-fixture.ts'
+import { webhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+let database: TestDatabase
+let receiver: WebhookReceiver
+let dataDir: string
+const children: ChildProcess[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  receiver = await webhookReceiver()
+  dataDir = await temporaryDirectory('webhook-crash')
+})
+afterEach(async () => {
+  for (const child of children.splice(0)) await end(child, 'SIGKILL')
+})
+afterAll(async () => {
+  await receiver?.close()
+  await database?.close()
+})
+
+/** A server process as a user starts it, that does nothing but drive sessions and deliver. */
+async function startScheduler(): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      REPRISE_DATABASE_URL: database.connectionString,
+      REPRISE_DATA_DIR: dataDir,
+      REPRISE_ROLES: 'scheduler',
+      REPRISE_LOG_LEVEL: 'error',
+      REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.1/32',
+    },
+  })
+  children.push(child)
+  for await (const line of createInterface({ input: child.stdout })) if (line.startsWith('reprise ready')) break
+  return child
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill(signal)
+  await gone
+}
+
+test(
+  'a server killed in the middle of an attempt: after the lease another makes it again under the same webhook-id',
+  { timeout: 90_000 },
+  async () => {
+    const { secret } = await webhookServer(database.db).create({ url: receiver.url })
+    const session = await createFactories(database.db).session()
+    const data = { from: null, to: 'PENDING' }
+    const { id: sessionId, chainId, projectId } = session
+
+    receiver.hang()
+    const first = await startScheduler()
+    await writeEvents(database.db, [{ sessionId, chainId, projectId, data }])
+    await eventually(() => receiver.received.length === 1, { withinMs: 30_000 })
+    await end(first, 'SIGKILL')
+
+    receiver.answerWith(200)
+    const second = await startScheduler()
+    // Events that happen meanwhile pass it by; it is still somebody's.
+    await writeEvents(database.db, [{ sessionId, chainId, projectId, data }])
+    await eventually(() => receiver.received.length === 2, { withinMs: 30_000 })
+    expect(await deliveryRows(database.db)).toMatchObject([
+      { status: 'PENDING', underWay: true, attempts: 1 },
+      { eventType: 'session.created' },
+    ])
+    await passTime(database.db, WEBHOOK_LEASE_MS / 1000)
+    await eventually(() => receiver.received.length === 3, { withinMs: 30_000 })
+    await end(second, 'SIGTERM')
+
+    expect(second.exitCode).toBe(0)
+    expect(await deliveryRows(database.db)).toMatchObject([
+      { status: 'DELIVERED', attempts: 2, failures: 0 },
+      { status: 'DELIVERED', attempts: 1 },
+    ])
+    const [cut, other, again] = receiver.received
+    expect(again!.headers['webhook-id']).toBe(cut!.headers['webhook-id'])
+    expect(other!.headers['webhook-id']).not.toBe(cut!.headers['webhook-id'])
+    expect(again!.body).toBe(cut!.body)
+    expect(new Webhook(secret).verify(again!.body, again!.headers as Record<string, string>)).toMatchObject({
+      data: { session_id: sessionId },
+    })
+  },
+)
