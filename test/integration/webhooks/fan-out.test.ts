@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFactories, type SessionRow } from '../../support/factories.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { writeEvents } from '../../support/outbox.ts'
 import { deliveryRows, webhookServer, type WebhookServer } from '../../support/webhook-fixture.ts'
 import { updateWebhook } from '../../../src/services/update-webhook.ts'
@@ -90,6 +91,19 @@ describe('who hears of an event', () => {
     await server.fanOut()
     expect((await types(webhookId)).toSorted()).toEqual(['session.created', 'session.error'])
   })
+})
+
+test('a transaction that ends late is not passed by', async () => {
+  const { webhookId } = await server.create({ url: URL })
+  await writeEvents(database.db, [event('session.created')])
+  await database.db.transaction(async (tx) => {
+    await writeEvents(tx, [event('session.retry_held')])
+    await writeEvents(database.db, [event('session.error')])
+    await eventually(async () => (await server.run('fan-out-webhooks')) > 0)
+    expect(await types(webhookId)).toEqual(['session.created'])
+  })
+  await server.fanOut()
+  expect(await types(webhookId)).toEqual(['session.created', 'session.retry_held', 'session.error'])
 })
 
 test('servers side by side, again and again: each webhook has each event once', async () => {
