@@ -70,12 +70,14 @@ describe('who hears of an event', () => {
     await updateWebhook(server.context, { webhookId, enabled: false })
     const other = await server.create({ url: URL })
     await writeEvents(database.db, [event('session.error')])
-    await server.fanOut()
+    // Fan-out comes to it when all this is over: what counts is when it was committed.
     await updateWebhook(server.context, { webhookId, enabled: true })
+    const late = await server.create({ url: URL })
     await writeEvents(database.db, [event('session.retry_held')])
     await server.fanOut()
     expect(await types(webhookId)).toEqual(['session.retry_held'])
     expect(await types(other.webhookId)).toEqual(['session.error', 'session.retry_held'])
+    expect(await types(late.webhookId)).toEqual(['session.retry_held'])
   })
 
   test('what a transaction wrote that began before the webhook and ended after it', async () => {
