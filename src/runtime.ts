@@ -198,6 +198,7 @@ async function startHttp(ground: Ground): Promise<string> {
   }
   const server = createHttpServer({
     db,
+    authenticate: createAuthenticator({ db, log }),
     prisma,
     bus,
     topics,

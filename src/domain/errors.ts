@@ -17,6 +17,11 @@ export const ERRORS = {
   TOO_MANY_SUBSCRIPTIONS: { type: 'QuotaExceededError', httpStatus: 429, retryable: true },
   FORBIDDEN: { type: 'ForbiddenError', httpStatus: 403, retryable: false },
   DOCUMENT_NOT_TRUSTED: { type: 'ForbiddenError', httpStatus: 403, retryable: false },
+  NO_SUCH_PATH: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  MALFORMED_REQUEST: { type: 'RequestError', httpStatus: 400, retryable: false },
+  METHOD_NOT_ALLOWED: { type: 'RequestError', httpStatus: 405, retryable: false },
+  REQUEST_TOO_LARGE: { type: 'RequestError', httpStatus: 413, retryable: false },
+  UNSUPPORTED_MEDIA_TYPE: { type: 'RequestError', httpStatus: 415, retryable: false },
   UNAUTHENTICATED: { type: 'ForbiddenError', httpStatus: 401, retryable: false },
   TOKEN_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   SESSION_ALREADY_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
@@ -36,10 +41,7 @@ export const ERRORS = {
   WEBHOOK_DISABLED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_SUPERSEDED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_UNKNOWN: { type: 'NotFoundError', httpStatus: 404, retryable: true },
-  MALFORMED_REQUEST: { type: 'RequestError', httpStatus: 400, retryable: false },
-  METHOD_NOT_ALLOWED: { type: 'RequestError', httpStatus: 405, retryable: false },
   REQUEST_TIMEOUT: { type: 'RequestError', httpStatus: 408, retryable: true },
-  REQUEST_TOO_LARGE: { type: 'RequestError', httpStatus: 413, retryable: false },
   SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const satisfies Record<string, ErrorRow>
 

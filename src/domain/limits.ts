@@ -60,6 +60,8 @@ export const HEAD_OF_LINE_SKIPS_MAX = 50
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
+/** As much as one request to GraphQL may have. */
+export const REST_BODY_BYTES_MAX = 8 * 1024 * 1024
 /** Domains, and projects, in a list of what is set for them. */
 export const SCOPES_LISTED_MAX = 1_000
 /** Epochs of one chain in a list: each is something that a person did. */

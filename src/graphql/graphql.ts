@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disposable } from 'graphql-ws'
 import type { WebSocketServer } from 'ws'
-import { createAuthenticator } from '../services/authenticate.ts'
 import { GraphQLError } from 'graphql'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
@@ -10,7 +9,7 @@ import { createGraphQLServer } from './server.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
-export type GraphQLDependencies = Omit<GraphQLServices, 'authenticate' | 'closing' | 'openSubscriptions'> & {
+export type GraphQLDependencies = Omit<GraphQLServices, 'closing' | 'openSubscriptions'> & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
   trustedDocuments?: TrustedDocuments | undefined
@@ -30,10 +29,9 @@ export interface GraphQL {
 export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
   const closing = new AbortController()
-  const { db, log } = dependencies
-  const authenticate = createAuthenticator({ db, log })
+  const { authenticate, log } = dependencies
   const openSubscriptions = createOpenSubscriptions(closing.signal)
-  const services: GraphQLServices = { ...dependencies, authenticate, openSubscriptions, closing: closing.signal }
+  const services: GraphQLServices = { ...dependencies, openSubscriptions, closing: closing.signal }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
     handle: async (request, response, requestId) => {

@@ -4,6 +4,7 @@ import { WebSocketServer } from 'ws'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
+import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { answerHealth, answerReadiness } from './health.ts'
 import { indexPage } from './index-page.ts'
 import { answerMetrics, measureRequest, type MetricsPage } from './metrics.ts'
@@ -27,6 +28,7 @@ export function createHttpServer(
   const { log, mounts = [] } = options
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL(options)
+  const rest = createRest(options)
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: REQUEST_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   const server = createServer((request, response) => {
@@ -47,6 +49,7 @@ export function createHttpServer(
     const mount = mounted.get(path)
     if (mount) return mount.handle(request, response, requestId)
     if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
+    if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz') return answerReadiness(response, options.db, closing)
     if (path === '/metrics') return answerMetrics(request, response, options.metricsPage, graphql.identify)

@@ -9,6 +9,7 @@ export function indexPage(): string {
 <p>Compute sessions that retry themselves.</p>
 <ul>
   <li><a href="/graphql">/graphql</a>: GraphiQL in a browser; GraphQL over HTTP, server-sent events and graphql-ws for programs</li>
+  <li><a href="/v2/openapi.json">/v2</a>: the same as JSON over HTTP, as an OpenAPI document</li>
   <li><a href="/healthz">/healthz</a>: whether the process runs</li>
   <li><a href="/readyz">/readyz</a>: whether it can work</li>
   <li>/metrics: what it does and has done, for Prometheus</li>

@@ -16,8 +16,8 @@ import { slotAmounts } from './slot-amounts-input.ts'
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
   [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
 }
-type Written = z.input<typeof schema>
-export type ParsedCreateSession = z.output<typeof schema>
+type Written = z.input<typeof createSessionSchema>
+export type ParsedCreateSession = z.output<typeof createSessionSchema>
 
 /** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
@@ -43,7 +43,8 @@ const startsAt = z
   .transform((time) => (typeof time === 'string' ? new Date(time) : time))
   .refine((time) => time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10_000, 'must be a point in time')
 
-const schema = z.strictObject({
+/** What `createSession` reads, in GraphQL's names. */
+export const createSessionSchema = z.strictObject({
   name: text(NAME_LENGTH_MAX),
   sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),
   project: text(NAME_LENGTH_MAX).default('default'),
@@ -65,7 +66,7 @@ const schema = z.strictObject({
 
 /** All faults at once. Null counts as not given. */
 export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
-  const parsed = schema.safeParse(withoutNulls(input))
+  const parsed = createSessionSchema.safeParse(withoutNulls(input))
   if (parsed.success) return { value: parsed.data }
   return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
 }

@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient, type Prisma } from '../generated/prisma/client.ts'
 
-export type { PrismaClient }
+export type { Prisma, PrismaClient }
 /** Which sessions a read is about. */
 export type SessionWhere = Prisma.SessionWhereInput
 

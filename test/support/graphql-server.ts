@@ -51,6 +51,7 @@ export async function startGraphQLServer(
   })
   const server = createHttpServer({
     db,
+    authenticate: createAuthenticator({ db, log }),
     prisma,
     bus,
     topics,

@@ -2,7 +2,7 @@ import { RepriseError } from '../../domain/errors.ts'
 import { decodeCursor, type OutboxEvent, type SessionEventType } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import type { GraphQLContext } from '../context.ts'
-import { invalidCursor } from '../paging/page-arguments.ts'
+import { invalidCursor } from '../../services/paging/page-arguments.ts'
 import { ownProject } from '../scope.ts'
 import { authorizedStream } from '../subscriptions.ts'
 

@@ -1,7 +1,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import type { GraphQLContext } from '../context.ts'
-import type { OrderColumn } from './keyset-cursor.ts'
+import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
 
 /**
  * What the nodes of a connection need, and the columns of its order, to be spread into `findMany`. Typed as

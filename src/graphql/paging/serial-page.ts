@@ -1,7 +1,7 @@
 import { PAGE_SIZE_DEFAULT } from '../../domain/limits.ts'
 import type { PageLoader } from '../loaders.ts'
-import type { Page } from './keyset.ts'
-import { invalidCursor, pageSize } from './page-arguments.ts'
+import type { Page } from '../../services/paging/keyset.ts'
+import { invalidCursor, pageSize } from '../../services/paging/page-arguments.ts'
 
 /** Rows of one entity in the order of their serial ids, oldest first, forward only. */
 export async function serialPage<Row extends { id: string }>(options: {

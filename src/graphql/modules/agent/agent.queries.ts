@@ -1,9 +1,9 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../paging/keyset-cursor.ts'
-import { keysetPage } from '../../paging/keyset.ts'
-import { pageComplexity } from '../../paging/page-arguments.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-complexity.ts'
 import { AgentNode, AgentStatusEnum } from './agent.type.ts'
 
 const AgentFilter = builder.inputType('AgentFilter', {

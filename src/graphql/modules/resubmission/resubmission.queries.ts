@@ -1,8 +1,8 @@
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../paging/keyset-cursor.ts'
-import { keysetPage } from '../../paging/keyset.ts'
-import { pageComplexity } from '../../paging/page-arguments.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../scope.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 

@@ -1,7 +1,7 @@
 import { builder } from '../../builder.ts'
 import { ORDER_FIELDS_MAX } from '../../limits.ts'
-import type { OrderColumn } from '../../paging/keyset-cursor.ts'
-import { invalid } from '../../paging/page-arguments.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { invalid } from '../../../services/paging/page-arguments.ts'
 
 const SessionOrderField = builder.enumType('SessionOrderField', {
   description: 'By what sessions can be ordered.',

@@ -33,8 +33,3 @@ export function invalidCursor(name: 'after' | 'before'): RepriseError {
 export function invalid(path: string, message: string): RepriseError {
   return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
 }
-
-/** For the complexity of a connection: as many rows as the page may have. */
-export function pageComplexity({ first, last }: PageArguments): { field: number; multiplier: number } {
-  return { field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
-}

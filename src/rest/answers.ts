@@ -1,0 +1,20 @@
+import type { z } from '@hono/zod-openapi'
+import { ERRORS, type ErrorCode } from '../domain/errors.ts'
+import { Problem, PROBLEM_TYPE } from './resources/problem.ts'
+
+/** For a route's `responses`: what it answers when all is well. */
+export function json<Schema extends z.ZodType>(schema: Schema, description: string) {
+  return { description, content: { 'application/json': { schema } } }
+}
+
+/** For a route's `responses`: one per status, with the codes that it stands for. */
+export function problems(...codes: ErrorCode[]) {
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].httpStatus)
+  const entries = [...byStatus].map(([status, meant]) => {
+    return [status, { description: meant.join(', '), content: { [PROBLEM_TYPE]: { schema: Problem } } }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** What every route may answer. */
+export const ANYWAY = problems('UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED')

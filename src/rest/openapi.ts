@@ -1,0 +1,22 @@
+import type { RestApp } from './rest-app.ts'
+import { SESSION_INPUT } from './resources/session-input.ts'
+
+/** Of the document at `/v2/openapi.json`; the rest of it comes from the routes themselves. */
+export const OPENAPI_INFO = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Reprise',
+    version: '2',
+    description:
+      'Compute sessions that retry themselves, as JSON over HTTP: the same services as in GraphQL, with names in snake_case.',
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+  },
+  servers: [{ url: '/' }],
+  tags: [{ name: 'sessions', description: 'Attempts at pieces of work, and their chains.' }],
+  security: [{ bearer: [] }],
+}
+
+export function registerComponents({ openAPIRegistry }: RestApp): void {
+  openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
+  openAPIRegistry.registerComponent('schemas', SESSION_INPUT.name, SESSION_INPUT.schema)
+}

@@ -1,0 +1,57 @@
+import { z } from '@hono/zod-openapi'
+import { ERRORS, RepriseError, type ErrorCode, type ErrorType } from '../../domain/errors.ts'
+import { snakeCase } from './snake-case.ts'
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** RFC 9457, with the closed table's code and all faults at once. */
+export const Problem = z
+  .object({
+    type: z.string().openapi({
+      description: 'The kind of error, as a URN of its code.',
+      example: 'urn:reprise:error:SESSION_NOT_FOUND',
+    }),
+    title: z.string().openapi({ description: 'The kind of error, as GraphQL calls it.', example: 'NotFoundError' }),
+    status: z.int().openapi({ description: 'The HTTP status.', example: 404 }),
+    detail: z.string().openapi({ description: 'What is wrong, in words.' }),
+    code: z.string().openapi({
+      description: 'Of the table of errors; INTERNAL for a fault of the server.',
+      example: 'SESSION_NOT_FOUND',
+    }),
+    issues: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .openapi({ description: 'All faults of the input, each with the field that has it.' }),
+    request_id: z.string().openapi({ description: 'Under which the log has more.' }),
+  })
+  .openapi('Problem')
+
+export interface ProblemAnswer {
+  status: number
+  body: z.infer<typeof Problem>
+}
+
+/** What callers can mend, as it is; of anything else nothing but the request id. */
+export function problemOf(error: unknown, requestId: string): ProblemAnswer {
+  if (!(error instanceof RepriseError)) {
+    const detail = `Unexpected error. The log has more under the request id ${requestId}.`
+    return describe({ code: 'INTERNAL', title: 'InternalError', status: 500, detail, issues: [], requestId })
+  }
+  const { code, type: title, message: detail, issues } = error
+  return describe({ code, title, status: ERRORS[code].httpStatus, detail, issues, requestId })
+}
+
+function describe(problem: {
+  code: ErrorCode | 'INTERNAL'
+  title: ErrorType | 'InternalError'
+  status: number
+  detail: string
+  issues: RepriseError['issues']
+  requestId: string
+}): ProblemAnswer {
+  const { code, title, status, detail, requestId } = problem
+  const issues = problem.issues.map(({ path, message }) => ({ path: snakeCase(path), message }))
+  return {
+    status,
+    body: { type: `urn:reprise:error:${code}`, title, status, detail, code, issues, request_id: requestId },
+  }
+}

@@ -1,0 +1,44 @@
+import { z } from '@hono/zod-openapi'
+import { ELIGIBLE_CAUSES, FAILURE_CAUSES } from '../../domain/retry/causes.ts'
+import { AVOIDANCES, BACKOFFS, JITTERS, RULE_ACTIONS, type RetryPolicy } from '../../domain/retry/policy.ts'
+import { renamed, snakeCase } from './snake-case.ts'
+
+const FailureCause = z.enum(FAILURE_CAUSES)
+
+const RetryRule = z
+  .object({
+    match: z.object({
+      causes: z.array(FailureCause).optional(),
+      exit_codes: z.array(z.int()).optional(),
+      exit_codes_not_in: z.array(z.int()).optional(),
+      reason: z.string().optional().openapi({ description: 'With `*` and `?`, over the whole reason.' }),
+    }),
+    action: z.enum(RULE_ACTIONS),
+    delay: z.number().optional().openapi({ description: "Seconds, in place of the formula's base." }),
+    scale_resources: z.array(z.object({ slot: z.string(), factor: z.number(), max: z.string().optional() })).optional(),
+    scale_timeout: z.object({ factor: z.number(), max: z.number().optional() }).optional(),
+    avoid: z.enum(AVOIDANCES).optional(),
+  })
+  .openapi('RetryRule', { description: 'The first rule whose `match` holds decides.' })
+
+export const RetryPolicyResource = z
+  .object({
+    max_retries: z.int().openapi({ description: 'Total attempts are one more. 0 is none.' }),
+    retry_delay: z.number().openapi({ description: 'Seconds.' }),
+    backoff: z.enum(BACKOFFS),
+    backoff_multiplier: z.number(),
+    max_retry_delay: z.number().nullable().openapi({ description: 'Seconds; null is 86400, which nothing exceeds.' }),
+    jitter: z.enum(JITTERS),
+    jitter_ratio: z.number(),
+    eligible_causes: z.array(z.enum(ELIGIBLE_CAUSES)),
+    emit_retry_events: z.boolean(),
+    max_elapsed: z.number().nullable().openapi({ description: 'Seconds from the first attempt on; null is no bound.' }),
+    count_pre_start_failures: z.boolean(),
+    max_uncounted_retries: z.int(),
+    rules: z.array(RetryRule),
+  })
+  .openapi('RetryPolicy', { description: 'How a session is retried, as resolved when it was created.' })
+
+export function toRetryPolicy(policy: RetryPolicy): z.infer<typeof RetryPolicyResource> {
+  return renamed(policy, snakeCase) as z.infer<typeof RetryPolicyResource>
+}

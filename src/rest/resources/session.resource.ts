@@ -1,0 +1,126 @@
+import { z } from '@hono/zod-openapi'
+import { FAILURE_CAUSES, RETRY_PHASES } from '../../domain/retry/causes.ts'
+import { retryState } from '../../domain/retry/retry-state.ts'
+import { showStoredPolicy } from '../../domain/retry/stored-policy.ts'
+import { STATUSES } from '../../domain/session/statuses.ts'
+import type { SessionRecord } from '../../services/read-sessions.ts'
+import { RetryPolicyResource, toRetryPolicy } from './retry-policy.resource.ts'
+
+const time = () => z.iso.datetime()
+const cause = () => z.enum(FAILURE_CAUSES).nullable()
+
+const RetryStateResource = z
+  .object({
+    phase: z.enum(RETRY_PHASES),
+    attempt: z.int().openapi({ description: '1-based within the present budget: `retry_count` + 1.' }),
+    max_attempts: z.int().openapi({ description: '`max_retries` + 1.' }),
+    label: z.string().openapi({ example: 'attempt 2 of 4' }),
+    reason: z.string().nullable(),
+    scheduled_at: time().nullable(),
+    delay_seconds: z.number().nullable(),
+    child_session_id: z.uuid().nullable(),
+  })
+  .openapi('RetryState', { description: 'Where a session stands with its retry.' })
+
+export const SessionResource = z
+  .object({
+    id: z.uuid(),
+    creation_id: z.string(),
+    name: z.string(),
+    session_type: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']),
+    project: z.string(),
+    resource_group: z.string(),
+    status: z.enum(STATUSES),
+    result: z.enum(['UNDEFINED', 'SUCCESS', 'FAILURE']),
+    status_reason: z.string().nullable(),
+    pending_reason: z.string().nullable(),
+    exit_code: z.int().nullable(),
+    failure_cause: cause(),
+    image: z.string().nullable(),
+    command: z.array(z.string()),
+    environ: z.array(z.object({ name: z.string(), value: z.string() })),
+    resource_slots: z.array(z.object({ slot: z.string(), amount: z.string() })),
+    cluster_size: z.int(),
+    cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
+    batch_timeout: z.number().nullable(),
+    starts_at: time().nullable(),
+    priority: z.int(),
+    labels: z.array(z.object({ key: z.string(), value: z.string() })),
+    created_at: time(),
+    started_at: time().nullable(),
+    terminated_at: time().nullable(),
+    chain_id: z.uuid(),
+    attempt: z.int().openapi({ description: '1-based place in the chain.' }),
+    epoch: z.int(),
+    origin: z.enum(['INITIAL', 'AUTO_RETRY', 'RESUBMISSION']),
+    parent_session_id: z.uuid().nullable(),
+    child_session_id: z.uuid().nullable(),
+    retry_count: z.int(),
+    max_retries: z.int(),
+    retry_policy: RetryPolicyResource,
+    retry_cause: cause().openapi({ description: "Why it exists, where it is a retry: its parent's failure." }),
+    retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
+    retry_state: RetryStateResource,
+  })
+  .openapi('Session', { description: 'One attempt at a piece of work.' })
+
+export function toSession(record: SessionRecord): z.infer<typeof SessionResource> {
+  const { decision } = record
+  const state = retryState(record, decision)
+  return {
+    id: record.id,
+    creation_id: record.creationId,
+    name: record.name,
+    session_type: record.sessionType,
+    project: record.project.name,
+    resource_group: record.resourceGroup,
+    status: record.status,
+    result: record.result,
+    status_reason: record.statusReason,
+    pending_reason: record.pendingReason,
+    exit_code: record.exitCode,
+    failure_cause: record.failureCause,
+    image: record.image,
+    command: record.command,
+    environ: record.environ as { name: string; value: string }[],
+    resource_slots: pairs(record.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    cluster_size: record.clusterSize,
+    cluster_mode: record.clusterMode,
+    batch_timeout: record.batchTimeout,
+    starts_at: iso(record.startsAt),
+    priority: record.priority,
+    labels: pairs(record.labels).map(([key, value]) => ({ key, value })),
+    created_at: record.createdAt.toISOString(),
+    started_at: iso(record.startedAt),
+    terminated_at: iso(record.terminatedAt),
+    chain_id: record.chainId,
+    attempt: record.attempt,
+    epoch: record.epoch,
+    origin: record.origin,
+    parent_session_id: record.parentSessionId,
+    child_session_id: record.childSession?.id ?? null,
+    retry_count: record.retryCount,
+    max_retries: record.maxRetries,
+    retry_policy: toRetryPolicy(showStoredPolicy(record.retryPolicy, record.retryPolicySources).policy),
+    retry_cause: record.retryCause,
+    retry_chain: record.retryChain,
+    retry_state: {
+      phase: state.phase,
+      attempt: state.attempt,
+      max_attempts: state.maxAttempts,
+      label: state.label,
+      reason: state.reason,
+      scheduled_at: iso(state.scheduledAt),
+      delay_seconds: state.delaySeconds,
+      child_session_id: decision?.childSessionId ?? null,
+    },
+  }
+}
+
+function pairs(stored: unknown): [string, string][] {
+  return Object.entries(stored as Record<string, string>)
+}
+
+function iso(moment: Date | null): string | null {
+  return moment?.toISOString() ?? null
+}

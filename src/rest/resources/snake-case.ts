@@ -1,0 +1,22 @@
+type Snake<Text extends string> = Text extends `${infer Head}${infer Tail}`
+  ? Head extends Lowercase<Head>
+    ? `${Head}${Snake<Tail>}`
+    : `_${Lowercase<Head>}${Snake<Tail>}`
+  : Text
+
+/** `maxRetries` → `max_retries`. */
+export function snakeCase<Text extends string>(camel: Text): Snake<Text> {
+  return camel.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Text>
+}
+
+/** `max_retries` → `maxRetries`; what is in camelCase already stays. */
+export function camelCase(snake: string): string {
+  return snake.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** The names in a value, all the way down; names of slots, labels and the like stand as values, so they stay. */
+export function renamed(value: unknown, rename: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => renamed(item, rename))
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [rename(name), renamed(item, rename)]))
+}

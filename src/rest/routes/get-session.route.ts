@@ -1,0 +1,22 @@
+import { createRoute } from '@hono/zod-openapi'
+import { readSession } from '../../services/read-sessions.ts'
+import { ANYWAY, json, problems } from '../answers.ts'
+import { SessionResource, toSession } from '../resources/session.resource.ts'
+import type { RestApp } from '../rest-app.ts'
+import { SessionIdParameter } from './parameters.ts'
+
+const route = createRoute({
+  method: 'get',
+  path: '/v2/sessions/{id}',
+  operationId: 'getSession',
+  summary: 'One session',
+  tags: ['sessions'],
+  request: { params: SessionIdParameter },
+  responses: { 200: json(SessionResource, 'The session.'), ...ANYWAY, ...problems('SESSION_NOT_FOUND') },
+})
+
+export function serveGetSession(app: RestApp): void {
+  app.openapi(route, async (c) => {
+    return c.json(toSession(await readSession(c.get('context'), c.req.valid('param').id)), 200)
+  })
+}

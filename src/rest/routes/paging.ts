@@ -1,0 +1,41 @@
+import { z } from '@hono/zod-openapi'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../domain/limits.ts'
+import type { Page } from '../../services/paging/keyset.ts'
+import type { SessionRecord } from '../../services/read-sessions.ts'
+import { SessionResource, toSession } from '../resources/session.resource.ts'
+
+export const PAGE_PARAMETERS = {
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(PAGE_SIZE_MAX)
+    .default(PAGE_SIZE_DEFAULT)
+    .openapi({ description: 'How many at most.', type: 'integer' }),
+  cursor: z
+    .string()
+    .optional()
+    .openapi({ description: '`next_cursor` of the page before. Stays true while sessions come and go.' }),
+}
+
+export const SessionPage = z
+  .object({
+    items: z.array(SessionResource),
+    next_cursor: z.string().nullable().openapi({ description: 'For `cursor`; null on the last page.' }),
+  })
+  .openapi('SessionPage')
+
+export function toSessionPage({ edges, pageInfo }: Page<SessionRecord>): z.infer<typeof SessionPage> {
+  return {
+    items: edges.map(({ node }) => toSession(node)),
+    next_cursor: pageInfo.hasNextPage ? pageInfo.endCursor : null,
+  }
+}
+
+/** RFC 8288: where the next page is. */
+export function nextLink(url: string, nextCursor: string | null): Record<string, string> {
+  if (nextCursor === null) return {}
+  const next = new URL(url)
+  next.searchParams.set('cursor', nextCursor)
+  return { Link: `<${next.pathname}${next.search}>; rel="next"` }
+}

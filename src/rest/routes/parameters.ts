@@ -1,0 +1,40 @@
+import { z } from '@hono/zod-openapi'
+
+export const SessionIdParameter = z.strictObject({
+  id: z
+    .uuid()
+    .toLowerCase()
+    .openapi({ param: { name: 'id', in: 'path' }, description: 'Of a session.', format: 'uuid' }),
+})
+
+/** Several values of a closed set, with commas between or the parameter given again. */
+export function several<const Value extends string>(values: readonly Value[], description: string) {
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform((given) => [given].flat().flatMap((text) => text.split(',')))
+    .pipe(z.array(z.enum(values)))
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'string', enum: [...values] },
+      description,
+      param: { style: 'form', explode: false },
+    })
+}
+
+/** `true` or `false`. */
+export function flag(description: string) {
+  return z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .openapi({ type: 'boolean', description })
+}
+
+export function moment(description: string) {
+  return z.iso
+    .datetime({ offset: true })
+    .transform((text) => new Date(text))
+    .optional()
+    .openapi({ type: 'string', format: 'date-time', description })
+}

@@ -1,0 +1,38 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { readSession } from '../../services/read-sessions.ts'
+import { terminateSession } from '../../services/terminate-session.ts'
+import { ANYWAY, json, problems } from '../answers.ts'
+import { SessionResource, toSession } from '../resources/session.resource.ts'
+import type { RestApp } from '../rest-app.ts'
+import { flag, SessionIdParameter } from './parameters.ts'
+
+const route = createRoute({
+  method: 'delete',
+  path: '/v2/sessions/{id}',
+  operationId: 'terminateSession',
+  summary: 'End a session',
+  description: 'By a person’s wish: it is not retried. The session and its history stay.',
+  tags: ['sessions'],
+  request: {
+    params: SessionIdParameter,
+    query: z.strictObject({
+      force: flag('Kill its processes without a grace.'),
+      reason: z.string().optional().openapi({ description: 'Kept with the session.' }),
+    }),
+  },
+  responses: {
+    202: json(SessionResource, 'It is ending, or has ended where nothing of it ran.'),
+    ...ANYWAY,
+    ...problems('SESSION_NOT_FOUND', 'SESSION_ALREADY_FINISHED'),
+  },
+})
+
+export function serveTerminateSession(app: RestApp): void {
+  app.openapi(route, async (c) => {
+    const context = c.get('context')
+    const { force, reason } = c.req.valid('query')
+    const sessionId = c.req.valid('param').id
+    await terminateSession(context, { sessionId, force: force ?? false, reason: reason ?? null })
+    return c.json(toSession(await readSession(context, sessionId)), 202)
+  })
+}

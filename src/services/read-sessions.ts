@@ -1,0 +1,104 @@
+import { RepriseError } from '../domain/errors.ts'
+import type { Prisma, PrismaClient } from '../store/prisma.ts'
+import { keysetPage, type Page } from './paging/keyset.ts'
+import type { OrderColumn } from './paging/keyset-cursor.ts'
+import type { PageArguments } from './paging/page-arguments.ts'
+import type { ServiceContext, Viewer } from './service-context.ts'
+import { sessionWhere, type SessionFilterInput } from './session-where.ts'
+
+/** Whole sessions as they are stored, with what a reader wants to know beside; GraphQL reads what its query selects. */
+
+const BESIDE = {
+  project: { select: { name: true } },
+  childSession: { select: { id: true } },
+  decision: {
+    select: { phase: true, explanation: true, holdReason: true, delayMs: true, dueAt: true, childSessionId: true },
+  },
+} as const satisfies Prisma.SessionInclude
+
+export type SessionRecord = Prisma.SessionGetPayload<{ include: typeof BESIDE }> & {
+  /** Ids of all attempts of its chain, oldest to newest. */
+  retryChain: string[]
+}
+
+/** What a reader needs: the database, and who asks. */
+export interface ReadContext extends ServiceContext {
+  prisma: PrismaClient
+}
+
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'createdAt', direction: 'desc', type: 'date' },
+  { column: 'id', direction: 'desc', type: 'uuid' },
+]
+const OLDEST_ATTEMPT_FIRST: OrderColumn[] = [
+  { column: 'attempt', direction: 'asc', type: 'number' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]
+
+/** @throws RepriseError SESSION_NOT_FOUND */
+export async function readSession(context: ReadContext, id: string): Promise<SessionRecord> {
+  const where = { id, ...visibleTo(context.viewer) }
+  const session = await context.prisma.session.findFirst({ where, include: BESIDE })
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  return (await withChains(context, [session]))[0]!
+}
+
+/** Newest first. @throws RepriseError VALIDATION_FAILED */
+export async function readSessions(
+  context: ReadContext,
+  options: { filter: SessionFilterInput; page: PageArguments },
+): Promise<Page<SessionRecord>> {
+  return readPage(context, options.page, NEWEST_FIRST, sessionWhere(options.filter))
+}
+
+/** All attempts of a session's chain, oldest to newest. @throws RepriseError SESSION_NOT_FOUND, VALIDATION_FAILED */
+export async function readAttempts(
+  context: ReadContext,
+  options: { sessionId: string; page: PageArguments },
+): Promise<Page<SessionRecord>> {
+  const { sessionId: id, page } = options
+  const where = { id, ...visibleTo(context.viewer) }
+  const session = await context.prisma.session.findFirst({ where, select: { chainId: true } })
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  return readPage(context, page, OLDEST_ATTEMPT_FIRST, { chainId: session.chainId })
+}
+
+async function readPage(
+  context: ReadContext,
+  args: PageArguments,
+  order: readonly OrderColumn[],
+  wanted: Prisma.SessionWhereInput,
+): Promise<Page<SessionRecord>> {
+  const { prisma, viewer } = context
+  const seen = { AND: [visibleTo(viewer), wanted] }
+  const page = await keysetPage({
+    args,
+    order,
+    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: BESIDE }),
+    count: () => prisma.session.count({ where: seen }),
+  })
+  const nodes = await withChains(
+    context,
+    page.edges.map(({ node }) => node),
+  )
+  return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+/** One statement, however many sessions. */
+async function withChains<Row extends { chainId: string }>(
+  { prisma }: Pick<ReadContext, 'prisma'>,
+  sessions: readonly Row[],
+): Promise<(Row & { retryChain: string[] })[]> {
+  const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
+  const attempts = await prisma.session.findMany({
+    where: { chainId: { in: chainIds } },
+    orderBy: { attempt: 'asc' },
+    select: { id: true, chainId: true },
+  })
+  const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
+  return sessions.map((session) => ({ ...session, retryChain: chains.get(session.chainId)!.map(({ id }) => id) }))
+}
+
+function visibleTo({ projectId }: Viewer): Prisma.SessionWhereInput {
+  return projectId === null ? {} : { projectId }
+}

@@ -1,0 +1,123 @@
+import { validate } from '@readme/openapi-parser'
+import Ajv2020 from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../support/graphql-server.ts'
+
+/** The OpenAPI document is valid, and true to what the server answers to its own examples. */
+
+let server: TestServer
+let document: any
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  document = await (await fetch(`${server.url}/v2/openapi.json`)).json()
+})
+afterAll(() => server?.close())
+
+test('is valid OpenAPI 3.1', async () => {
+  const result = await validate(structuredClone(document))
+  expect(result).toMatchObject({ valid: true })
+})
+
+test('describes each operation, under a name of its own', () => {
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path as object))
+  expect(operations.length).toBeGreaterThanOrEqual(5)
+  for (const { summary, operationId } of operations)
+    expect([typeof summary, typeof operationId]).toEqual(['string', 'string'])
+  const names = operations.map(({ operationId }) => operationId)
+  expect(new Set(names).size).toBe(names.length)
+})
+
+describe('is true', () => {
+  let matches: (schema: object, value: unknown) => string[]
+
+  beforeAll(() => {
+    const ajv = addFormats.default(new Ajv2020.default({ strict: false, allErrors: true }))
+    ajv.addSchema({ $id: 'doc', ...document })
+    matches = (schema, value) => {
+      const local = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"doc#/components'))
+      const check = ajv.compile(local)
+      if (check(value)) return []
+      return check.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`)
+    }
+  })
+
+  async function call(method: string, path: string, init: RequestInit = {}) {
+    const headers = { authorization: `Bearer ${server.adminToken}`, 'content-type': 'application/json' }
+    const response = await fetch(`${server.url}${path}`, { method, headers, ...init })
+    return { response, body: await response.json() }
+  }
+
+  /** Each answer has a status that the document knows, and is as it says. */
+  function assertAsDocumented(template: string, method: string, response: Response, body: unknown): void {
+    const operation = document.paths[template][method]
+    const documented = operation.responses[response.status]
+    expect(documented, `${method} ${template} ${response.status}`).toBeDefined()
+    const type = response.headers.get('content-type')!.split(';')[0]!
+    const { schema } = documented.content[type]
+    expect(matches(schema, body)).toEqual([])
+  }
+
+  test('of the example of POST, and of everything about the session that it makes', async () => {
+    const template = '/v2/sessions'
+    const { schema, example } = document.paths[template].post.requestBody.content['application/json']
+    expect(matches(schema, example)).toEqual([])
+    const created = await call('POST', template, { body: JSON.stringify(example) })
+    expect(created.response.status).toBe(201)
+    assertAsDocumented(template, 'post', created.response, created.body)
+    const again = await call('POST', template, { body: JSON.stringify(example) })
+    expect(again.response.status).toBe(200)
+    assertAsDocumented(template, 'post', again.response, again.body)
+
+    const { id } = created.body
+    for (const [method, path] of [
+      ['get', '/v2/sessions'],
+      ['get', '/v2/sessions/{id}'],
+      ['get', '/v2/sessions/{id}/attempts'],
+      ['delete', '/v2/sessions/{id}'],
+      ['delete', '/v2/sessions/{id}'],
+    ] as const) {
+      const { response, body } = await call(method.toUpperCase(), path.replace('{id}', id))
+      assertAsDocumented(path, method, response, body)
+    }
+  })
+
+  test('of sessions in every status, and of a chain', async () => {
+    for (const status of ['PENDING', 'RUNNING', 'TERMINATED', 'ERROR', 'CANCELLED'] as const) {
+      await server.factory.session({ status, retryPolicy: { maxRetries: 1 } })
+    }
+    const chain = await server.factory.chain(3)
+    const list = await call('GET', '/v2/sessions?limit=100')
+    expect(list.body.items.length).toBeGreaterThan(8)
+    assertAsDocumented('/v2/sessions', 'get', list.response, list.body)
+    const attempts = await call('GET', `/v2/sessions/${chain[0]!.id}/attempts`)
+    assertAsDocumented('/v2/sessions/{id}/attempts', 'get', attempts.response, attempts.body)
+  })
+
+  test.each([
+    ['post', '/v2/sessions', '/v2/sessions', '{'],
+    ['post', '/v2/sessions', '/v2/sessions', '{"name":""}'],
+    ['post', '/v2/sessions', '/v2/sessions', '{"name":"x","command":["a"],"project":"none"}'],
+    ['get', '/v2/sessions', '/v2/sessions?limit=0', undefined],
+    ['get', '/v2/sessions/{id}', '/v2/sessions/nonsense', undefined],
+    ['get', '/v2/sessions/{id}', '/v2/sessions/00000000-0000-4000-8000-000000000000', undefined],
+    ['delete', '/v2/sessions/{id}', '/v2/sessions/00000000-0000-4000-8000-000000000000', undefined],
+  ])('of the refusal of %s %s (%s)', async (method, template, path, body) => {
+    const { response, body: answer } = await call(method.toUpperCase(), path, body === undefined ? {} : { body })
+    expect(response.status).toBeGreaterThanOrEqual(400)
+    assertAsDocumented(template, method, response, answer)
+  })
+
+  test('of what the service reads: the document refuses what it refuses', () => {
+    const { schema } = document.paths['/v2/sessions'].post.requestBody.content['application/json']
+    for (const wrong of [
+      {},
+      { name: 1, command: ['a'] },
+      { name: 'x', command: 'a' },
+      { name: 'x', command: ['a'], priority: 101 },
+    ]) {
+      expect(matches(schema, wrong)).not.toEqual([])
+    }
+  })
+})
