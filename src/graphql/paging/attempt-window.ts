@@ -1,4 +1,4 @@
-import { pageSize, type PageArguments } from './page-arguments.ts'
+import { pageSize, type PageArguments } from '../../services/paging/page-arguments.ts'
 import { parseSerialCursor } from './serial-page.ts'
 
 /**

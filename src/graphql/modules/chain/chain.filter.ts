@@ -1,7 +1,7 @@
 import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
 import type { ChainConditions } from '../../../services/read-chains.ts'
 import { builder } from '../../builder.ts'
-import { invalid } from '../../paging/page-arguments.ts'
+import { invalid } from '../../../services/paging/page-arguments.ts'
 import { DateTimeFilter, given, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/pairs.inputs.ts'

@@ -1,7 +1,7 @@
 import type { ChainOrder, ChainPlace, ListedChain } from '../../../services/read-chains.ts'
 import { builder } from '../../builder.ts'
-import { decodeKeyset, encodeKeyset, type OrderColumn } from '../../paging/keyset-cursor.ts'
-import { invalidCursor } from '../../paging/page-arguments.ts'
+import { decodeKeyset, encodeKeyset, type OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { invalidCursor } from '../../../services/paging/page-arguments.ts'
 import { OrderDirection } from '../session/session.order.ts'
 import { ChainOrderFieldEnum } from './chain.enums.ts'
 
