@@ -28,7 +28,7 @@ import { NO_SYNC_POINTS } from './observability/sync-points.ts'
 import { createSchedulerServices } from './scheduler/scheduler.ts'
 import { createWebhookServices } from './scheduler/webhook-services.ts'
 import { createAgentOwnership } from './services/agent-ownership.ts'
-import { createAuthenticator } from './services/authenticate.ts'
+import { createAuthenticator, type Authenticate } from './services/authenticate.ts'
 import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token.ts'
 import { createMetricsPage } from './services/render-metrics.ts'
 import { openDatabase, type Database } from './store/database.ts'
@@ -176,9 +176,8 @@ function serverGateway({ db, wake, topics }: Ground): ServerGateway {
   return createGateway({ db, wake, onAgent: wake.onAgent, logged })
 }
 
-function agentApi(ground: Ground): AgentApi {
+function agentApi(ground: Ground, authenticate: Authenticate): AgentApi {
   const { db, log } = ground
-  const authenticate = createAuthenticator({ db, log })
   return createAgentApi({ gateway: serverGateway(ground), authenticate, ownership: createAgentOwnership(db), log })
 }
 
@@ -196,9 +195,10 @@ async function startHttp(ground: Ground): Promise<string> {
     render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
     public: config.metricsPublic,
   }
+  const authenticate = createAuthenticator({ db, log })
   const server = createHttpServer({
     db,
-    authenticate: createAuthenticator({ db, log }),
+    authenticate,
     prisma,
     bus,
     topics,
@@ -206,7 +206,7 @@ async function startHttp(ground: Ground): Promise<string> {
     log,
     metrics,
     metricsPage,
-    mounts: [agentApi(ground)],
+    mounts: [agentApi(ground, authenticate)],
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config),
   })

@@ -43,15 +43,16 @@ export async function startGraphQLServer(
   const metrics = createMetrics()
   const render = createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers })
   const metricsPage = { render, public: options.metricsPublic ?? false }
+  const authenticate = createAuthenticator({ db, log })
   const agentApi = createAgentApi({
     gateway: createGateway({ db, wake, onAgent: wake.onAgent, logged: () => {} }),
-    authenticate: createAuthenticator({ db, log }),
+    authenticate,
     ownership: createAgentOwnership(db),
     log,
   })
   const server = createHttpServer({
     db,
-    authenticate: createAuthenticator({ db, log }),
+    authenticate,
     prisma,
     bus,
     topics,

@@ -1,9 +1,9 @@
 import { assertMayAdminister } from '../../../services/authorize.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../paging/keyset-cursor.ts'
-import { keysetPage } from '../../paging/keyset.ts'
-import { pageComplexity } from '../../paging/page-arguments.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../scope.ts'
 import { TokenType } from './token.type.ts'
 
