@@ -49,8 +49,14 @@ export const REGISTER_BYTES_MAX = 256 * 1024
 export const SYNC_BYTES_MAX = 36 * 1024 * 1024
 /** How long the body of an agent's request may take to come; its sender waits 10 s for the answer. */
 export const AGENT_BODY_WITHIN_MS = 15_000
+/** Two heartbeats: with less, one that is late would stop kernels. */
+export const FENCE_AFTER_MIN_SECONDS = 10
+/** Of a resource group: what fits the column, in ms. */
+export const GROUP_TIMEOUT_MAX_SECONDS = 2_147_483
 
 // Scheduling
+/** Tries and reschedules of a resource group. */
+export const GROUP_TRIES_MAX = 1_000
 /** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
 export const TRY_PAUSE_MIN_MS = 100
 export const TRY_PAUSE_MAX_MS = 10_000

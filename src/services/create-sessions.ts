@@ -4,10 +4,11 @@ import { CREATE_SESSIONS_MAX } from '../domain/limits.ts'
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { resolvePolicy } from '../domain/retry/resolve-policy.ts'
+import type { SessionType } from '../domain/session/statuses.ts'
 import {
   readByCreationId,
   readChains,
-  readGroupNames,
+  readGroupTypes,
   readProjectScopes,
   type ProjectScope,
 } from '../store/sql/creation-scope.sql.ts'
@@ -81,7 +82,7 @@ function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
 
 interface Scope {
   projects: Map<string, ProjectScope>
-  groups: Set<string>
+  groups: Map<string, SessionType[]>
   chains: Map<string, string>
 }
 
@@ -92,7 +93,7 @@ async function readScope({ db, viewer }: ServiceContext, values: readonly Parsed
       distinct(values, ({ project }) => [project]),
       viewer.projectId,
     ),
-    readGroupNames(
+    readGroupTypes(
       db,
       distinct(values, ({ resourceGroup }) => [resourceGroup]),
     ),
@@ -112,8 +113,11 @@ function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCrea
 function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): NewSession | RepriseError {
   const project = scope.projects.get(value.project)
   if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
-  if (!scope.groups.has(value.resourceGroup)) {
-    return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
+  const allowed = scope.groups.get(value.resourceGroup)
+  if (!allowed) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
+  if (!allowed.includes(value.sessionType)) {
+    const message = `resource group ${value.resourceGroup} takes ${allowed.join(', ')} only`
+    return new RepriseError('VALIDATION_FAILED', `sessionType: ${message}`, [{ path: 'sessionType', message }])
   }
   const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
   if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)

@@ -50,7 +50,7 @@ export async function registerAgent(
     throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)
   }
   const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer) }
-  const logOffsets = await registerAgentRow(db, parsed.data, claim)
+  const logOffsets = await registerAgentRow(db, { ...parsed.data, fenceAfterMs }, claim)
   if (!logOffsets) throw notYours(viewer!, parsed.data.agentId)
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: HEARTBEAT_INTERVAL_MS, fenceAfterMs }

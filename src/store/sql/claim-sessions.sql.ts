@@ -41,7 +41,7 @@ SELECT s.id, s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReaso
   (SELECT coalesce(json_agg(json_build_object(
       'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status = 'LOST',
       'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
-      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + g.fence_after_ms + $5))), '[]')
+      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + $5))), '[]')
     FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels
 FROM sessions s
 JOIN resource_groups g ON g.name = s.resource_group

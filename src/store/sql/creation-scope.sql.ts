@@ -1,3 +1,4 @@
+import type { SessionType } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /** What creating sessions in a project needs to know. */
@@ -25,11 +26,14 @@ export async function readProjectScopes(
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-const GROUPS_SQL = `SELECT name FROM resource_groups WHERE name = ANY($1::text[])`
+const GROUPS_SQL = `
+SELECT name, to_json(allowed_session_types) AS allowed FROM resource_groups
+WHERE name = ANY($1::text[]) AND deleted_at IS NULL`
 
-export async function readGroupNames(db: Queryable, names: readonly string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ name: string }>(GROUPS_SQL, [names])
-  return new Set(rows.map((row) => row.name))
+/** Which types of sessions each of these groups takes. */
+export async function readGroupTypes(db: Queryable, names: readonly string[]): Promise<Map<string, SessionType[]>> {
+  const { rows } = await db.query<{ name: string; allowed: SessionType[] }>(GROUPS_SQL, [names])
+  return new Map(rows.map(({ name, allowed }) => [name, allowed]))
 }
 
 const CHAINS_SQL = `

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-const SQL = `SELECT fence_after_ms AS "fenceAfterMs" FROM resource_groups WHERE name = $1`
+const SQL = `SELECT fence_after_ms AS "fenceAfterMs" FROM resource_groups WHERE name = $1 AND deleted_at IS NULL`
 
 /** Milliseconds; undefined where there is no such group. */
 export async function readGroupFence(db: Queryable, resourceGroup: string): Promise<number | undefined> {

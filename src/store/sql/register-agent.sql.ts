@@ -3,21 +3,43 @@ import type { Queryable } from '../database.ts'
 
 /**
  * An agent comes, or comes back: its row, its slots, and where its log shipping goes on. A slot keeps room for
- * what is in use of it even where the agent now declares less. An agent of another token stays as it is while
- * that token is in force, and `registered` is false.
+ * what is in use of it even where the agent now declares less. A shorter fence holds from when nothing is left there
+ * that may go by the longer one: what runs was told that, and the answer to this may be lost. An agent of another
+ * token stays as it is while that token is in force, and `registered` is false.
  * Locks: the agent, then its slots in key order, as whoever books slots does.
  */
 const REGISTER_SQL = `
-WITH registered AS (
-  INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id)
-  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9)
+WITH before AS (
+  SELECT status, instance_id FROM agents WHERE id = $1
+), registered AS (
+  INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms)
+  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
     instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = now(), registered_at = now(),
-    status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END
+    status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
+    fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
+        WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
+      THEN greatest(agents.fence_after_ms, $11) ELSE $11 END
   WHERE $10 OR agents.token_id = $9 OR (agents.token_id IS NOT NULL AND NOT EXISTS (
     SELECT FROM api_tokens t WHERE t.id = agents.token_id AND t.revoked_at IS NULL
       AND (t.expires_at IS NULL OR t.expires_at > now())))
-  RETURNING id
+  RETURNING id, status
+), events AS (
+  SELECT r.id, b.status::text AS "from", r.status::text AS "to",
+    CASE WHEN b.status IS NULL THEN 'registered' WHEN b.instance_id <> $7 THEN 'its program was started again'
+      ELSE 'registered again' END AS message
+  FROM registered r LEFT JOIN before b ON true
+  WHERE b.status IS DISTINCT FROM r.status OR b.instance_id IS DISTINCT FROM $7
+), repeated AS (
+  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now() FROM events e
+  WHERE h.entity_id = e.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = e.id)
+    AND h.phase = 'register-agent' AND h.from_status IS NOT DISTINCT FROM e."from" AND h.to_status = e."to"
+    AND h.message = e.message
+  RETURNING e.id
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
+  SELECT 'AGENT', id, 'register-agent', "from", "to", 'SUCCESS', message FROM events
+  WHERE id NOT IN (SELECT id FROM repeated)
 ), declared AS (
   INSERT INTO agent_slots (agent_id, slot, declared, capacity)
   SELECT registered.id, slot.key, slot.value::numeric, slot.value::numeric
@@ -50,10 +72,10 @@ export interface AgentClaim {
 /** Undefined where the agent is another token's. */
 export async function registerAgentRow(
   db: Queryable,
-  agent: RegisterRequest,
+  agent: RegisterRequest & { fenceAfterMs: number },
   { tokenId, takesOver }: AgentClaim,
 ): Promise<LogOffset[] | undefined> {
-  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots } = agent
+  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs } = agent
   const values = [
     agentId,
     name,
@@ -65,6 +87,7 @@ export async function registerAgentRow(
     JSON.stringify(slots),
     tokenId,
     takesOver,
+    fenceAfterMs,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

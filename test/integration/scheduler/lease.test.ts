@@ -51,6 +51,7 @@ describe('silence', () => {
     await agent.sync()
     expect(await agentStatus()).toBe('ALIVE')
     expect(await history(db, agent.id)).toEqual([
+      'register-agent →ALIVE SUCCESS ×1',
       'watch-agents ALIVE→SUSPECT EXPIRED ×1',
       'agent-sync SUSPECT→ALIVE SUCCESS ×1',
       'watch-agents ALIVE→SUSPECT EXPIRED ×1',

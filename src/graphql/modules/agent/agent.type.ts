@@ -1,5 +1,6 @@
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
+import { historyField } from '../history/history.field.ts'
 import { labelsOf, Label } from '../session/pairs.type.ts'
 
 export const AgentStatusEnum = builder.enumType('AgentStatus', {
@@ -54,6 +55,12 @@ export const AgentNode = builder.prismaNode('Agent', {
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
+    drainReason: t.exposeString('drainReason', {
+      nullable: true,
+      description: 'Why it takes no new work, as whoever drained it said.',
+    }),
+    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when it is drained.' }),
+    schedulingHistory: t.field(historyField(t, 'How it came, went and was drained, oldest first.')),
     version: t.exposeString('version', { description: 'Of its program.' }),
     registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first came.' }),
     lastHeardAt: t.expose('lastHeardAt', { type: 'DateTime', description: 'When a server last heard it.' }),

@@ -2,7 +2,7 @@ import type { HistoryRow } from '../../../services/read-scheduling-history.ts'
 import { builder } from '../../builder.ts'
 
 export const SchedulingResultEnum = builder.enumType('SchedulingResult', {
-  description: 'How the coordinator judged one try of a handler.',
+  description: 'How one try of a handler was judged.',
   values: {
     SUCCESS: { description: 'It went on.' },
     NEED_RETRY: { description: 'It failed and is tried again.' },
@@ -13,7 +13,7 @@ export const SchedulingResultEnum = builder.enumType('SchedulingResult', {
 })
 
 export const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
-  description: 'What one handler did with a session, once or several times in a row.',
+  description: 'What one handler did with a session, a kernel or an agent, once or several times in a row.',
   fields: (t) => ({
     phase: t.exposeString('phase', { description: 'The handler.' }),
     fromStatus: t.exposeString('fromStatus', { nullable: true, description: 'The status before.' }),

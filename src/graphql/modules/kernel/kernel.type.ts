@@ -2,6 +2,7 @@ import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
+import { historyField } from '../history/history.field.ts'
 import { LogConnection } from './log.type.ts'
 
 export const KernelStatusEnum = builder.enumType('KernelStatus', {
@@ -41,6 +42,9 @@ builder.prismaNode('Kernel', {
     reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, where it did not end by itself.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code began.' }),
     terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was over.' }),
+    schedulingHistory: t.field(
+      historyField(t, 'What was out of the ordinary about it, oldest first; the rest is in its session.'),
+    ),
     logs: t.field({
       type: LogConnection,
       description: 'What it wrote, oldest first.',

@@ -6,6 +6,6 @@ builder.queryField('resourceGroups', (t) =>
     type: [ResourceGroupType],
     description: 'All resource groups, by name.',
     resolve: (query, _root, _args, { services }) =>
-      services.prisma.resourceGroup.findMany({ ...query, orderBy: { name: 'asc' } }),
+      services.prisma.resourceGroup.findMany({ ...query, where: { deletedAt: null }, orderBy: { name: 'asc' } }),
   }),
 )

@@ -1,6 +1,7 @@
 import { builder } from '../../builder.ts'
+import { SessionTypeEnum } from '../session/session.enums.ts'
 
-const SequencerEnum = builder.enumType('Sequencer', {
+export const SequencerEnum = builder.enumType('Sequencer', {
   description: 'In which order sessions of the same priority are scheduled.',
   values: {
     FIFO: { description: 'The oldest first.' },
@@ -9,7 +10,7 @@ const SequencerEnum = builder.enumType('Sequencer', {
   } as const,
 })
 
-const AgentSelectorEnum = builder.enumType('AgentSelector', {
+export const AgentSelectorEnum = builder.enumType('AgentSelector', {
   description: 'Which of the agents that fit is taken.',
   values: {
     CONCENTRATED: { description: 'The one with the least left.' },
@@ -59,5 +60,21 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       select: { fenceAfterMs: true },
       resolve: ({ fenceAfterMs }) => fenceAfterMs / 1000,
     }),
+    stopGrace: t.float({
+      description: 'Seconds between the wish that a kernel ends and its being killed.',
+      select: { stopGraceMs: true },
+      resolve: ({ stopGraceMs }) => stopGraceMs / 1000,
+    }),
+    allowedSessionTypes: t.expose('allowedSessionTypes', {
+      type: [SessionTypeEnum],
+      description: 'What may be created in it.',
+    }),
+    draining: t.boolean({
+      description: 'Whether nothing new is scheduled in it. What runs runs on.',
+      select: { drainedAt: true },
+      resolve: ({ drainedAt }) => drainedAt !== null,
+    }),
+    drainReason: t.exposeString('drainReason', { nullable: true, description: 'Why, as whoever drained it said.' }),
+    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when.' }),
   }),
 })

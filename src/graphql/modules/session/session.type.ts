@@ -1,9 +1,7 @@
 import { builder } from '../../builder.ts'
-import { forwardArguments } from '../../paging/forward-arguments.ts'
-import { serialPage } from '../../paging/serial-page.ts'
 import { projectScope } from '../../scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
-import { SchedulingHistoryConnection } from '../history/history.type.ts'
+import { historyField } from '../history/history.field.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
 import {
@@ -86,13 +84,6 @@ export const SessionNode = builder.prismaNode('Session', {
       nullable: true,
       description: 'Why it exists, where it is a retry: the cause of its parent’s failure.',
     }),
-    schedulingHistory: t.field({
-      type: SchedulingHistoryConnection,
-      description: 'What the scheduler did with it, oldest first. Equal consecutive entries are one that counts up.',
-      args: forwardArguments(t),
-      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
-      resolve: ({ id }, args, { loaders }) =>
-        serialPage({ id, args, loader: loaders.history, count: () => loaders.historyCount.load(id) }),
-    }),
+    schedulingHistory: t.field(historyField(t, 'What the scheduler did with it, oldest first.')),
   }),
 })

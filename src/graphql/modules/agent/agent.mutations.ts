@@ -1,0 +1,64 @@
+import { drainAgent, removeAgent, resumeAgent, type ChangeAgentInput } from '../../../services/change-agent.ts'
+import type { ServiceContext } from '../../../services/service-context.ts'
+import { builder } from '../../builder.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { AgentNode } from './agent.type.ts'
+
+agentMutation({
+  name: 'drainAgent',
+  run: drainAgent,
+  description: 'Gives an agent nothing new, for administrators. Its kernels run on, and a restart changes nothing.',
+})
+agentMutation({
+  name: 'resumeAgent',
+  run: resumeAgent,
+  description: 'Gives an agent work again that was drained, for administrators.',
+})
+agentMutation({
+  name: 'removeAgent',
+  run: removeAgent,
+  description:
+    'Takes an agent out that is lost or drained and has no kernels, for administrators. It comes back when its program starts anew.',
+})
+
+function agentMutation(mutation: {
+  name: 'drainAgent' | 'resumeAgent' | 'removeAgent'
+  run: (context: ServiceContext, input: ChangeAgentInput) => Promise<{ agentId: string }>
+  description: string
+}): void {
+  const { name, run, description } = mutation
+  const typeName = `${name[0]!.toUpperCase()}${name.slice(1)}`
+  const Input = builder.inputType(`${typeName}Input`, {
+    description: 'Which agent.',
+    fields: (t) => ({
+      agentId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
+      reason: t.string({ description: 'Why, for people.' }),
+    }),
+  })
+  const Payload = builder.objectRef<{ __typename: string; agentId: string }>(`${typeName}Payload`).implement({
+    description: 'What it is now.',
+    fields: (t) => ({
+      agent: t.prismaField({
+        type: AgentNode,
+        description: 'What it is now.',
+        resolve: (query, { agentId }, _args, { services }) =>
+          services.prisma.agent.findUniqueOrThrow({ ...query, where: { id: agentId } }),
+      }),
+    }),
+  })
+  const Result = builder.unionType(`${typeName}Result`, {
+    description: 'What it is now, or what the caller can mend.',
+    types: [Payload, ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
+    resolveType: typeOf,
+  })
+  builder.mutationField(name, (t) =>
+    t.field({
+      type: Result,
+      description,
+      args: { input: t.arg({ type: Input, required: true, description: 'Which, and why.' }) },
+      resolve: (_root, { input }, context) =>
+        asResult(async () => ({ __typename: `${typeName}Payload`, ...(await run(context, input)) })),
+    }),
+  )
+}

@@ -1,0 +1,34 @@
+import { RepriseError } from '../domain/errors.ts'
+import { recordAudit } from '../store/sql/record-audit.sql.ts'
+import { countGroupUsers, deleteGroup, lockGroupOptions } from '../store/sql/resource-groups.sql.ts'
+import { assertMayAdminister } from './authorize.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/** What sessions and agents belong to that name no group. */
+const DEFAULT_GROUP = 'default'
+
+/**
+ * Finished sessions keep its name; it may be created again.
+ * @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, RESOURCE_GROUP_IN_USE
+ */
+export async function deleteResourceGroup(
+  context: ServiceContext,
+  { name }: { name: string },
+): Promise<{ name: string }> {
+  const { db, viewer } = context
+  assertMayAdminister(viewer, 'CLUSTER')
+  await db.transaction(async (tx) => {
+    const options = name.includes('\0') ? undefined : await lockGroupOptions(tx, name)
+    if (!options) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${name}`)
+    if (name === DEFAULT_GROUP) throw new RepriseError('RESOURCE_GROUP_IN_USE', 'what names no group needs this one')
+    const { agents, sessions, retries } = await countGroupUsers(tx, name)
+    if (agents + sessions + retries > 0) {
+      const counts = `${agents} agents, ${sessions} sessions that are not finished and ${retries} retries that wait`
+      throw new RepriseError('RESOURCE_GROUP_IN_USE', `resource group ${name} has ${counts}`)
+    }
+    await deleteGroup(tx, name)
+    const details = { name, options }
+    await recordAudit(tx, { actor: viewer.name, action: 'resource_group.delete', projectId: null, details })
+  })
+  return { name }
+}

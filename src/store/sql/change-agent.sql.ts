@@ -1,0 +1,73 @@
+import type { Queryable } from '../database.ts'
+
+type AgentStatus = 'ALIVE' | 'SUSPECT' | 'LOST' | 'DRAINING' | 'TERMINATED'
+
+/** Of the agent as it was found. */
+export interface AgentChange {
+  status: AgentStatus
+  /** Kernels that hold its slots, or may run on it still: its fence has not passed. */
+  kernels: number
+  changed: boolean
+}
+
+/** A person changes what an agent takes part in: agent, history and audit entry. Index: kernels_on_agent. */
+function statementFor(change: { sets: string; where: string; phase: string; action: string }): string {
+  return `
+WITH found AS (
+  SELECT a.id, a.name, a.status,
+    (SELECT count(*) FROM kernels k WHERE k.agent_id = a.id AND (k.slots_held OR NOT k.confirmed_gone
+      AND a.last_heard_at > now() - make_interval(secs => (a.fence_after_ms + $4::float8) / 1000))) AS kernels
+  FROM agents a WHERE a.id = $1 FOR UPDATE
+), changed AS (
+  UPDATE agents a SET ${change.sets} FROM found f WHERE a.id = f.id AND (${change.where})
+  RETURNING a.id, a.name, f.status AS "from", a.status AS "to"
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
+  SELECT 'AGENT', id, '${change.phase}', "from"::text, "to"::text, 'SUCCESS', coalesce($2 || ' (' || $3 || ')', 'by ' || $3)
+  FROM changed
+), audit AS (
+  INSERT INTO audit_log (actor, action, details)
+  SELECT $3, '${change.action}', jsonb_build_object('agentId', id, 'name', name, 'from', "from", 'to', "to", 'reason', $2::text)
+  FROM changed
+)
+SELECT status, kernels, EXISTS (SELECT FROM changed) AS changed FROM found`
+}
+
+const DRAIN_SQL = statementFor({
+  sets: `drained_at = coalesce(a.drained_at, now()), drain_reason = $2,
+    status = CASE WHEN a.status = 'LOST' THEN a.status ELSE 'DRAINING' END`,
+  where: `f.status <> 'TERMINATED' AND (a.drained_at IS NULL OR a.drain_reason IS DISTINCT FROM $2)`,
+  phase: 'drain-agent',
+  action: 'agent.drain',
+})
+
+const RESUME_SQL = statementFor({
+  sets: `drained_at = NULL, drain_reason = NULL, status = CASE WHEN a.status = 'DRAINING' THEN 'ALIVE' ELSE a.status END`,
+  where: `f.status <> 'TERMINATED' AND a.drained_at IS NOT NULL`,
+  phase: 'resume-agent',
+  action: 'agent.resume',
+})
+
+const REMOVE_SQL = statementFor({
+  sets: `drained_at = NULL, drain_reason = NULL, status = 'TERMINATED'`,
+  where: `f.status IN ('LOST', 'DRAINING') AND f.kernels = 0`,
+  phase: 'remove-agent',
+  action: 'agent.remove',
+})
+
+interface Wish {
+  agentId: string
+  reason: string | null
+  actor: string
+  fenceMarginMs: number
+}
+
+/** Undefined where there is no such agent. */
+export const drainAgentRow = (db: Queryable, wish: Wish) => run(db, DRAIN_SQL, wish)
+export const resumeAgentRow = (db: Queryable, wish: Wish) => run(db, RESUME_SQL, wish)
+export const removeAgentRow = (db: Queryable, wish: Wish) => run(db, REMOVE_SQL, wish)
+
+async function run(db: Queryable, statement: string, wish: Wish): Promise<AgentChange | undefined> {
+  const values = [wish.agentId, wish.reason, wish.actor, wish.fenceMarginMs]
+  return (await db.query<AgentChange & { [column: string]: unknown }>(statement, values)).rows[0]
+}
