@@ -1,7 +1,7 @@
 import { validate } from 'uuid'
 import type { ValidationIssue } from '../domain/errors.ts'
 import type { Queryable } from '../store/database.ts'
-import { readGroupNames } from '../store/sql/creation-scope.sql.ts'
+import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
 
 /** What of overrides is wrong that only the database knows; also of overrides that have other faults. */
@@ -10,15 +10,16 @@ export async function overrideIssues(db: Queryable, overrides: object): Promise<
   const group = typeof resourceGroup === 'string' ? resourceGroup : null
   const lists = { allowAgents: idsOf(allowAgents), avoidAgents: idsOf(avoidAgents) }
   const [groups, agents] = await Promise.all([
-    readGroupNames(db, group === null ? [] : [group]),
+    readGroupTypes(db, group === null ? [] : [group]),
     readAgentGroups(
       db,
       Object.values(lists).flatMap((list) => list.map(({ id }) => id)),
     ),
   ])
   const issues: ValidationIssue[] = []
-  if (group !== null && !groups.has(group)) {
-    issues.push({ path: 'overrides.resourceGroup', message: `no resource group ${group}` })
+  if (group !== null && !groups.get(group)?.includes('BATCH')) {
+    const message = groups.has(group) ? `resource group ${group} takes no batch sessions` : `no resource group ${group}`
+    issues.push({ path: 'overrides.resourceGroup', message })
   }
   for (const [name, list] of Object.entries(lists)) {
     for (const { id, index } of list) {

@@ -3,7 +3,7 @@ import { hasChild, notFound, refuseTarget, type TargetRefusal } from '../domain/
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Queryable } from '../store/database.ts'
-import { readGroupNames } from '../store/sql/creation-scope.sql.ts'
+import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import { supersedePendingRetries } from '../store/sql/change-retry.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { lockTargets, readChildIds, type LockedTarget } from '../store/sql/lock-targets.sql.ts'
@@ -56,8 +56,9 @@ export async function resubmitBatch(
   const undecided = await decideForResubmission(tx, resubmission, [...targets.values()], context.log)
   // A dispatcher or a decision that comes now, and a second resubmission of the same sessions.
   await context.sync.reached('resubmit:after-lock')
+  const groups = await readGroupTypes(tx, overrides.resourceGroup === undefined ? [] : [overrides.resourceGroup])
   const scope: OverrideScope = {
-    groups: await readGroupNames(tx, overrides.resourceGroup === undefined ? [] : [overrides.resourceGroup]),
+    groups: new Set([...groups].flatMap(([name, types]) => (types.includes('BATCH') ? [name] : []))),
     agents: await readAgentGroups(tx, overrides.allowAgents ?? []),
   }
   const planned = new Map(

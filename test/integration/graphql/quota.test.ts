@@ -131,8 +131,11 @@ test('creation beyond a limit answers with an error that says so, beside what we
 })
 
 test('the quotas of a page of projects are one statement', async () => {
-  const read = (first: number) =>
-    recordStatements(() => server.query(`{ projects(first: ${first}) { edges { node { quota { ${SHOWN} } } } } }`))
+  const read = async (first: number) => {
+    const query = `{ projects(first: ${first}) { edges { node { quota { ${SHOWN} } } } } }`
+    const { result, statements } = await recordStatements(() => server.query(query))
+    return { result, statements: statements.filter((sql) => !/session_events|api_tokens/.test(sql)) }
+  }
   const few = await read(1)
   for (let n = 0; n < 30; n++) await server.factory.project()
   const many = await read(30)
