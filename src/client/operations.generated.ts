@@ -445,7 +445,7 @@ export type RetryTimeoutGrowthInput = {
   max?: number | null | undefined;
 };
 
-/** How the coordinator judged one try of a handler. */
+/** How one try of a handler was judged. */
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
   | 'EXPIRED'
