@@ -12,6 +12,8 @@ export interface TestDatabase {
   db: Database
   /** Back to how the migrations left it: all rows gone but theirs. Nobody may be in the middle of a transaction. */
   fresh(): Promise<void>
+  /** A connection of its own, for a transaction that a test keeps open. */
+  connect(): Promise<pg.Client>
   /** Closes `db` and drops the database, whoever is still connected. */
   close(): Promise<void>
 }
@@ -32,6 +34,11 @@ export async function testDatabase(options: { connectionsMax?: number } = {}): P
     connectionString,
     db,
     fresh: () => restoreSeeds(db, seeds),
+    async connect() {
+      const client = new pg.Client({ connectionString })
+      await client.connect()
+      return client
+    },
     async close() {
       await db.close()
       await maintain((client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
