@@ -121,6 +121,10 @@ function stockMetrics(registers: Registry[]) {
     ]),
     webhookQueue: gauge('bai_webhook_queue', 'Deliveries to enabled webhooks that wait or are under way.'),
     webhookOverdue: gauge('bai_webhook_overdue_seconds', 'How long the first of them has been due.'),
+    resubmissions: gauge(
+      'bai_session_resubmission_pending',
+      'Sessions that running resubmissions have not come to yet.',
+    ),
     subscriptions: gauge('bai_subscriptions', 'Subscriptions to events that this server serves.'),
   }
 }

@@ -43,3 +43,16 @@ export async function dueRetries(
   })
   return ids
 }
+
+/** Sessions of a project that have failed and have no retry left. Answers with their ids, oldest first. */
+export async function exhaustedSessions(
+  context: ServiceContext,
+  options: { count: number; project?: string },
+): Promise<string[]> {
+  const ids = await dueRetries(context, options)
+  await context.db.query(
+    `UPDATE retry_decisions SET phase = 'EXHAUSTED', due_at = NULL, ready_at = NULL WHERE session_id = ANY($1)`,
+    [ids],
+  )
+  return ids.toSorted()
+}

@@ -23,6 +23,8 @@ export async function startServer(options: {
   dataDir: string
   port: number
   onLog: (line: string) => void
+  /** Configuration otherwise than the demo has it. */
+  env?: Readonly<Record<string, string>>
 }): Promise<ServerProcess> {
   const began = performance.now()
   const child = spawn(process.execPath, [MAIN, 'serve'], {
@@ -36,6 +38,7 @@ export async function startServer(options: {
       REPRISE_ROLES: '',
       REPRISE_SLOTS: 'cpu=8,mem=4g',
       REPRISE_LOG_FORMAT: 'json',
+      ...options.env,
     },
   })
   const log: string[] = []

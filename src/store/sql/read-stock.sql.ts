@@ -2,7 +2,7 @@ import type { Database } from '../database.ts'
 
 /** One figure of what the database holds; `label` is a status, a phase or a reason. */
 export interface StockFigure {
-  gauge: 'sessions' | 'agents' | 'queue' | 'overdue' | 'decisions' | 'webhookQueue' | 'webhookOverdue'
+  gauge: 'sessions' | 'agents' | 'queue' | 'overdue' | 'decisions' | 'resubmissions' | 'webhookQueue' | 'webhookOverdue'
   label: string | null
   value: number
 }
@@ -30,6 +30,7 @@ UNION ALL SELECT 'webhookQueue', NULL, count(*) FROM webhook_deliveries d JOIN w
   WHERE d.status = 'PENDING' AND w.enabled
 UNION ALL SELECT 'webhookOverdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(d.next_attempt_at))), 0)
   FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.status = 'PENDING' AND w.enabled
+UNION ALL SELECT 'resubmissions', NULL, coalesce(sum(total - done - refused), 0) FROM resubmissions WHERE state = 'RUNNING'
 UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PERCENT}::numeric)
   FROM retry_decisions TABLESAMPLE SYSTEM (${SAMPLE_PERCENT}) GROUP BY phase`
 

@@ -55,9 +55,14 @@ it('tells what the database holds', async () => {
   for (const phase of ['SCHEDULED', 'HELD', 'EXHAUSTED', 'EXHAUSTED'] as const) {
     await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase })
   }
+  await fresh.db.query(
+    `INSERT INTO resubmissions (id, client_key, request_hash, actor, overrides, total, done, refused)
+     VALUES (gen_random_uuid(), 'k', '', 'ada', '{}', 700, 500, 3)`,
+  )
   const { page } = await scrape(fresh, fresh.adminToken)
   const found = (sample: string) => sampleIn(page, `bai_${sample}`)
   expect(found('database_up')).toBe(1)
+  expect(found('session_resubmission_pending')).toBe(197)
   expect([found('sessions_active{status="RUNNING"}'), found('sessions_active{status="PENDING"}')]).toEqual([1, 1])
   expect(found('sessions_active{status="ERROR"}')).toBeUndefined()
   expect(found('agents{status="ALIVE"}')).toBe(1)

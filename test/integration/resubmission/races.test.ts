@@ -3,9 +3,9 @@ import { cancelRetry } from '../../../src/services/cancel-retry.ts'
 import { retryNow } from '../../../src/services/retry-now.ts'
 import { NO_SYNC_POINTS, type SyncPointName, type SyncPoints } from '../../../src/observability/sync-points.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { untilBlocked } from '../../support/blocked.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
 import { dueRetries } from '../../support/due-retries.ts'
-import { eventually } from '../../support/eventually.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { refusals, useResubmission } from '../../support/resubmission.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
@@ -32,16 +32,6 @@ function otherServer(sync: SyncPoints = NO_SYNC_POINTS): TestServer {
   return testServer(db, sync)
 }
 
-/** So many wait for a lock in this database. */
-async function blocked(count = 1): Promise<void> {
-  await eventually(
-    async () =>
-      (await given.sql(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
-        .length >= count,
-    { what: `${count} wait for a lock` },
-  )
-}
-
 async function dueRetry(): Promise<string> {
   const { server, agent, db } = given
   const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 1 } })
@@ -62,7 +52,7 @@ describe('a resubmission and a dispatcher', () => {
       const dispatching = other.server.run('dispatch-retries')
       await other.gate.reached
       const resubmitting = resubmit({ sessionIds: [id] })
-      await blocked()
+      await untilBlocked(given.db, 1)
       other.gate.open()
       await dispatching
       const shown = await resubmitting
@@ -81,7 +71,7 @@ describe('a resubmission and a dispatcher', () => {
     const dispatching = other.server.run('dispatch-retries').catch(() => 'died')
     await other.gate.reached
     const resubmitting = resubmit({ sessionIds: [id] })
-    await blocked()
+    await untilBlocked(given.db, 1)
     await given.sql(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()`,
@@ -119,7 +109,7 @@ describe('a resubmission and a dispatcher', () => {
     const resubmitting = resubmit({ sessionIds: [id] }, other)
     await other.gate.reached
     const changing = change(given.server.context, { sessionId: id }).catch((error: unknown) => error)
-    await blocked()
+    await untilBlocked(given.db, 1)
     other.gate.open()
     await resubmitting
     expect(await changing).toMatchObject({ code: 'NO_PENDING_RETRY' })
@@ -178,7 +168,7 @@ describe('a resubmission and the decision', () => {
     // As decide-retries holds what it decides.
     await blocker.query('SELECT FROM sessions WHERE id = $1 FOR UPDATE', [id])
     const resubmitting = resubmit({ sessionIds: [id] })
-    await blocked()
+    await untilBlocked(given.db, 1)
     await blocker.query(
       `INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, delay_ms, due_at, ready_at, explanation)
        SELECT id, project_id, chain_id, 'SCHEDULED', 'KERNEL_NONZERO_EXIT', 1000, now(), now(), 'retry 1 of 3'
@@ -241,7 +231,7 @@ describe('client keys', () => {
       await other.gate.reached
       const second = resubmit(input(id), { server: otherServer() })
       const third = resubmit(input(id, { overrides: { priority: 99 } })).catch((error: unknown) => error)
-      await blocked(2)
+      await untilBlocked(given.db, 2)
       other.gate.open()
       expect(await second).toEqual(await first)
       expect(await third).toMatchObject({ code: 'CLIENT_KEY_REUSED' })
@@ -270,7 +260,7 @@ describe('client keys', () => {
     const first = resubmit({ sessionIds: [id], clientKey: 'one' }, other)
     await other.gate.reached
     const second = resubmit({ sessionIds: [id], clientKey: 'two' }, { server: otherServer() })
-    await blocked()
+    await untilBlocked(given.db, 1)
     other.gate.open()
     const [child] = (await first).childSessionIds
     expect(refusals(await second)).toEqual([`SESSION_HAS_CHILD ${id}`])

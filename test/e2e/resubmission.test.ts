@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { createGraphQLClient } from '../../src/client/graphql-client.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { exhaustedSessions } from '../support/due-retries.ts'
+import { eventually } from '../support/eventually.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { testServer } from '../support/test-server.ts'
+
+/** 10,000 sessions resubmitted by a filter, by a real server that is killed by SIGKILL in the middle, twice. */
+
+const SESSIONS = 10_000
+
+let database: TestDatabase
+let dataDir: string
+let server: ServerProcess | undefined
+let log: string[] = []
+
+async function start(): Promise<ServerProcess> {
+  return startServer({
+    dataDir,
+    port: 0,
+    onLog: (line) => (log = [...log.slice(-30), line]),
+    // Nothing runs the children: they are counted.
+    env: { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ROLES: 'api,scheduler' },
+  })
+}
+
+beforeAll(async () => {
+  database = await testDatabase()
+  dataDir = await temporaryDirectory('resubmission')
+  await exhaustedSessions(testServer(database.db).context, { count: SESSIONS })
+}, 120_000)
+afterAll(async () => {
+  await server?.stop()
+  await database?.close()
+})
+
+interface Progress {
+  state: string
+  total: number
+  done: number
+  refusedCount: number
+  pending: number
+}
+
+const RESUBMIT = `mutation { resubmitSessions(input: { filter: { retryPhase: [EXHAUSTED] }, clientKey: "all", overrides: { priority: 77 } }) {
+  ... on ResubmitSessionsPayload { resubmission { resubmissionId state total } } ... on Error { message } } }`
+const PROGRESS = `query ($id: UUID!) { resubmission(id: $id) { state total done refusedCount pending } }`
+
+test('a crash in the middle goes on after the restart, and doubles nothing', { timeout: 180_000 }, async () => {
+  server = await start()
+  const token = await readAdminToken(dataDir)
+  let client = createGraphQLClient({ url: server.url, token })
+  interface Resubmitted {
+    resubmitSessions: { resubmission: Pick<Progress, 'state' | 'total'> & { resubmissionId: string } }
+  }
+  const first = await client.request<Resubmitted>(RESUBMIT)
+  const { resubmissionId: id, ...opened } = first.resubmitSessions.resubmission
+  expect(opened).toEqual({ state: 'RUNNING', total: SESSIONS })
+  const done = async () => (await database.db.query<{ done: number }>('SELECT done FROM resubmissions')).rows[0]!.done
+
+  const left: number[] = []
+  for (const atLeast of [1, 3_000]) {
+    await eventually(async () => (await done()) >= atLeast, { withinMs: 60_000, what: `${atLeast} done` })
+    await server.kill()
+    left.push(SESSIONS - (await done()))
+    server = await start()
+  }
+  expect(left[0], 'the first kill came in the middle').toBeGreaterThan(0)
+
+  client = createGraphQLClient({ url: server.url, token })
+  const again = await client.request<Resubmitted>(RESUBMIT)
+  expect(again.resubmitSessions.resubmission.resubmissionId).toBe(id)
+  const deadline = performance.now() + 90_000
+  let progress: Progress
+  do {
+    await sleep(200)
+    progress = (await client.request<{ resubmission: Progress }>(PROGRESS, { id })).resubmission
+    expect(progress.done + progress.pending).toBe(SESSIONS)
+  } while (progress.state === 'RUNNING' && performance.now() < deadline)
+  expect({ progress, log }).toMatchObject({ progress: { state: 'COMPLETED', done: SESSIONS, refusedCount: 0 } })
+
+  const { rows } = await database.db.query(`
+    SELECT count(*) AS children, count(DISTINCT s.parent_session_id) AS parents,
+      count(*) FILTER (WHERE s.epoch = 1 AND s.attempt = 2 AND s.retry_count = 0 AND s.priority = 77) AS right,
+      count(i.child_session_id) AS recorded,
+      (SELECT count(*) FROM session_events e WHERE e.type = 'session.created' AND e.session_id = ANY(array_agg(s.id))) AS created
+    FROM sessions s LEFT JOIN resubmission_items i ON i.child_session_id = s.id AND i.session_id = s.parent_session_id
+    WHERE s.origin = 'RESUBMISSION'`)
+  const each = SESSIONS
+  expect(rows[0]).toEqual({ children: each, parents: each, right: each, recorded: each, created: each })
+})
