@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { createGraphQLClient } from '../../src/client/graphql-client.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { exhaustedSessions } from '../support/due-retries.ts'
 import { eventually } from '../support/eventually.ts'
@@ -37,6 +36,22 @@ afterAll(async () => {
   await database?.close()
 })
 
+async function request<Data>(
+  { url }: ServerProcess,
+  token: string,
+  query: string,
+  variables: object = {},
+): Promise<Data> {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  })
+  const { data, errors } = (await response.json()) as { data: Data; errors?: object[] }
+  expect(errors).toBeUndefined()
+  return data
+}
+
 interface Progress {
   state: string
   total: number
@@ -52,11 +67,10 @@ const PROGRESS = `query ($id: UUID!) { resubmission(id: $id) { state total done 
 test('a crash in the middle goes on after the restart, and doubles nothing', { timeout: 180_000 }, async () => {
   server = await start()
   const token = await readAdminToken(dataDir)
-  let client = createGraphQLClient({ url: server.url, token })
   interface Resubmitted {
     resubmitSessions: { resubmission: Pick<Progress, 'state' | 'total'> & { resubmissionId: string } }
   }
-  const first = await client.request<Resubmitted>(RESUBMIT)
+  const first = await request<Resubmitted>(server, token, RESUBMIT)
   const { resubmissionId: id, ...opened } = first.resubmitSessions.resubmission
   expect(opened).toEqual({ state: 'RUNNING', total: SESSIONS })
   const done = async () => (await database.db.query<{ done: number }>('SELECT done FROM resubmissions')).rows[0]!.done
@@ -70,14 +84,13 @@ test('a crash in the middle goes on after the restart, and doubles nothing', { t
   }
   expect(left[0], 'the first kill came in the middle').toBeGreaterThan(0)
 
-  client = createGraphQLClient({ url: server.url, token })
-  const again = await client.request<Resubmitted>(RESUBMIT)
+  const again = await request<Resubmitted>(server, token, RESUBMIT)
   expect(again.resubmitSessions.resubmission.resubmissionId).toBe(id)
   const deadline = performance.now() + 90_000
   let progress: Progress
   do {
     await sleep(200)
-    progress = (await client.request<{ resubmission: Progress }>(PROGRESS, { id })).resubmission
+    progress = (await request<{ resubmission: Progress }>(server, token, PROGRESS, { id })).resubmission
     expect(progress.done + progress.pending).toBe(SESSIONS)
   } while (progress.state === 'RUNNING' && performance.now() < deadline)
   expect({ progress, log }).toMatchObject({ progress: { state: 'COMPLETED', done: SESSIONS, refusedCount: 0 } })
