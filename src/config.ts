@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import { FOREVER, parseRetention, type Retention } from './domain/retention.ts'
 import { parseAmount } from './domain/session/amounts.ts'
 import { LOG_LEVELS } from './observability/log.ts'
 
@@ -90,6 +91,28 @@ const VARIABLES = {
       'Whether `/metrics` is shown without a token: `true` or `false`. Else the token of an ADMIN or a VIEWER is needed.',
     unit: null,
     schema: yesOrNo().default(false),
+  }),
+  keepChains: kept({
+    name: 'REPRISE_KEEP_CHAINS',
+    default: 'forever',
+    meaning:
+      'How long, or how many per project, finished chains are kept, with everything that belongs to them: `90d` (h, d, w, y), `100000`, both with a comma between, or `forever`. None goes before its events.',
+  }),
+  keepEvents: kept({
+    name: 'REPRISE_KEEP_EVENTS',
+    default: '30d',
+    meaning: 'The same for events: who follows them with an older cursor is told so.',
+  }),
+  keepLogs: kept({
+    name: 'REPRISE_KEEP_LOGS',
+    default: '90d',
+    meaning: 'The same for what kernels have written, counted in pieces of up to 64 KiB.',
+  }),
+  keepAudit: kept({ name: 'REPRISE_KEEP_AUDIT', default: '400d', meaning: 'The same for the audit log.' }),
+  keepAgentHistory: kept({
+    name: 'REPRISE_KEEP_AGENT_HISTORY',
+    default: '90d',
+    meaning: 'The same for what agents went through.',
   }),
   publicIntrospection: variable({
     name: 'REPRISE_PUBLIC_INTROSPECTION',
@@ -219,6 +242,19 @@ function wholeNumber(min: number, max: number) {
     .regex(/^\d+$/, { error, abort: true })
     .transform(Number)
     .pipe(z.number().min(min, { error }).max(max, { error }))
+}
+
+function kept(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
+  const error = 'must be like `90d`, `100000`, `90d,100000` or `forever`'
+  const schema = z
+    .string()
+    .default(documentation.default)
+    .transform((text, context): Retention => {
+      const retention = parseRetention(text)
+      if (!retention) context.addIssue(error)
+      return retention ?? FOREVER
+    })
+  return { ...documentation, unit: null, schema }
 }
 
 function yesOrNo() {

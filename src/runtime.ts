@@ -25,6 +25,7 @@ import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
+import { createRetentionService } from './scheduler/retention-service.ts'
 import { createSchedulerServices } from './scheduler/scheduler.ts'
 import { createWebhookServices } from './scheduler/webhook-services.ts'
 import { createAgentOwnership } from './services/agent-ownership.ts'
@@ -84,6 +85,7 @@ export async function startRuntime(config: Config, log: Logger, options: { lease
   if (config.roles.includes('scheduler')) {
     await startScheduler(ground)
     startWebhooks(ground)
+    startRetention(ground)
   }
   if (config.roles.includes('agent')) await startAgent(ground)
   const url = config.roles.includes('api') ? await startHttp(ground) : null
@@ -134,6 +136,19 @@ async function startScheduler({ config, db, wake, log, metrics, lease, resources
     if (name !== 'watch-agents') wake.on(name as Exclude<keyof typeof services, 'watch-agents'>, service.wake)
     service.start()
   }
+}
+
+function startRetention({ config, db, log, metrics, resources }: Ground): void {
+  const {
+    keepChains: chains,
+    keepEvents: events,
+    keepLogs: logs,
+    keepAudit: audit,
+    keepAgentHistory: agentHistory,
+  } = config
+  const service = createRetentionService({ db, log, metrics, policy: { chains, events, logs, audit, agentHistory } })
+  resources.defer(() => service.stop())
+  service.start()
 }
 
 function startWebhooks({ config, db, wake, log, metrics, resources }: Ground): void {

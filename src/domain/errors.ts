@@ -24,6 +24,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: { type: 'RequestError', httpStatus: 415, retryable: false },
   UNAUTHENTICATED: { type: 'ForbiddenError', httpStatus: 401, retryable: false },
   TOKEN_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  CURSOR_EXPIRED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   SESSION_ALREADY_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   RESOURCE_GROUP_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },

@@ -63,6 +63,13 @@ export const TRY_PAUSE_MAX_MS = 10_000
 /** A session passed over this often holds the line for those behind it. */
 export const HEAD_OF_LINE_SKIPS_MAX = 50
 
+// Retention
+export const RETENTION_INTERVAL_MS = 300_000
+/** Chains in one transaction: with their sessions, kernels, logs and history some thousands of rows. */
+export const RETENTION_BATCH_CHAINS_MAX = 200
+/** Rows of one table in one transaction. */
+export const RETENTION_BATCH_ROWS_MAX = 5_000
+
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100

@@ -1,6 +1,7 @@
 import { RepriseError } from '../../domain/errors.ts'
 import { decodeCursor, type OutboxEvent, type SessionEventType } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
+import { assertCursorKept } from '../../events/kept-cursor.ts'
 import type { GraphQLContext } from '../context.ts'
 import { invalidCursor } from '../../services/paging/page-arguments.ts'
 import { ownProject } from '../scope.ts'
@@ -20,6 +21,7 @@ export async function eventStream(
   const { filter, types, after } = input
   const cursor = after == null ? undefined : decodeCursor(after)
   if (after != null && !cursor) throw invalidCursor('after')
+  if (cursor) await assertCursorKept(context.db, cursor)
   const projectId = filter.project == null ? context.viewer.projectId : await projectIdOf(context, filter.project)
   const { db, bus, closing } = context.services
   const { chainId, sessionId } = filter

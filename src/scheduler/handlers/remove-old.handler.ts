@@ -1,0 +1,64 @@
+import { RETENTION_BATCH_CHAINS_MAX, RETENTION_BATCH_ROWS_MAX } from '../../domain/limits.ts'
+import { isBounded, type Retention } from '../../domain/retention.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Database } from '../../store/database.ts'
+import { readChainBounds, removeOldChains } from '../../store/sql/remove-old-chains.sql.ts'
+import { removeOldEvents } from '../../store/sql/remove-old-events.sql.ts'
+import { removeOldAgentHistory, removeOldRows } from '../../store/sql/remove-old-rows.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/** What is kept, of everything that would grow for ever. */
+export interface RetentionPolicy {
+  chains: Retention
+  events: Retention
+  logs: Retention
+  audit: Retention
+  agentHistory: Retention
+}
+
+/**
+ * Removes what is kept no longer, in transactions of a bounded size, one after the other until nothing is left to
+ * remove. Events go before the chains that they tell of. Any number of servers may do it at once.
+ */
+export async function removeOld(
+  { db, log }: { db: Database; log: Logger },
+  policy: RetentionPolicy,
+  signal: AbortSignal,
+): Promise<RunReport> {
+  const rows = RETENTION_BATCH_ROWS_MAX
+  const steps: [name: keyof RetentionPolicy, remove: (kept: Retention) => Promise<number>][] = [
+    ['events', (kept) => drain(signal, rows, () => removeOldEvents(db, kept, rows))],
+    ['chains', (kept) => removeChains(db, kept, signal)],
+    ['logs', (kept) => drain(signal, rows, () => removeOldRows(db, 'logs', kept, rows))],
+    ['audit', (kept) => drain(signal, rows, () => removeOldRows(db, 'audit', kept, rows))],
+    ['agentHistory', (kept) => drain(signal, rows, () => removeOldAgentHistory(db, kept, rows))],
+  ]
+  let done = 0
+  for (const [name, remove] of steps) {
+    if (signal.aborted || !isBounded(policy[name])) continue
+    const removed = await remove(policy[name])
+    if (removed > 0) log.info({ removed, what: name }, `retention: ${removed} of ${name} removed`)
+    done += removed
+  }
+  return { done }
+}
+
+async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
+  let done = 0
+  for (const bound of await readChainBounds(db, kept)) {
+    done += await drain(signal, RETENTION_BATCH_CHAINS_MAX, () =>
+      removeOldChains(db, bound, RETENTION_BATCH_CHAINS_MAX),
+    )
+  }
+  return done
+}
+
+/** Batch after batch, until one is not full. */
+async function drain(signal: AbortSignal, batch: number, remove: () => Promise<number>): Promise<number> {
+  let done = 0
+  for (;;) {
+    const removed = await remove()
+    done += removed
+    if (removed < batch || signal.aborted) return done
+  }
+}

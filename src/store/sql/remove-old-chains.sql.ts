@@ -1,0 +1,71 @@
+import type { Retention } from '../../domain/retention.ts'
+import type { Database, Queryable } from '../database.ts'
+
+/**
+ * Before when finished chains are too old, or too many in their project; never after the oldest event that is
+ * kept, so that each event's session can be read. The newest that are kept are walked through: once a tick.
+ */
+const BOUNDS_SQL = `
+SELECT p.id AS "projectId", least(bound.at, (SELECT occurred_at FROM session_events ORDER BY xid, id LIMIT 1)) AS before
+FROM projects p CROSS JOIN LATERAL (SELECT greatest(
+  now() - make_interval(secs => $1::float8),
+  (SELECT newest_activity_at FROM chains WHERE project_id = p.id AND ended_at IS NOT NULL
+    ORDER BY newest_activity_at DESC OFFSET $2::int8 LIMIT CASE WHEN $2::int8 IS NULL THEN 0 ELSE 1 END) + interval '1 millisecond'
+) AS at) AS bound
+WHERE bound.at IS NOT NULL`
+
+export interface ChainBound {
+  projectId: string
+  before: Date
+}
+
+export async function readChainBounds(db: Queryable, { ageSeconds, count }: Retention): Promise<ChainBound[]> {
+  return (await db.query<ChainBound>(BOUNDS_SQL, [ageSeconds, count])).rows
+}
+
+/**
+ * Finished chains, the oldest first, that nobody waits for and of which nothing can still run.
+ * Index: chains(project_id, state, newest_activity_at), once for each final state. Locks: chains.
+ */
+const CLAIM_SQL = `
+SELECT c.chain_id AS id FROM unnest(ARRAY['SUCCEEDED', 'FAILED', 'CANCELLED']::chain_state[]) AS final(state)
+CROSS JOIN LATERAL (
+  SELECT chain_id FROM chains
+  WHERE project_id = $1 AND state = final.state AND newest_activity_at < $2
+    AND NOT EXISTS (SELECT FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
+      WHERE d.chain_id = chains.chain_id AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED'))
+    AND NOT EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
+      WHERE s.chain_id = chains.chain_id AND NOT k.confirmed_gone)
+  ORDER BY newest_activity_at LIMIT $3 FOR UPDATE SKIP LOCKED
+) AS c LIMIT $3`
+
+/** Logs, history and sessions; kernels, decisions and dependencies go with their sessions. */
+const REMOVE_SQL = `
+WITH gone AS (SELECT id FROM sessions WHERE chain_id = ANY($1::uuid[])),
+gone_kernels AS (SELECT k.id FROM kernels k JOIN gone ON gone.id = k.session_id),
+logs AS (DELETE FROM kernel_logs WHERE kernel_id IN (SELECT id FROM gone_kernels)),
+history AS (DELETE FROM scheduling_history
+  WHERE entity_id IN (SELECT id FROM gone UNION ALL SELECT id FROM gone_kernels))
+DELETE FROM sessions WHERE id IN (SELECT id FROM gone) RETURNING id`
+
+/** What is left of resubmissions whose children went. Index: resubmission_items(child_session_id). */
+const ITEMS_SQL = `DELETE FROM resubmission_items WHERE child_session_id = ANY($1::uuid[]) RETURNING resubmission_id AS id`
+const RESUBMISSIONS_SQL = `
+DELETE FROM resubmissions r WHERE r.id = ANY($1::uuid[]) AND r.state <> 'RUNNING'
+  AND NOT EXISTS (SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id)`
+
+/** One bounded transaction; answers with how many chains went. */
+export async function removeOldChains(db: Database, { projectId, before }: ChainBound, limit: number): Promise<number> {
+  return db.transaction(async (tx) => {
+    const chainIds = ids(await tx.query<{ id: string }>(CLAIM_SQL, [projectId, before, limit]))
+    if (chainIds.length === 0) return 0
+    const sessionIds = ids(await tx.query<{ id: string }>(REMOVE_SQL, [chainIds]))
+    const items = ids(await tx.query<{ id: string }>(ITEMS_SQL, [sessionIds]))
+    if (items.length > 0) await tx.query(RESUBMISSIONS_SQL, [items])
+    return chainIds.length
+  })
+}
+
+function ids({ rows }: { rows: { id: string }[] }): string[] {
+  return rows.map(({ id }) => id)
+}
