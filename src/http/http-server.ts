@@ -83,9 +83,11 @@ export function createHttpServer(
         for (const webSocket of webSockets.clients) webSocket.terminate()
         server.closeAllConnections()
       }, DRAIN_MS)
+      // A subscription that is completed looks over to its client; one whose socket closes is begun again elsewhere.
+      const disposed = sockets.dispose()
       graphql.endSubscriptions()
       for (const mount of mounts) mount.end()
-      await sockets.dispose()
+      await disposed
       server.closeIdleConnections()
       await drained
       clearTimeout(deadline)

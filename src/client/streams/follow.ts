@@ -48,6 +48,8 @@ export async function* follow<Item>(
         complete: mailbox.complete.bind(mailbox),
       },
     )
+    // Also while the consumer is busy with an item and may never ask for another.
+    signal.addEventListener('abort', end, { once: true })
     let broken: RepriseClientError | null = null
     try {
       for (;;) {
@@ -65,6 +67,7 @@ export async function* follow<Item>(
       signal.throwIfAborted()
       broken = asBreak(error)
     } finally {
+      signal.removeEventListener('abort', end)
       end()
     }
     if (broken === null) continue

@@ -1,0 +1,260 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  ConnectError,
+  ConnectionLostError,
+  createClient,
+  HttpStatusError,
+  ReadTimeoutError,
+  RetryableError,
+  type Client,
+  type Progress,
+} from '../../../src/client/node/index.ts'
+import type { NodeClientOptions } from '../../../src/client/node/index.ts'
+import { startFaultProxy, type Fault, type FaultProxy } from '../../support/fault-proxy.ts'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startStalledListener } from '../../support/stalled-listener.ts'
+
+/** The client against a real server, with a proxy in between that does what networks do. */
+
+let server: TestServer
+let proxy: FaultProxy
+let client: Client
+let progress: Progress[]
+
+const QUICK: NodeClientOptions = {
+  retry: {
+    http: { backoffFactor: 0.01 },
+    network: { multiplierSeconds: 0.01, minSeconds: 0.01, maxSeconds: 0.05, stopAfterSeconds: null, stopAfterAttempts: 4 },
+  },
+  timeouts: { connectSeconds: 1, readSeconds: 1 },
+}
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  proxy = await startFaultProxy(server.url)
+})
+
+afterAll(async () => {
+  await proxy?.close()
+  await server?.close()
+})
+
+beforeEach(() => {
+  progress = []
+  client = connectTo({ url: proxy.url })
+})
+
+afterEach(async () => {
+  await client.close()
+  proxy.plan()
+  proxy.attempts()
+})
+
+function connectTo(options: NodeClientOptions): Client {
+  const onProgress = (step: Progress) => progress.push(step)
+  return createClient({ token: server.adminToken, onProgress, ...QUICK, ...options })
+}
+
+const create = (name: string) => client.createSession({ name, command: ['true'] })
+
+async function sessionsNamed(name: string): Promise<number> {
+  const { rows } = await server.db.query<{ count: string }>('SELECT count(*) FROM sessions WHERE name = $1', [name])
+  return Number(rows[0]!.count)
+}
+
+const BROKEN: Fault[] = ['reset-request', 'reset-answer', 'cut-body', 'halve-body', 'stall', 'stall-body']
+const LAYERS: [Fault, string][] = [
+  ...BROKEN.map((fault): [Fault, string] => [fault, 'network']),
+  ...[429, 500, 502, 503, 504].map((status): [Fault, string] => [{ status }, 'http']),
+]
+
+describe.each(LAYERS)('after %j', (fault, layer) => {
+  test('a query is repeated', async () => {
+    proxy.plan(fault)
+    expect(await client.request('{ resourceGroups { name } }')).toEqual({ resourceGroups: [{ name: 'default' }] })
+    expect(proxy.attempts()).toBe(2)
+    expect(progress).toMatchObject([{ kind: 'retry', layer, failed: 1 }])
+  })
+
+  test('a creation is repeated, and creates one session', async () => {
+    const name = `once ${JSON.stringify(fault)}`
+    proxy.plan(fault, fault)
+    const { session } = await create(name)
+    expect(session.name).toBe(name)
+    expect(proxy.attempts()).toBe(3)
+    expect(await sessionsNamed(name)).toBe(1)
+  })
+
+  test('another mutation is not: it may have been carried out', async () => {
+    const { session } = await create('ended once')
+    proxy.attempts()
+    proxy.plan(fault)
+    const failure = client.terminateSession(session.sessionId)
+    await expect(failure).rejects.toThrow(layer === 'http' ? HttpStatusError : RetryableError)
+    expect(proxy.attempts()).toBe(1)
+  })
+})
+
+describe('errors say what happened', () => {
+  test.each<[Fault, typeof RetryableError, string]>([
+    ['reset-answer', ConnectionLostError, 'CONNECTION_LOST'],
+    ['cut-body', ConnectionLostError, 'BODY_CUT_OFF'],
+    ['halve-body', ConnectionLostError, 'BODY_CUT_OFF'],
+    ['stall', ReadTimeoutError, 'READ_TIMEOUT'],
+    ['stall-body', ReadTimeoutError, 'READ_TIMEOUT'],
+  ])('%s', async (fault, type, code) => {
+    await using single = connectTo({ url: proxy.url, retry: false })
+    proxy.plan(fault)
+    const error = await single.retrySwitches().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(type)
+    expect(error).toMatchObject({ code, mayHaveBeenSent: true })
+    expect(proxy.attempts()).toBe(1)
+  })
+
+  test('a connection that is refused, or never made', async () => {
+    const stalled = await startStalledListener()
+    await using refused = connectTo({ url: 'http://127.0.0.1:1', retry: false })
+    await using silent = connectTo({ url: stalled.url, retry: false })
+    await expect(refused.retrySwitches()).rejects.toMatchObject({ name: 'ConnectError', code: 'CONNECT_FAILED' })
+    const began = performance.now()
+    await expect(silent.retrySwitches()).rejects.toMatchObject({ name: 'ConnectError', code: 'CONNECT_TIMEOUT' })
+    expect(performance.now() - began).toBeLessThan(5_000)
+    stalled.close()
+  })
+})
+
+describe('budgets', () => {
+  test('the HTTP layer gives up after `total` retries, and the network layer leaves that alone', async () => {
+    proxy.plan(...Array.from({ length: 10 }, (): Fault => ({ status: 503, body: 'down for maintenance' })))
+    const error = await client.retrySwitches().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(HttpStatusError)
+    expect(error).toMatchObject({ code: 'HTTP_503', status: 503, message: expect.stringContaining('maintenance') })
+    expect(proxy.attempts()).toBe(4)
+  })
+
+  test('the network layer gives up after its attempts, with the last error', async () => {
+    proxy.plan(...Array.from({ length: 10 }, (): Fault => 'reset-answer'))
+    await expect(client.retrySwitches()).rejects.toThrow(ConnectionLostError)
+    expect(proxy.attempts()).toBe(4)
+    expect(progress).toHaveLength(3)
+  })
+
+  test('each layer can be off', async () => {
+    await using noHttp = connectTo({ url: proxy.url, retry: { ...QUICK.retry, http: false } })
+    proxy.plan({ status: 503 })
+    await expect(noHttp.retrySwitches()).rejects.toThrow(HttpStatusError)
+    await using noNetwork = connectTo({ url: proxy.url, retry: { ...QUICK.retry, network: false } })
+    proxy.plan('reset-answer')
+    await expect(noNetwork.retrySwitches()).rejects.toThrow(ConnectionLostError)
+    expect(proxy.attempts()).toBe(2)
+  })
+
+  test.each(['1', () => new Date(Date.now() + 1_900).toUTCString()])('Retry-After %s is waited for', async (time) => {
+    proxy.plan({ status: 503, retryAfter: typeof time === 'string' ? time : time() })
+    const began = performance.now()
+    await client.retrySwitches()
+    expect(performance.now() - began).toBeGreaterThan(800)
+    expect(proxy.attempts()).toBe(2)
+  })
+
+  test('an answer that is none of these is not repeated', async () => {
+    proxy.plan({ status: 404 })
+    await expect(client.retrySwitches()).rejects.toMatchObject({ status: 404 })
+    expect(proxy.attempts()).toBe(1)
+  })
+})
+
+describe('several servers', () => {
+  test('the next is asked at once; one that failed is left alone, and asked again when it has rested', async () => {
+    const first = await startFaultProxy(server.url)
+    await using both = connectTo({ urls: [first.url, proxy.url] })
+    await both.retrySwitches()
+    expect([first.attempts(), proxy.attempts()]).toEqual([1, 0])
+
+    await first.refuse()
+    const began = performance.now()
+    await both.retrySwitches()
+    await both.retrySwitches()
+    expect(proxy.attempts()).toBe(2)
+    expect(progress).toMatchObject([{ layer: 'endpoint', delaySeconds: 0, error: expect.any(ConnectError) }])
+    expect(performance.now() - began).toBeLessThan(900)
+
+    await first.listen()
+    await expect.poll(async () => (await both.retrySwitches(), first.attempts()), { timeout: 5_000 }).toBe(1)
+    expect(performance.now() - began).toBeGreaterThan(900)
+    await first.close()
+  })
+
+  test('an answer of 503 goes to the next without a pause, whatever Retry-After it names', async () => {
+    const first = await startFaultProxy(server.url)
+    first.plan({ status: 503, retryAfter: '60' })
+    await using both = connectTo({ urls: [first.url, proxy.url] })
+    await both.retrySwitches()
+    await both.retrySwitches()
+    expect([first.attempts(), proxy.attempts()]).toEqual([1, 2])
+    await first.close()
+  })
+
+  test('a mutation that cannot be repeated still goes to the next, if the first was never reached', async () => {
+    const { session } = await create('ended by the second')
+    proxy.attempts()
+    await using both = connectTo({ urls: ['http://127.0.0.1:1', proxy.url] })
+    expect((await both.terminateSession(session.sessionId)).sessionId).toBe(session.sessionId)
+    expect(proxy.attempts()).toBe(1)
+  })
+})
+
+describe('a signal', () => {
+  test.each(['stall', 'stall-body'] as const)('ends a request at once: %s', async (fault) => {
+    proxy.plan(fault)
+    const reason = new Error('enough')
+    const ended = new AbortController()
+    setTimeout(() => ended.abort(reason), 200)
+    const began = performance.now()
+    await expect(client.retrySwitches({ signal: ended.signal })).rejects.toBe(reason)
+    expect(performance.now() - began).toBeLessThan(700)
+    expect(proxy.attempts()).toBe(1)
+  })
+
+  test('ends a pause between attempts at once', async () => {
+    await using patient = connectTo({ url: 'http://127.0.0.1:1', retry: { network: { minSeconds: 60, maxSeconds: 60 } } })
+    const ended = new AbortController()
+    const failure = expect(patient.retrySwitches({ signal: ended.signal })).rejects.toThrow('enough')
+    await expect.poll(() => progress.length, { timeout: 5_000 }).toBe(1)
+    ended.abort(new Error('enough'))
+    await failure
+  })
+
+  test('that has aborted already lets nothing be sent', async () => {
+    const failure = client.retrySwitches({ signal: AbortSignal.abort(new Error('never')) })
+    await expect(failure).rejects.toThrow('never')
+    expect(proxy.attempts()).toBe(0)
+  })
+
+  test('of the whole client is its close', async () => {
+    proxy.plan('stall')
+    const failure = expect(client.retrySwitches()).rejects.toMatchObject({ code: 'CLIENT_CLOSED' })
+    await expect.poll(() => proxy.attempts(), { timeout: 5_000 }).toBe(1)
+    await client.close()
+    await failure
+    await expect(client.retrySwitches()).rejects.toMatchObject({ code: 'CLIENT_CLOSED' })
+  })
+})
+
+test('what a fetch of one’s own throws as RetryableError is tried again', async () => {
+  let calls = 0
+  const flaky: typeof fetch = (...call) => {
+    if (++calls === 1) throw new RetryableError('MISPLACED', 'not here yet')
+    return fetch(...call)
+  }
+  await using own = connectTo({ url: proxy.url, fetch: flaky })
+  await own.retrySwitches()
+  expect(calls).toBe(2)
+})
+
+test.each(BROKEN)('over fetch, too: %s', async (fault) => {
+  await using own = connectTo({ url: proxy.url, fetch: (...call) => fetch(...call) })
+  proxy.plan(fault)
+  await own.retrySwitches()
+  expect(proxy.attempts()).toBe(2)
+})

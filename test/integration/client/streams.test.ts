@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { createClient, ForbiddenError, NotFoundError, type Client, type Progress } from '../../../src/client/node/index.ts'
+import { spawnProgram } from '../../support/spawn-program.ts'
+import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+
+let server: TestServer
+let proxy: FaultProxy
+let client: Client
+let progress: Progress[]
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  proxy = await startFaultProxy(server.url)
+})
+
+afterAll(async () => {
+  await proxy?.close()
+  await server?.close()
+})
+
+beforeEach(() => {
+  progress = []
+  const onProgress = (step: Progress) => progress.push(step)
+  const retry = { reconnect: { minSeconds: 0.01, maxSeconds: 0.1 }, network: { minSeconds: 0.05, maxSeconds: 0.1 } }
+  client = createClient({ url: proxy.url, token: server.adminToken, onProgress, retry })
+})
+
+afterEach(() => client.close())
+
+const create = async (name: string) => (await client.createSession({ name, command: ['true'] })).session.sessionId
+
+test('events of a time without a connection are not missed, from the very beginning on', async () => {
+  const sessions: string[] = []
+  const events = client.sessionEvents({ types: ['CREATED'] })
+  const first = events.next()
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), 5_000)
+  await proxy.refuse()
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
+  for (const name of ['a', 'b']) sessions.push(await createDirectly(name))
+  await proxy.listen()
+  const seen = [(await first).value.sessionId, (await events.next()).value.sessionId]
+  expect(seen).toEqual(sessions)
+  expect(progress.some(({ kind }) => kind === 'reconnect')).toBe(true)
+  await events.return!()
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
+})
+
+async function createDirectly(name: string): Promise<string> {
+  await using direct = createClient({ url: server.url, token: server.adminToken })
+  return (await direct.createSession({ name, command: ['true'] })).session.sessionId
+}
+
+test('a consumer that is slower than the events gets all of them, in order', { timeout: 60_000 }, async () => {
+  const after = await client.eventCursor()
+  const inputs = Array.from({ length: 1000 }, (_, index) => ({ name: `many ${index}`, command: ['true'] }))
+  const created: string[] = []
+  for (let round = 0; round < 3; round++) {
+    const results = await client.createSessions(inputs)
+    created.push(...results.map((result) => ('session' in result ? result.session.sessionId : String(result))))
+  }
+  const seen: string[] = []
+  for await (const { sessionId } of client.sessionEvents({ types: ['CREATED'] }, { after })) {
+    seen.push(sessionId)
+    if (seen.length === 1) await sleep(1_500)
+    if (seen.length === created.length) break
+  }
+  const { rows } = await server.db.query<{ id: string }>(
+    `SELECT session_id AS id FROM session_events WHERE type = 'session.created' AND session_id = ANY($1) ORDER BY xid, id`,
+    [created],
+  )
+  expect(seen).toEqual(rows.map(({ id }) => id))
+})
+
+test('several streams share one connection, and each is ended by itself', async () => {
+  const streams = [client.retryEvents(), client.sessionEvents(), client.sessionEvents()]
+  const pending = streams.map((stream) => stream.next())
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(3), 5_000)
+  await streams[0]!.return!()
+  expect(await pending[0]).toEqual({ done: true, value: undefined })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(2), 5_000)
+  const sessionId = await create('seen twice')
+  expect((await Promise.all(pending.slice(1))).map(({ value }) => value.sessionId)).toEqual([sessionId, sessionId])
+  await client.close()
+  await expect(streams[1]!.next()).rejects.toMatchObject({ code: 'CLIENT_CLOSED' })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
+})
+
+test('what will not get better is thrown', async () => {
+  await using stranger = createClient({ url: proxy.url, token: 'rpr_nobody' })
+  await expect(stranger.sessionEvents({}, { after: 'MDow' }).next()).rejects.toThrow(ForbiddenError)
+  await expect(client.sessionEvents({}, { after: 'no cursor' }).next()).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  })
+  await expect(client.kernelLogs('00000000-0000-7000-8000-000000000000').next()).rejects.toThrow(NotFoundError)
+})
+
+test('a token that is revoked ends a stream with an error', async () => {
+  const token = await server.factory.token({ role: 'ADMIN' })
+  await using revoked = createClient({ url: proxy.url, token, retry: { reconnect: { minSeconds: 0.01 } } })
+  const events = revoked.sessionEvents()
+  const first = events.next()
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), 5_000)
+  await server.db.query('UPDATE api_tokens SET revoked_at = now() WHERE prefix = $1', [token.slice(0, 10)])
+  // It is believed for a moment longer; each event is a look at it.
+  let seen = 0
+  async function consume(): Promise<void> {
+    await first
+    for await (const _event of events) seen++
+  }
+  const failure = consume().catch((error: unknown) => error)
+  let outcome: unknown
+  void failure.then((error) => (outcome = error))
+  while (outcome === undefined) await create(`look ${seen}`)
+  expect(outcome).toBeInstanceOf(ForbiddenError)
+})
+
+test('a signal ends everything at once, and nothing is left behind', { timeout: 30_000 }, async () => {
+  const sessionId = await create('waited for')
+  const { status, output, ms } = await spawnProgram('client-program.ts', [proxy.url, server.adminToken, sessionId])
+  const printed = JSON.parse(output) as { outcomes: string[]; ms: number }
+  expect(printed.outcomes).toEqual([
+    'request done',
+    'events aborted',
+    'resumed aborted',
+    'suspended done',
+    'logs aborted',
+    'chain aborted',
+    'refused aborted',
+  ])
+  expect(printed.ms).toBeLessThan(1_000)
+  expect(status).toBe(0)
+  expect(ms.afterOutput).toBeLessThan(2_000)
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
+})

@@ -1,0 +1,133 @@
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** What becomes of one request. */
+export type Fault =
+  | 'pass'
+  /** The connection is reset before the server hears of the request. */
+  | 'reset-request'
+  /** The server acts on it, and its answer is lost with the connection. */
+  | 'reset-answer'
+  /** Half of the body comes, then a reset. */
+  | 'cut-body'
+  /** Half of the body comes, as if that were all. */
+  | 'halve-body'
+  /** The server acts on it, and nothing of the answer ever comes. */
+  | 'stall'
+  /** Half of the body comes, and then nothing ever. */
+  | 'stall-body'
+  /** The proxy answers by itself. */
+  | { status: number; retryAfter?: string; body?: string }
+
+/** Between clients and a server, over real sockets: does to requests what it is told, one after the other. */
+export interface FaultProxy {
+  url: string
+  /** For the next requests; those after them pass. */
+  plan(...faults: Fault[]): void
+  /** Requests since the last look. */
+  attempts(): number
+  /** Resets all connections, subscriptions among them. */
+  cutAll(): void
+  /** Refuses connections until `listen`. */
+  refuse(): Promise<void>
+  listen(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startFaultProxy(target: string): Promise<FaultProxy> {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  let planned: Fault[] = []
+  let attempts = 0
+
+  async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    attempts++
+    const fault = planned.shift() ?? 'pass'
+    const body = await buffer(incoming)
+    if (typeof fault === 'object') {
+      const headers = fault.retryAfter === undefined ? {} : { 'retry-after': fault.retryAfter }
+      response.writeHead(fault.status, { 'content-type': 'text/plain', ...headers }).end(fault.body ?? 'no luck\n')
+      return
+    }
+    if (fault === 'reset-request') return void incoming.socket.resetAndDestroy()
+    const answer = await forward(incoming, body)
+    if (fault === 'stall') return
+    if (fault === 'reset-answer') return void incoming.socket.resetAndDestroy()
+    const half = answer.body.subarray(0, answer.body.length / 2)
+    const { 'content-length': _length, 'transfer-encoding': _encoding, ...headers } = answer.headers
+    if (fault === 'halve-body') {
+      response.writeHead(answer.status, { ...headers, 'content-length': half.length }).end(half)
+      return
+    }
+    response.writeHead(answer.status, { ...headers, 'content-length': answer.body.length })
+    if (fault === 'pass') response.end(answer.body)
+    else response.write(half, () => fault === 'cut-body' && setTimeout(() => incoming.socket.resetAndDestroy(), 20))
+  }
+
+  function forward(incoming: IncomingMessage, body: Buffer) {
+    return new Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>((resolve, reject) => {
+      const { method, url, headers } = incoming
+      const outgoing = request({ host: hostname, port, method, path: url, headers, agent: false }, (answer) => {
+        buffer(answer).then((read) => resolve({ status: answer.statusCode!, headers: answer.headers, body: read }), reject)
+      })
+      outgoing.once('error', reject).end(body)
+    })
+  }
+
+  const server = createServer((incoming, response) => {
+    handle(incoming, response).catch(() => incoming.socket.resetAndDestroy())
+  })
+  server.on('connection', (socket: Socket) => remember(socket))
+  server.on('upgrade', (incoming: IncomingMessage, client: Socket, head: Buffer) => {
+    const upstream = connect(Number(port), hostname)
+    remember(upstream)
+    const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`]
+    for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
+      lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`)
+    }
+    upstream.write(`${lines.join('\r\n')}\r\n\r\n`)
+    upstream.write(head)
+    client.pipe(upstream).pipe(client)
+    client.once('close', () => upstream.destroy())
+    upstream.once('close', () => client.destroy())
+  })
+
+  function remember(socket: Socket): void {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => sockets.delete(socket))
+  }
+
+  async function listen(at: number): Promise<number> {
+    await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))
+    return (server.address() as AddressInfo).port
+  }
+
+  async function refuse(): Promise<void> {
+    const closed = new Promise((resolve) => server.close(resolve))
+    cutAll()
+    await closed
+  }
+
+  function cutAll(): void {
+    for (const socket of sockets) socket.resetAndDestroy()
+  }
+
+  const own = await listen(0)
+  return {
+    url: `http://127.0.0.1:${own}`,
+    plan: (...faults) => void (planned = faults),
+    attempts() {
+      const seen = attempts
+      attempts = 0
+      return seen
+    },
+    cutAll,
+    refuse,
+    async listen() {
+      await listen(own)
+    },
+    close: refuse,
+  }
+}

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+const PROGRAM = `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () =>
+  console.log(server.address().port))`
+
+/** A port to which no connection is ever made: its queue is full, and who listens there is stopped. */
+export async function startStalledListener(): Promise<{ url: string; close(): void }> {
+  const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  const port = Number(line.toString())
+  child.kill('SIGSTOP')
+  const queue: Socket[] = []
+  // The queue holds one more than the backlog; what comes behind it is not answered.
+  for (let i = 0; i < 2; i++) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    queue.push(socket)
+    await once(socket, 'connect')
+  }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close() {
+      child.kill('SIGKILL')
+      for (const socket of queue) socket.destroy()
+    },
+  }
+}
