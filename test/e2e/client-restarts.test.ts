@@ -11,7 +11,7 @@ const RESTARTS = 20
 
 test(
   `a consumer sees each event once, in order, over ${RESTARTS} restarts of the server, and nothing is created twice`,
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const database = await testDatabase()
     const dataDir = join(await temporaryDirectory('restarts'), 'data')
