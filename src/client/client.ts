@@ -4,6 +4,7 @@ import { clusterOperations } from './cluster.ts'
 import { createConnection, type ConnectionSettings, type Document, type RequestOptions } from './connection.ts'
 import { eventOperations } from './events.ts'
 import { logOperations } from './logs.ts'
+import { resubmissionOperations } from './resubmissions.ts'
 import { retryOperations } from './retries.ts'
 import { sessionOperations } from './sessions.ts'
 import type { OnProgress } from './progress.ts'
@@ -33,6 +34,7 @@ export function createClientOn(settings: ConnectionSettings) {
   return {
     ...sessionOperations(connection),
     ...retryOperations(connection),
+    ...resubmissionOperations(connection),
     ...clusterOperations(connection),
     ...eventOperations(connection),
     ...chainOperations(connection),

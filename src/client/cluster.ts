@@ -1,6 +1,15 @@
 import type { CallOptions, Connection } from './connection.ts'
-import { AgentsDocument, ProjectsDocument, ResourceGroupsDocument, type AgentFilter } from './operations.generated.ts'
+import {
+  AgentsDocument,
+  ProjectsDocument,
+  QuotasDocument,
+  ResourceGroupsDocument,
+  SetQuotaDocument,
+  type AgentFilter,
+  type SetQuotaInput,
+} from './operations.generated.ts'
 import { allPages } from './pages.ts'
+import { payloadOf } from './payload.ts'
 
 export function clusterOperations(connection: Connection) {
   const { request } = connection
@@ -12,6 +21,16 @@ export function clusterOperations(connection: Connection) {
 
     async resourceGroups(options?: CallOptions) {
       return (await request(ResourceGroupsDocument, {}, options)).resourceGroups
+    },
+
+    /** What is limited, and how much of it is used. */
+    async quotas(options?: CallOptions) {
+      return (await request(QuotasDocument, {}, options)).quotas
+    },
+
+    /** @throws ValidationError, NotFoundError, ForbiddenError */
+    async setQuota(input: SetQuotaInput, options?: CallOptions) {
+      return payloadOf((await request(SetQuotaDocument, { input }, options)).setQuota).quota
     },
 
     projects(options?: CallOptions) {

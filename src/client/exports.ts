@@ -12,6 +12,7 @@ export type {
   AttemptFragment as Attempt,
   DecisionFragment as RetryDecision,
   PolicyFragment as RetryPolicy,
+  ResubmissionSummaryFragment as Resubmission,
   SessionDetailFragment as Session,
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'

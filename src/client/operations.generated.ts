@@ -3,6 +3,12 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
+/** Which resubmission to end. */
+export type AbortResubmissionInput = {
+  /** Which. */
+  resubmissionId: string;
+};
+
 /** All that are given must match. */
 export type AgentFilter = {
   /** In this resource group. */
@@ -218,6 +224,15 @@ export type OrderDirection =
   /** Largest, newest first. */
   | 'DESC';
 
+/** Whose sessions a quota limits. */
+export type QuotaScope =
+  /** Those of all projects of a domain. */
+  | 'DOMAIN'
+  /** Those of one project. */
+  | 'PROJECT'
+  /** Those that one user created, with their retries. */
+  | 'USER';
+
 /** A token bucket. */
 export type RateLimitInput = {
   /** How many at once after a quiet time, 1 to 100000. */
@@ -232,6 +247,56 @@ export type ResourceSlotInput = {
   amount: string;
   /** Which: `cpu`, `mem`, `cuda.device`, … */
   slot: string;
+};
+
+/** What became of one session that was to be resubmitted. */
+export type ResubmissionItemStatus =
+  /** It has a child. */
+  | 'DONE'
+  /** Nothing yet; nothing ever, where the resubmission was aborted. */
+  | 'PENDING'
+  /** It was refused; `code` and `message` say why. */
+  | 'REFUSED';
+
+/** What the new attempts have otherwise than the sessions that failed. It holds for the automatic retries that follow in their epoch, too. */
+export type ResubmissionOverrides = {
+  /** The only agents to run on, in place of the list that there is; an empty list lifts it. */
+  allowAgents?: Array<string> | null | undefined;
+  /** Agents to stay away from where another fits, in place of those that retries came to avoid. */
+  avoidAgents?: Array<string> | null | undefined;
+  /** Seconds that user code may run; null takes the limit away. */
+  batchTimeout?: number | null | undefined;
+  /** Variables by name; the other variables stay. */
+  environ?: Array<EnvVarInput> | null | undefined;
+  /** 0 to 100; the higher goes first. */
+  priority?: number | null | undefined;
+  /** Where it runs, by name. */
+  resourceGroup?: string | null | undefined;
+  /** Amounts by slot; the other slots stay. 0 takes a slot away. */
+  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
+  /** Fields of the retry policy; those that are not given stay as they were resolved. */
+  retryPolicy?: RetryPolicyInput | null | undefined;
+};
+
+/** Where a resubmission stands. */
+export type ResubmissionState =
+  /** A person ended it; what was done before stays. */
+  | 'ABORTED'
+  /** Everything is done or refused. */
+  | 'COMPLETED'
+  /** Some of it is still to be done; the server goes on by itself. */
+  | 'RUNNING';
+
+/** Which failed sessions get a new budget, and what is changed. Either `sessionIds` or `filter`. */
+export type ResubmitSessionsInput = {
+  /** Your idempotency key, unique in the project: the same key gives the first call’s resubmission. */
+  clientKey?: string | null | undefined;
+  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  filter?: SessionFilter | null | undefined;
+  /** What is changed. */
+  overrides?: ResubmissionOverrides | null | undefined;
+  /** These sessions; at most 100000. */
+  sessionIds?: Array<string> | null | undefined;
 };
 
 /** What the retry stays away from. */
@@ -609,6 +674,20 @@ export type SessionType =
   /** Serves a person until ended. */
   | 'INTERACTIVE';
 
+/** What to change. What is not given stays as it is, null lifts a limit. */
+export type SetQuotaInput = {
+  /** Sessions that may be PENDING at once. */
+  maxPending?: number | null | undefined;
+  /** Sessions that may have a place at once. */
+  maxRunning?: number | null | undefined;
+  /** Of the user, project or domain. */
+  name: string;
+  /** Of what kind it is. */
+  scope: QuotaScope;
+  /** The most that all kernels together may hold. Replaces what was set; 0 allows none of a slot. */
+  slots?: Array<ResourceSlotInput> | null | undefined;
+};
+
 /** What sessions of a scope fall back on. */
 export type SetRetryDefaultsInput = {
   /** Of the domain or project; nothing for the cluster. */
@@ -748,6 +827,103 @@ export type SessionDetailFragment = (
   { image: string | null, command: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
+
+export type QuotaDetailFragment = { scope: QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, slots: Array<{ slot: string, amount: string }> } };
+
+export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type QuotasQuery = { quotas: Array<QuotaDetailFragment> };
+
+export type SetQuotaMutationVariables = Exact<{
+  input: SetQuotaInput;
+}>;
+
+
+export type SetQuotaMutation = { setQuota:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SetQuotaPayload', quota: QuotaDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, actor: string, state: ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+
+export type ResubmitSessionsMutationVariables = Exact<{
+  input: ResubmitSessionsInput;
+}>;
+
+
+export type ResubmitSessionsMutation = { resubmitSessions:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | { __typename: 'ResubmitSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type AbortResubmissionMutationVariables = Exact<{
+  input: AbortResubmissionInput;
+}>;
+
+
+export type AbortResubmissionMutation = { abortResubmission:
+    | { __typename: 'AbortResubmissionPayload', resubmission: ResubmissionSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+   };
+
+export type ResubmissionQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ResubmissionQuery = { resubmission: ResubmissionSummaryFragment | null };
+
+export type ResubmissionsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ResubmissionsQuery = { resubmissions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: ResubmissionSummaryFragment }> } };
+
+export type ResubmissionItemsQueryVariables = Exact<{
+  id: string;
+  status?: ResubmissionItemStatus | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null } }> } } | null };
 
 export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, resourceSlots: Array<{ slot: string, amount: string }> };
 
@@ -1427,6 +1603,41 @@ fragment Rule on RetryRule {
     max
   }
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
+export const QuotaDetailFragmentDoc = new TypedDocumentString(`
+    fragment QuotaDetail on Quota {
+  scope
+  name
+  maxPending
+  maxRunning
+  slots {
+    slot
+    amount
+  }
+  usage {
+    pending
+    running
+    slots {
+      slot
+      amount
+    }
+  }
+}
+    `, {"fragmentName":"QuotaDetail"}) as unknown as TypedDocumentString<QuotaDetailFragment, unknown>;
+export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}
+    `, {"fragmentName":"ResubmissionSummary"}) as unknown as TypedDocumentString<ResubmissionSummaryFragment, unknown>;
 export const PlannedFragmentDoc = new TypedDocumentString(`
     fragment Planned on PlannedRetry {
   retry
@@ -1611,6 +1822,264 @@ export const KernelLogsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<KernelLogsSubscription, KernelLogsSubscriptionVariables>;
+export const QuotasDocument = new TypedDocumentString(`
+    query Quotas {
+  quotas {
+    ...QuotaDetail
+  }
+}
+    fragment QuotaDetail on Quota {
+  scope
+  name
+  maxPending
+  maxRunning
+  slots {
+    slot
+    amount
+  }
+  usage {
+    pending
+    running
+    slots {
+      slot
+      amount
+    }
+  }
+}`) as unknown as TypedDocumentString<QuotasQuery, QuotasQueryVariables>;
+export const SetQuotaDocument = new TypedDocumentString(`
+    mutation SetQuota($input: SetQuotaInput!) {
+  setQuota(input: $input) {
+    __typename
+    ... on SetQuotaPayload {
+      quota {
+        ...QuotaDetail
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment QuotaDetail on Quota {
+  scope
+  name
+  maxPending
+  maxRunning
+  slots {
+    slot
+    amount
+  }
+  usage {
+    pending
+    running
+    slots {
+      slot
+      amount
+    }
+  }
+}`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
+export const ResubmitSessionsDocument = new TypedDocumentString(`
+    mutation ResubmitSessions($input: ResubmitSessionsInput!) {
+  resubmitSessions(input: $input) {
+    __typename
+    ... on ResubmitSessionsPayload {
+      resubmission {
+        ...ResubmissionSummary
+      }
+      sessions {
+        ...SessionSummary
+      }
+      refused {
+        sessionId
+        code
+        message
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<ResubmitSessionsMutation, ResubmitSessionsMutationVariables>;
+export const AbortResubmissionDocument = new TypedDocumentString(`
+    mutation AbortResubmission($input: AbortResubmissionInput!) {
+  abortResubmission(input: $input) {
+    __typename
+    ... on AbortResubmissionPayload {
+      resubmission {
+        ...ResubmissionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<AbortResubmissionMutation, AbortResubmissionMutationVariables>;
+export const ResubmissionDocument = new TypedDocumentString(`
+    query Resubmission($id: UUID!) {
+  resubmission(id: $id) {
+    ...ResubmissionSummary
+  }
+}
+    fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<ResubmissionQuery, ResubmissionQueryVariables>;
+export const ResubmissionsDocument = new TypedDocumentString(`
+    query Resubmissions($first: Int, $after: String) {
+  resubmissions(first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...ResubmissionSummary
+      }
+    }
+  }
+}
+    fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<ResubmissionsQuery, ResubmissionsQueryVariables>;
+export const ResubmissionItemsDocument = new TypedDocumentString(`
+    query ResubmissionItems($id: UUID!, $status: ResubmissionItemStatus, $first: Int, $after: String) {
+  resubmission(id: $id) {
+    items(status: $status, first: $first, after: $after) {
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+      edges {
+        cursor
+        node {
+          position
+          sessionId
+          status
+          childSessionId
+          code
+          message
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ResubmissionItemsQuery, ResubmissionItemsQueryVariables>;
 export const RetryPolicyPreviewDocument = new TypedDocumentString(`
     query RetryPolicyPreview($policy: RetryPolicyInput!, $cause: FailureCause, $exitCode: Int, $sessionId: UUID) {
   retryPolicyPreview(

@@ -26,11 +26,11 @@ test(
     const events = client.sessionEvents({ types: ['CREATED'] })
     const seen: string[] = []
     const next = events.next()
-    let restarting = true
+    const enough = new AbortController()
     let created = 0
 
     async function createOnAndOn(): Promise<void> {
-      while (restarting) {
+      while (!enough.signal.aborted) {
         await client.createSession({ name: `session ${created}`, command: ['true'] })
         created++
       }
@@ -52,7 +52,7 @@ test(
       else expect(await server.stop()).toBe(0)
       server = await startServer({ dataDir, port: Number(new URL(url).port), onLog: () => {}, environment })
     }
-    restarting = false
+    enough.abort()
     await creating
     const { rows } = await database.db.query<{ xid: string; id: string }>(
       `SELECT xid::text, id::text FROM session_events WHERE type = 'session.created' ORDER BY session_events.xid, session_events.id`,

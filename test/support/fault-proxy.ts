@@ -35,16 +35,24 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
-export async function startFaultProxy(target: string): Promise<FaultProxy> {
+export async function startFaultProxy(
+  target: string,
+  options: {
+    /** Answers by itself, from the same origin, what it knows. */
+    page?: (path: string, body: string) => { type: string; text: string } | undefined
+  } = {},
+): Promise<FaultProxy> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   let planned: Fault[] = []
   let attempts = 0
 
   async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await buffer(incoming)
+    const page = options.page?.(incoming.url!, body.toString())
+    if (page) return void response.writeHead(200, { 'content-type': page.type }).end(page.text)
     attempts++
     const fault = planned.shift() ?? 'pass'
-    const body = await buffer(incoming)
     if (typeof fault === 'object') {
       const headers = fault.retryAfter === undefined ? {} : { 'retry-after': fault.retryAfter }
       response.writeHead(fault.status, { 'content-type': 'text/plain', ...headers }).end(fault.body ?? 'no luck\n')
@@ -69,7 +77,10 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     return new Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>((resolve, reject) => {
       const { method, url, headers } = incoming
       const outgoing = request({ host: hostname, port, method, path: url, headers, agent: false }, (answer) => {
-        buffer(answer).then((read) => resolve({ status: answer.statusCode!, headers: answer.headers, body: read }), reject)
+        buffer(answer).then(
+          (read) => resolve({ status: answer.statusCode!, headers: answer.headers, body: read }),
+          reject,
+        )
       })
       outgoing.once('error', reject).end(body)
     })

@@ -24,7 +24,13 @@ let progress: Progress[]
 const QUICK: NodeClientOptions = {
   retry: {
     http: { backoffFactor: 0.01 },
-    network: { multiplierSeconds: 0.01, minSeconds: 0.01, maxSeconds: 0.05, stopAfterSeconds: null, stopAfterAttempts: 4 },
+    network: {
+      multiplierSeconds: 0.01,
+      minSeconds: 0.01,
+      maxSeconds: 0.05,
+      stopAfterSeconds: null,
+      stopAfterAttempts: 4,
+    },
   },
   timeouts: { connectSeconds: 1, readSeconds: 1 },
 }
@@ -217,7 +223,10 @@ describe('a signal', () => {
   })
 
   test('ends a pause between attempts at once', async () => {
-    await using patient = connectTo({ url: 'http://127.0.0.1:1', retry: { network: { minSeconds: 60, maxSeconds: 60 } } })
+    await using patient = connectTo({
+      url: 'http://127.0.0.1:1',
+      retry: { network: { minSeconds: 60, maxSeconds: 60 } },
+    })
     const ended = new AbortController()
     const failure = expect(patient.retrySwitches({ signal: ended.signal })).rejects.toThrow('enough')
     await expect.poll(() => progress.length, { timeout: 5_000 }).toBe(1)

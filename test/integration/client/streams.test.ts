@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { createClient, ForbiddenError, NotFoundError, type Client, type Progress } from '../../../src/client/node/index.ts'
+import {
+  createClient,
+  ForbiddenError,
+  NotFoundError,
+  type Client,
+  type Progress,
+} from '../../../src/client/node/index.ts'
 import { spawnProgram } from '../../support/spawn-program.ts'
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
@@ -110,10 +116,10 @@ test('a token that is revoked ends a stream with an error', async () => {
     for await (const _event of events) seen++
   }
   const failure = consume().catch((error: unknown) => error)
-  let outcome: unknown
-  void failure.then((error) => (outcome = error))
-  while (outcome === undefined) await create(`look ${seen}`)
-  expect(outcome).toBeInstanceOf(ForbiddenError)
+  const over = new AbortController()
+  void failure.then(() => over.abort())
+  while (!over.signal.aborted) await create(`look ${seen}`)
+  expect(await failure).toBeInstanceOf(ForbiddenError)
 })
 
 test('a signal ends everything at once, and nothing is left behind', { timeout: 30_000 }, async () => {

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { ROOT } from '../guard/source-files.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { installPacked } from '../support/packed-package.ts'
+import { bundleForBrowsers, findChromium, runInBareContext, runInChromium } from '../support/browsers.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+/** `reprise/client` as others get it: packed, installed, and used from plain JavaScript, TypeScript and browsers. */
+
+const run = promisify(execFile)
+const START_OF_TIME = btoa('0:0').replaceAll('=', '')
+
+let directory: string
+let database: TestDatabase
+let server: ServerProcess
+let token: string
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('package')
+  database = await testDatabase()
+  const dataDir = join(directory, 'data')
+  const environment = { REPRISE_DATABASE_URL: database.connectionString }
+  const starting = startServer({ dataDir, port: 0, onLog: () => {}, environment })
+  await installPacked(directory)
+  server = await starting
+  token = await readAdminToken(dataDir)
+}, 120_000)
+
+afterAll(async () => {
+  await server?.stop()
+  await database?.close()
+})
+
+async function readmeExamples(): Promise<string[]> {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const section = readme.split(/^(?=## )/m).find((part) => part.startsWith('## Client\n'))!
+  return [...section.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!)
+}
+
+/** A program of somebody who installed the package; answers with what it prints. */
+async function runProgram(name: string, code: string): Promise<string> {
+  const path = join(directory, name)
+  await writeFile(path, code)
+  const env = { PATH: process.env['PATH'], TOKEN: token, SPARE_URL: 'http://127.0.0.1:1', CURSOR: START_OF_TIME }
+  const { stdout } = await run(process.execPath, ['--unhandled-rejections=strict', path], { env, timeout: 60_000 })
+  return stdout
+}
+
+test('the examples of the README do what it says', { timeout: 120_000 }, async () => {
+  const examples = await readmeExamples()
+  expect(examples).toHaveLength(2)
+  const outputs: string[] = []
+  for (const [index, code] of examples.entries()) {
+    expect(code).toContain('http://127.0.0.1:4000')
+    outputs.push(await runProgram(`example-${index}.mjs`, code.replaceAll('http://127.0.0.1:4000', server.url)))
+  }
+  expect(outputs[0]).toBe('1: attempt 1\n2: attempt 2\nSUCCEEDED after 2 attempts, exit code 0\n')
+  expect(outputs[1]).toMatch(/^SESSION_NOT_FOUND\n(.*\n)*RETRY_SUCCEEDED 2 4\n$/)
+})
+
+test('the types come along, and hold', { timeout: 60_000 }, async () => {
+  const check = async (code: string) => {
+    await writeFile(join(directory, 'types.mts'), code)
+    const args = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', 'types.mts']
+    const compiled = run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: directory })
+    return compiled.then(
+      () => '',
+      (error: { stdout: string }) => error.stdout,
+    )
+  }
+  const head = `import { createClient, type Session } from 'reprise/client'\nconst client = createClient()\n`
+  const use = `const session: Session = await client.session('x')\nexport const phase: 'HELD' | string = session.retryState.phase\n`
+  expect(await check(`${head}${use}`)).toBe('')
+  const wrong = await check(`${head}export const exitCode: string = (await client.waitForChain('x')).exitCode\n`)
+  expect(wrong).toContain("Type 'number | null' is not assignable to type 'string'")
+})
+
+describe('in browsers', () => {
+  const story = (url: string) => `
+    const client = createClient({ url: ${JSON.stringify(url)}, token: ${JSON.stringify(token)} })
+    const { session } = await client.createSession({ name: 'web', command: ['sh', '-c', 'echo seen; exit 3'],
+      retryPolicy: { maxRetries: 1, retryDelay: 0.2 } })
+    let log = ''
+    for await (const { text } of client.chainLogs(session.sessionId)) log += text
+    const { outcome, exitCode, attempts } = await client.waitForChain(session.sessionId)
+    await client.close()
+    return JSON.stringify({ outcome, exitCode, attempts: attempts.length, log })`
+  const expected = { outcome: 'FAILED', exitCode: 3, attempts: 2, log: 'seen\nseen\n' }
+
+  test('the bundle needs nothing of Node', { timeout: 60_000 }, async () => {
+    const bundle = await bundleForBrowsers(directory)
+    expect(JSON.parse(await runInBareContext(bundle, story(server.url)))).toEqual(expected)
+  })
+
+  test.skipIf(findChromium() === undefined)('Chromium runs it', { timeout: 90_000 }, async () => {
+    const bundle = await bundleForBrowsers(directory)
+    const outcome = await runInChromium({ bundle, story, target: server.url, directory: join(directory, 'profile') })
+    expect(JSON.parse(outcome)).toEqual(expected)
+  })
+})
