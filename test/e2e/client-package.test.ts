@@ -24,8 +24,8 @@ beforeAll(async () => {
   directory = await temporaryDirectory('package')
   database = await testDatabase()
   const dataDir = join(directory, 'data')
-  const environment = { REPRISE_DATABASE_URL: database.connectionString }
-  const starting = startServer({ dataDir, port: 0, onLog: () => {}, environment })
+  const env = { REPRISE_DATABASE_URL: database.connectionString }
+  const starting = startServer({ dataDir, port: 0, onLog: () => {}, env })
   await installPacked(directory)
   server = await starting
   token = await readAdminToken(dataDir)

@@ -15,8 +15,8 @@ test(
   async () => {
     const database = await testDatabase()
     const dataDir = join(await temporaryDirectory('restarts'), 'data')
-    const environment = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ROLES: 'api' }
-    let server = await startServer({ dataDir, port: 0, onLog: () => {}, environment })
+    const env = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ROLES: 'api' }
+    let server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
     const { url } = server
     await using client = createClient({
       url,
@@ -50,7 +50,7 @@ test(
       await sleep(Math.random() * 100)
       if (restart % 2 === 0) await server.kill()
       else expect(await server.stop()).toBe(0)
-      server = await startServer({ dataDir, port: Number(new URL(url).port), onLog: () => {}, environment })
+      server = await startServer({ dataDir, port: Number(new URL(url).port), onLog: () => {}, env })
     }
     enough.abort()
     await creating
