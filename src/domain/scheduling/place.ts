@@ -1,136 +1,129 @@
 import { HEAD_OF_LINE_SKIPS_MAX } from '../limits.ts'
-import type { ClusterMode } from '../session/statuses.ts'
-import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
+import type { AgentPool } from './agent-pool.ts'
+import { quotaShortage, takeQuota, type QuotaRoom } from './quota.ts'
+import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
+import { totalOf } from './shape.ts'
+import { whyNot } from './why-not.ts'
 
-export type AgentSelector = 'CONCENTRATED' | 'DISPERSED' | 'ROUND_ROBIN'
-
-export interface PlaceableSession {
-  id: string
-  clusterMode: ClusterMode
+export interface PlaceableSession extends Sequenced {
   kernelIds: readonly string[]
-  /** What each kernel needs. */
-  slots: Quantities
-  /** How often sessions behind it went first. */
-  skips: number
+  /** Sessions of one owner, shape and priority: where one does not fit, none behind it does. */
+  lane: string
   /** Go last, and only where nothing else fits. */
   avoidAgents: ReadonlySet<string>
-  /** Only these; empty for all. */
-  allowAgents: ReadonlySet<string>
-}
-
-/** `free` is used up as sessions are placed. */
-export interface AgentRoom {
-  id: string
-  free: Map<string, Quantity>
-  /** What it has free when nothing runs on it. */
-  capacity: Quantities
-  kernels: number
+  /** Those that limit it. */
+  quotas: readonly QuotaRoom[]
 }
 
 export interface Placement {
   placed: { sessionId: string; kernels: { kernelId: string; agentId: string }[] }[]
+  /** Why, in words that stay the same as long as it waits for the same thing. */
   skipped: { sessionId: string; reason: string }[]
-  /** Sessions that one behind them went past. */
-  overtaken: string[]
-  /** Nothing fitted, nobody holds the line, and some agent has something of everything free: others may fit. */
-  othersMayFit: boolean
+  /** How many younger sessions of no higher priority went before it, by session. */
+  overtaken: Map<string, number>
+  /** It ended at somebody's turn who was not among the sessions: there is more to place. */
+  ranOut: boolean
+}
+
+export interface Line {
+  sessions: readonly PlaceableSession[]
+  sequence: Sequence<PlaceableSession>
+  /** Lanes of which more may be waiting than are among the sessions. */
+  longLanes: ReadonlySet<string>
+  group: string
+}
+
+interface Waiting {
+  session: PlaceableSession
+  /** How many had been placed without passing it when it had its turn. */
+  since: number
 }
 
 /**
- * Gives sessions, in the order given, to the agents of one group. One that does not fit lets those behind it
- * pass, a bounded number of times: then it holds the line until it fits, unless these agents could never take it.
+ * Gives sessions to agents, in the order of the sequence. One that does not fit lets others pass, a bounded number
+ * of times: then it holds the line. Room is kept for it on the agents that lack the least, and what comes behind
+ * takes only what is left besides. Quotas stop those whom they limit and nobody else.
  */
-export function place(sessions: readonly PlaceableSession[], agents: AgentRoom[], selector: AgentSelector): Placement {
-  const placement: Placement = { placed: [], skipped: [], overtaken: [], othersMayFit: false }
-  const waiting: string[] = []
-  let holder: PlaceableSession | undefined
-  for (const session of sessions) {
-    if (holder) {
-      const reason = `waits behind session ${holder.id}, which was passed over ${holder.skips} times`
-      placement.skipped.push({ sessionId: session.id, reason })
+export function place({ sessions, sequence, longLanes, group }: Line, pool: AgentPool): Placement {
+  const placement: Placement = { placed: [], skipped: [], overtaken: new Map(), ranOut: false }
+  const left = new Map<string, number>()
+  for (const { lane } of sessions) left.set(lane, (left.get(lane) ?? 0) + 1)
+  const stopped = new Map<string, string>()
+  let waiting: Waiting[] = []
+  const placed: PlaceableSession[] = []
+  let lastHolder: string | undefined
+
+  function skip(session: PlaceableSession, reason: string): void {
+    placement.skipped.push({ sessionId: session.id, reason })
+    stopped.set(session.lane, reason)
+  }
+
+  function hold(session: PlaceableSession): void {
+    if (!pool.keepFor(session.shape, session.avoidAgents)) return
+    for (const quota of session.quotas) takeQuota(quota, totalOf(session.shape))
+    lastHolder = session.id
+  }
+
+  /** Those that have now been passed too often. */
+  function letHold(): void {
+    const due = waiting.filter((one) => one.session.skips + passesOf(one) >= HEAD_OF_LINE_SKIPS_MAX)
+    if (due.length === 0) return
+    waiting = waiting.filter((one) => !due.includes(one))
+    for (const one of due) {
+      note(one)
+      hold(one.session)
+    }
+  }
+
+  function passesOf({ since }: Waiting): number {
+    return placed.length - since
+  }
+
+  /** Where the youngest go first, those that did so before its turn have passed it as well: else it would never start. */
+  function passedAlready(session: PlaceableSession): number {
+    if (!sequence.youngestFirst) return 0
+    return placed.filter((other) => other.priority === session.priority && compareAge(session, other) < 0).length
+  }
+
+  function note(one: Waiting): void {
+    const passes = passesOf(one)
+    if (passes > 0) placement.overtaken.set(one.session.id, passes)
+  }
+
+  for (let session = sequence.next(); session; session = sequence.next()) {
+    const before = stopped.get(session.lane)
+    if (before !== undefined) {
+      placement.skipped.push({ sessionId: session.id, reason: before })
       continue
     }
-    const kernels = placeOne(session, agents, selector)
-    if (kernels) {
+    const total = totalOf(session.shape)
+    const overQuota = session.quotas.map((quota) => quotaShortage(quota, total)).find(Boolean)
+    if (overQuota) {
+      skip(session, overQuota.short)
+      continue
+    }
+    const agents = pool.place(session.shape, session.avoidAgents)
+    if (agents) {
+      for (const quota of session.quotas) takeQuota(quota, total)
+      sequence.placed()
+      placed.push(session)
+      const kernels = session.kernelIds.map((kernelId, n) => ({ kernelId, agentId: agents[n]! }))
       placement.placed.push({ sessionId: session.id, kernels })
-      placement.overtaken.push(...waiting.splice(0))
+      const more = left.get(session.lane)! - 1
+      left.set(session.lane, more)
+      if (more === 0 && longLanes.has(session.lane)) {
+        sequence.ranOut()
+        placement.ranOut = true
+      }
+      letHold()
       continue
     }
-    placement.skipped.push({ sessionId: session.id, reason: whyNot(session, agents) })
-    waiting.push(session.id)
-    if (session.skips >= HEAD_OF_LINE_SKIPS_MAX && couldEverFit(session, agents, selector)) holder = session
+    const shortage = whyNot(session.shape, pool.rooms, group)
+    skip(session, shortage?.short ?? `the room that it needs is kept for session ${lastHolder}`)
+    if (shortage?.forGood) continue
+    if (holdsLine(session)) hold(session)
+    else waiting.push({ session, since: placed.length - passedAlready(session) })
   }
-  placement.othersMayFit = !holder && placement.placed.length === 0 && agents.some(hasSomeOfEverything)
+  waiting.forEach(note)
   return placement
-}
-
-function placeOne(session: PlaceableSession, agents: AgentRoom[], selector: AgentSelector) {
-  const candidates = order(session, agents, selector)
-  const chosen: { kernelId: string; agent: AgentRoom }[] = []
-  for (const kernelId of session.kernelIds) {
-    const sameAgent = session.clusterMode === 'SINGLE_NODE' ? chosen[0]?.agent : undefined
-    const agent = sameAgent
-      ? fits(sameAgent, session.slots, 1n)
-        ? sameAgent
-        : undefined
-      : candidates.find((candidate) => fits(candidate, session.slots, kernelsAtOnce(session)))
-    if (!agent) {
-      for (const { agent: taken } of chosen) add(taken, session.slots, 1n)
-      return undefined
-    }
-    add(agent, session.slots, -1n)
-    chosen.push({ kernelId, agent })
-  }
-  for (const { agent } of chosen) agent.kernels += 1
-  return chosen.map(({ kernelId, agent }) => ({ kernelId, agentId: agent.id }))
-}
-
-function hasSomeOfEverything({ free }: AgentRoom): boolean {
-  return [...free.values()].every((quantity) => quantity > 0n)
-}
-
-function couldEverFit(session: PlaceableSession, agents: readonly AgentRoom[], selector: AgentSelector): boolean {
-  const empty = agents.map((agent) => ({ ...agent, free: new Map(agent.capacity) }))
-  return placeOne(session, empty, selector) !== undefined
-}
-
-/** A single-node session needs room for all its kernels on the agent that takes the first. */
-function kernelsAtOnce(session: PlaceableSession): bigint {
-  return session.clusterMode === 'SINGLE_NODE' ? BigInt(session.kernelIds.length) : 1n
-}
-
-function order(session: PlaceableSession, agents: AgentRoom[], selector: AgentSelector): AgentRoom[] {
-  const allowed = session.allowAgents.size === 0 ? agents : agents.filter(({ id }) => session.allowAgents.has(id))
-  if (allowed.length < 2) return [...allowed]
-  const avoided = (agent: AgentRoom) => (session.avoidAgents.has(agent.id) ? 1 : 0)
-  const byLoad =
-    selector === 'CONCENTRATED'
-      ? (a: AgentRoom, b: AgentRoom) => b.kernels - a.kernels
-      : (a: AgentRoom, b: AgentRoom) => a.kernels - b.kernels
-  return allowed.toSorted((a, b) => avoided(a) - avoided(b) || byLoad(a, b) || (a.id < b.id ? -1 : 1))
-}
-
-function fits(agent: AgentRoom, slots: Quantities, times: bigint): boolean {
-  for (const [slot, amount] of slots) if ((agent.free.get(slot) ?? 0n) < amount * times) return false
-  return true
-}
-
-function add(agent: AgentRoom, slots: Quantities, times: bigint): void {
-  for (const [slot, amount] of slots) agent.free.set(slot, (agent.free.get(slot) ?? 0n) + amount * times)
-}
-
-/** In words, with the numbers of the agent that has the most of what is short. */
-function whyNot(session: PlaceableSession, agents: readonly AgentRoom[]): string {
-  if (agents.length === 0) return 'no agent of its resource group is alive'
-  const times = kernelsAtOnce(session)
-  for (const [slot, amount] of session.slots) {
-    const most = agents.reduce(
-      (max, agent) => (max > (agent.free.get(slot) ?? 0n) ? max : (agent.free.get(slot) ?? 0n)),
-      0n,
-    )
-    if (most < amount * times) {
-      return `needs ${slot} ${formatQuantity(amount * times)}, the most that an agent has free is ${formatQuantity(most)}`
-    }
-  }
-  return 'no one agent has all of the slots free that it needs'
 }

@@ -1,0 +1,147 @@
+import { giveBack, hasRoom, keep, take, unkeptOf, type AgentRoom } from './room.ts'
+import { preferenceOf, type AgentSelector } from './select-agent.ts'
+import { suits, unitOf, type Shape, type Unit } from './shape.ts'
+
+/** The agents of one group during one look. Room only shrinks, so what did not fit once is not tried again. */
+export interface AgentPool {
+  readonly rooms: readonly AgentRoom[]
+  /** The agent that was last taken. */
+  readonly roundRobinAt: string | null
+  /** The agent of each kernel; undefined, and nothing taken, where it does not fit. */
+  place(shape: Shape, avoidAgents: ReadonlySet<string>): string[] | undefined
+  /**
+   * Keeps room where the session fits soonest: on the agents that lack the least, which only gain while it is kept,
+   * so that from look to look it comes nearer. False, and nothing kept, where these agents could never take it.
+   */
+  keepFor(shape: Shape, avoidAgents: ReadonlySet<string>): boolean
+}
+
+interface Candidate {
+  room: AgentRoom
+  /** In the order of ids, which is that of the rooms. */
+  index: number
+  /** The room's, when this was last worked out. */
+  version: number
+  preference: number
+}
+
+interface Candidates {
+  unit: Unit
+  /** Those that still fit one unit. */
+  open: Candidate[]
+  full: boolean
+}
+
+/** `roundRobinAt` is the agent that was last taken in turn; rooms are in the order of their ids. */
+export function createAgentPool(
+  rooms: readonly AgentRoom[],
+  selector: AgentSelector,
+  roundRobinAt: string | null,
+): AgentPool {
+  const shapes = new Map<string, Candidates>()
+  let turn = roundRobinAt === null ? -1 : rooms.findLastIndex(({ id }) => id <= roundRobinAt)
+
+  function candidatesOf(shape: Shape): Candidates {
+    const known = shapes.get(shape.key)
+    if (known) return known
+    const open = rooms.flatMap((room, index) =>
+      suits(shape, room) ? [{ room, index, version: -1, preference: 0 }] : [],
+    )
+    const candidates = { unit: unitOf(shape), open, full: false }
+    shapes.set(shape.key, candidates)
+    return candidates
+  }
+
+  /** Takes those out that no longer fit. */
+  function refresh({ open, unit }: Candidates): void {
+    let kept = 0
+    for (const candidate of open) {
+      if (candidate.version !== candidate.room.version) {
+        if (!hasRoom(candidate.room.free, unit.demand)) continue
+        candidate.version = candidate.room.version
+        candidate.preference = preferenceOf(candidate.room, unit.demand, selector)
+      }
+      open[kept++] = candidate
+    }
+    open.length = kept
+  }
+
+  function rankOf({ index, preference }: Candidate): number {
+    if (selector !== 'ROUND_ROBIN') return preference
+    return index > turn ? index - turn : index - turn + rooms.length
+  }
+
+  function choose(candidates: Candidates, avoidAgents: ReadonlySet<string>): Candidate | undefined {
+    refresh(candidates)
+    const { open } = candidates
+    if (avoidAgents.size === 0) return lowest(open, rankOf)
+    return lowest(open.filter(({ room }) => !avoidAgents.has(room.id)), rankOf) ?? lowest(open, rankOf)
+  }
+
+  return {
+    rooms,
+    get roundRobinAt() {
+      return turn === -1 ? null : rooms[turn]!.id
+    },
+    place(shape, avoidAgents) {
+      const candidates = candidatesOf(shape)
+      if (candidates.full) return undefined
+      const { unit } = candidates
+      const turnBefore = turn
+      const chosen: AgentRoom[] = []
+      for (let n = 0; n < unit.count; n++) {
+        const candidate = choose(candidates, avoidAgents)
+        if (!candidate) {
+          for (const room of chosen) giveBack(room, unit.demand)
+          turn = turnBefore
+          candidates.full = true
+          return undefined
+        }
+        take(candidate.room, unit.demand)
+        turn = candidate.index
+        chosen.push(candidate.room)
+      }
+      return chosen.flatMap((room) => Array.from({ length: unit.kernels }, () => room.id))
+    },
+    keepFor(shape, avoidAgents) {
+      const unit = unitOf(shape)
+      const suitable = rooms.filter((room) => suits(shape, room))
+      const kept: AgentRoom[] = []
+      for (let n = 0; n < unit.count; n++) {
+        const possible = suitable.filter((room) => couldTake(room, unit))
+        const lack = (room: AgentRoom) => lackOf(room, unit)
+        const room = lowest(possible.filter(({ id }) => !avoidAgents.has(id)), lack) ?? lowest(possible, lack)
+        if (!room) {
+          for (const one of kept) keep(one, unit.demand, -1n)
+          return false
+        }
+        keep(room, unit.demand)
+        kept.push(room)
+      }
+      return true
+    },
+  }
+}
+
+/** The first of those with the least. */
+function lowest<T>(all: readonly T[], of: (one: T) => number): T | undefined {
+  let best: T | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const one of all) {
+    const value = of(one)
+    if (value < least) [best, least] = [one, value]
+  }
+  return best
+}
+
+function couldTake(room: AgentRoom, { demand }: Unit): boolean {
+  for (const [slot, amount] of demand) if (unkeptOf(room, slot) < amount) return false
+  return true
+}
+
+/** The share of what is asked for that is not free, of the slot where that is most; 0 where it fits. */
+function lackOf({ free }: AgentRoom, { demand }: Unit): number {
+  let lack = 0
+  for (const [slot, amount] of demand) lack = Math.max(lack, Number(amount - (free.get(slot) ?? 0n)) / Number(amount))
+  return lack
+}

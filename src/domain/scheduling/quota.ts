@@ -1,0 +1,37 @@
+import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
+import { describeAmount } from '../session/amounts.ts'
+
+/** What one quota allows and how much of it is taken; used up as sessions are placed. */
+export interface QuotaRoom {
+  /** For people: `project demo`. */
+  name: string
+  /** Slots that it does not name are not limited. */
+  slots: Quantities
+  usedSlots: Map<string, Quantity>
+  maxRunning: number | null
+  running: number
+}
+
+/** In words with the numbers why a session that needs this much in all has to wait for the quota; undefined where it has not. */
+export function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; long: string } | undefined {
+  if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
+    const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
+    return { short, long: `${short}, ${quota.running} run` }
+  }
+  for (const [slot, limit] of quota.slots) {
+    const asks = demand.get(slot) ?? 0n
+    const used = quota.usedSlots.get(slot) ?? 0n
+    if (asks === 0n || used + asks <= limit) continue
+    const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
+    const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
+    return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
+  }
+  return undefined
+}
+
+export function takeQuota(quota: QuotaRoom, demand: Quantities): void {
+  quota.running += 1
+  for (const slot of quota.slots.keys()) {
+    quota.usedSlots.set(slot, (quota.usedSlots.get(slot) ?? 0n) + (demand.get(slot) ?? 0n))
+  }
+}

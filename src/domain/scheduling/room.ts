@@ -1,0 +1,49 @@
+import type { Quantities, Quantity } from './quantity.ts'
+
+/** An agent as placement sees it; what is free shrinks as sessions are placed. */
+export interface AgentRoom {
+  id: string
+  labels: Readonly<Record<string, string>>
+  /** What it has free when nothing runs on it. */
+  capacity: Quantities
+  /** Below zero where more is kept for a session than is free now. */
+  free: Map<string, Quantity>
+  /** The part of what is taken that is only kept, for sessions that hold the line. */
+  kept: Map<string, Quantity>
+  /** Grows with each change of `free`. */
+  version: number
+}
+
+export function openRoom(agent: Pick<AgentRoom, 'id' | 'labels' | 'capacity'> & { free: Quantities }): AgentRoom {
+  return { ...agent, free: new Map(agent.free), kept: new Map(), version: 0 }
+}
+
+export function hasRoom(has: Quantities, demand: Quantities): boolean {
+  for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
+  return true
+}
+
+export function take(room: AgentRoom, demand: Quantities, count = 1n): void {
+  for (const [slot, amount] of demand) room.free.set(slot, (room.free.get(slot) ?? 0n) - amount * count)
+  room.version += 1
+}
+
+export function giveBack(room: AgentRoom, demand: Quantities): void {
+  take(room, demand, -1n)
+}
+
+/** Takes room that may not be free yet. */
+export function keep(room: AgentRoom, demand: Quantities, count = 1n): void {
+  take(room, demand, count)
+  for (const [slot, amount] of demand) room.kept.set(slot, (room.kept.get(slot) ?? 0n) + amount * count)
+}
+
+/** What is free in truth. */
+export function freeOf(room: AgentRoom, slot: string): Quantity {
+  return (room.free.get(slot) ?? 0n) + (room.kept.get(slot) ?? 0n)
+}
+
+/** What could be free if nothing ran, besides what is kept. */
+export function unkeptOf(room: AgentRoom, slot: string): Quantity {
+  return (room.capacity.get(slot) ?? 0n) - (room.kept.get(slot) ?? 0n)
+}

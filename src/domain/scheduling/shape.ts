@@ -1,0 +1,46 @@
+import type { ClusterMode } from '../session/statuses.ts'
+import type { Quantities } from './quantity.ts'
+import type { AgentRoom } from './room.ts'
+
+/** What decides where a session fits, but for the agents that it avoids: all sessions of one shape fit, or none. */
+export interface Shape {
+  /** Equal for equal shapes. */
+  key: string
+  clusterMode: ClusterMode
+  kernels: number
+  /** What each kernel needs. */
+  slots: Quantities
+  /** Only these; empty for all. */
+  allowAgents: ReadonlySet<string>
+  /** An agent must have all of them. */
+  agentLabels: Readonly<Record<string, string>>
+}
+
+/** What is placed as one: all kernels of a single-node session, or one of a multi-node one. */
+export interface Unit {
+  demand: Quantities
+  kernels: number
+  /** How many of these the session is. */
+  count: number
+}
+
+export function unitOf(shape: Shape): Unit {
+  return shape.clusterMode === 'SINGLE_NODE'
+    ? { demand: times(shape.slots, shape.kernels), kernels: shape.kernels, count: 1 }
+    : { demand: shape.slots, kernels: 1, count: shape.kernels }
+}
+
+/** What the session needs in all, wherever. */
+export function totalOf(shape: Shape): Quantities {
+  return times(shape.slots, shape.kernels)
+}
+
+/** Whether the agent may take the session at all, however much it has. */
+export function suits(shape: Shape, agent: Pick<AgentRoom, 'id' | 'labels'>): boolean {
+  if (shape.allowAgents.size > 0 && !shape.allowAgents.has(agent.id)) return false
+  return Object.entries(shape.agentLabels).every(([key, value]) => agent.labels[key] === value)
+}
+
+function times(slots: Quantities, count: number): Quantities {
+  return count === 1 ? slots : new Map([...slots].map(([slot, amount]) => [slot, amount * BigInt(count)]))
+}

@@ -1,0 +1,101 @@
+import { describeAmount } from '../session/amounts.ts'
+import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
+import { freeOf, type AgentRoom } from './room.ts'
+import { suits, unitOf, type Shape, type Unit } from './shape.ts'
+
+/**
+ * Why no agent takes a session. `short` names what it needs and stays the same while it waits for the same thing;
+ * `long` has the numbers of this moment.
+ */
+export interface Shortage {
+  /** The agents could not take it even with nothing on them. */
+  forGood: boolean
+  short: string
+  long: string
+}
+
+type Has = (room: AgentRoom, slot: string) => Quantity
+
+/** Undefined where it fits into what is free, or kept for others. */
+export function whyNot(shape: Shape, rooms: readonly AgentRoom[], group: string): Shortage | undefined {
+  if (rooms.length === 0) return always(`no agent of resource group ${group} is alive`)
+  const suitable = rooms.filter((room) => suits(shape, room))
+  if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
+  const unit = unitOf(shape)
+  const ever = shortOf(unit, suitable, (room, slot) => room.capacity.get(slot) ?? 0n)
+  if (ever) return always(neverWords(unit, ever, group))
+  const now = shortOf(unit, suitable, freeOf)
+  return now && { forGood: false, ...nowWords(unit, now, group) }
+}
+
+function neverWords(unit: Unit, { slot, most }: Short, group: string): string {
+  if (slot !== undefined) {
+    const asks = `it asks for ${describe(slot, unit.demand.get(slot)!)}`
+    const where = unit.kernels === 1 ? '' : ` for its ${unit.kernels} kernels on one agent`
+    return `no agent of resource group ${group} has more than ${amount(slot, most)}, ${asks}${where}`
+  }
+  return unit.count === 1
+    ? `no agent of resource group ${group} has all of ${all(unit.demand)}, which it asks for on one agent`
+    : `the agents of resource group ${group} have room for at most ${most} of its ${unit.count} kernels of ${all(unit.demand)}`
+}
+
+function nowWords(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
+  const agent = `agent of resource group ${group} has free`
+  if (slot !== undefined) {
+    const needs = `needs ${amount(slot, unit.demand.get(slot)!)}`
+    return {
+      short: `${needs}, more than any ${agent}`,
+      long: `${needs}, the most that an ${agent} is ${describe(slot, most)}`,
+    }
+  }
+  const needs = `needs ${all(unit.demand)}`
+  if (unit.count === 1) {
+    const words = `${needs}, no ${agent} all of it`
+    return { short: words, long: words }
+  }
+  const room = `for each of its ${unit.count} kernels; the agents of resource group ${group} have room for`
+  return { short: `${needs} ${room} fewer`, long: `${needs} ${room} ${most}` }
+}
+
+function always(words: string): Shortage {
+  return { forGood: true, short: words, long: words }
+}
+
+type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint }
+
+/** The slot of which no agent has enough for one unit, and the most that one has; or how many units fit in all. */
+function shortOf(
+  unit: Unit,
+  rooms: readonly AgentRoom[],
+  has: Has,
+): Short | undefined {
+  for (const [slot, needed] of unit.demand) {
+    let most = 0n
+    for (const room of rooms) if (has(room, slot) > most) most = has(room, slot)
+    if (most < needed) return { slot, most }
+  }
+  let units = 0n
+  for (const room of rooms) units += unitsIn(room, unit, has)
+  return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
+}
+
+function unitsIn(room: AgentRoom, { demand, count }: Unit, has: Has): bigint {
+  let units = BigInt(count)
+  for (const [slot, needed] of demand) {
+    const fit = has(room, slot) / needed
+    if (fit < units) units = fit > 0n ? fit : 0n
+  }
+  return units
+}
+
+function all(demand: Quantities): string {
+  return [...demand].map(([slot, quantity]) => amount(slot, quantity)).join(', ')
+}
+
+function amount(slot: string, quantity: Quantity): string {
+  return `${slot} ${describe(slot, quantity)}`
+}
+
+function describe(slot: string, quantity: Quantity): string {
+  return describeAmount(slot, formatQuantity(quantity))
+}
