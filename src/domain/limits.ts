@@ -60,8 +60,27 @@ export const GROUP_TRIES_MAX = 1_000
 /** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
 export const TRY_PAUSE_MIN_MS = 100
 export const TRY_PAUSE_MAX_MS = 10_000
-/** A session passed over this often holds the line for those behind it. */
+/** A session that this many others were started before holds the line. Stands in the index sessions_holding_line too. */
 export const HEAD_OF_LINE_SKIPS_MAX = 50
+/**
+ * Sessions for which one group keeps room at once; the others that hold the line come next. Simulated with every tenth
+ * session large and more work than fits, 1 keeps large ones waiting for two running times, 4 for one; 20 leave a third
+ * of the cluster idle, 4 a seventh.
+ */
+export const LINE_KEEPS_MAX = 4
+/** Sessions that hold the line taken in one look: those first in line. */
+export const LINE_HOLDERS_MAX = 64
+/** Lanes looked at in one look: each is one step into an index, about 30 µs. The next look goes on behind them. */
+export const LANES_PER_LOOK_MAX = 256
+/** Looks in a row that go on from lane to lane though nothing fits: beyond, an interval passes first. */
+export const LANE_LOOKS_MAX = 8
+/** Expired sessions that one look takes besides. */
+export const EXPIRED_PER_LOOK_MAX = 100
+/** How often a session is looked at that waits for others: a tenth of the time that it has waited, within these. */
+export const DEPENDENCY_PAUSE_MIN_MS = 1_000
+export const DEPENDENCY_PAUSE_MAX_MS = 30_000
+/** How far a session's place in its line is counted, for its pending reason. */
+export const LINE_PLACE_MAX = 1_000
 
 // Retention
 export const RETENTION_INTERVAL_MS = 300_000

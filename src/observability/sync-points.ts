@@ -11,6 +11,7 @@ export type SyncPointName =
   | 'dispatch:before-commit'
   | 'resubmit:after-lock'
   | 'resubmit:before-commit'
+  | 'schedule:before-quotas'
   | 'webhook:before-settle'
 
 const PASSED = Promise.resolve()

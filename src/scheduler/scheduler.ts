@@ -13,15 +13,16 @@ import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
-import { groupsWithPending } from '../store/sql/claim-pending.sql.ts'
+import { groupsWithPending, rouseRested } from '../store/sql/pending-groups.sql.ts'
 import { enforceBatchTimeouts } from '../store/sql/enforce-batch-timeouts.sql.ts'
 import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
 import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
 import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
 import { promote } from './handlers/promote-sessions.handler.ts'
+import { newLineProgress, type LineProgress } from './handlers/line-progress.ts'
 import { resubmitSessions } from './handlers/resubmit-sessions.handler.ts'
-import { newLineProgress, scheduleSessions, type LineProgress } from './handlers/schedule-sessions.handler.ts'
+import { scheduleSessions } from './handlers/schedule-sessions.handler.ts'
 import { startSessions } from './handlers/start-sessions.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
 import { watchAgents } from './handlers/watch-agents.handler.ts'
@@ -73,19 +74,20 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
   }
 }
 
-/** One batch per resource group that has something pending. */
+/** What has rested goes back into its line; then one look at the line of each resource group. */
 async function scheduleGroups(context: SchedulerContext, lines: Map<string, LineProgress>): Promise<RunReport> {
+  const { roused, nextInMs } = await rouseRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
     const line = lines.get(group.name) ?? newLineProgress()
     lines.set(group.name, line)
-    const report = await runLifecycle(context, scheduleSessions(group, line))
-    reports.push({ ...report, more: report.more || line.goOn })
+    const report = await runLifecycle(context, scheduleSessions(group, line, context.sync))
+    reports.push({ ...report, more: line.goOn })
   }
-  const pauses = reports.flatMap(({ againInMs }) => againInMs ?? [])
+  const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
   return {
     done: reports.reduce((sum, { done }) => sum + done, 0),
-    more: reports.some(({ more }) => more),
+    more: roused === CLAIM_BATCH_SESSIONS_MAX || reports.some(({ more }) => more),
     againInMs: pauses.length === 0 ? null : Math.min(...pauses),
   }
 }

@@ -41,6 +41,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     retryPolicySources: parent.retryPolicySources,
     avoidAgents: parent.avoidAgents,
     allowAgents: parent.allowAgents,
+    agentLabels: parent.agentLabels,
     avoidGroups: parent.avoidGroups,
     ...own,
   }

@@ -9,7 +9,7 @@ import {
   NAME_LENGTH_MAX,
 } from '../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
-import { argument, batchTimeout, environ, priority, retryPolicy, text, unique } from './session-fields.ts'
+import { agentIds, argument, batchTimeout, environ, priority, retryPolicy, text, unique } from './session-fields.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
 /** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
@@ -59,6 +59,9 @@ export const createSessionSchema = z.strictObject({
   startsAt: startsAt.nullish(),
   priority: priority.default(10),
   labels: labels.default({}),
+  allowAgents: agentIds.default([]),
+  avoidAgents: agentIds.default([]),
+  agentLabels: labels.default({}),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
   creationId: text(CREATION_ID_LENGTH_MAX).nullish(),
   retryPolicy: retryPolicy.prefault({}),

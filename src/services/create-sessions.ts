@@ -158,9 +158,10 @@ function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): 
     retryPolicySources: resolved.sources,
     retryCause: null,
     epochStartedAt: null,
-    avoidAgents: [],
-    allowAgents: [],
+    avoidAgents: value.avoidAgents,
+    allowAgents: value.allowAgents,
     avoidGroups: [],
+    agentLabels: value.agentLabels,
   }
 }
 

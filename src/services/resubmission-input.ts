@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ValidationIssue } from '../domain/errors.ts'
 import {
-  AGENTS_NAMED_MAX,
   CLIENT_KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
   RESUBMISSION_SESSIONS_MAX,
 } from '../domain/limits.ts'
 import type { ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
-import { batchTimeout, environ, priority, retryPolicy, text } from './session-fields.ts'
+import { agentIds, batchTimeout, environ, priority, retryPolicy, text } from './session-fields.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
@@ -27,11 +26,6 @@ export interface ParsedResubmission {
   clientKey: string | null
   overrides: ResubmissionOverrides
 }
-
-const agentIds = z
-  .array(z.uuid().toLowerCase())
-  .max(AGENTS_NAMED_MAX)
-  .transform((ids) => [...new Set(ids)])
 
 const overrides = z
   .strictObject({

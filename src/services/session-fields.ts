@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ARGUMENT_BYTES_MAX, BATCH_TIMEOUT_SECONDS_MAX, ENVIRON_ENTRIES_MAX } from '../domain/limits.ts'
+import { AGENTS_NAMED_MAX, ARGUMENT_BYTES_MAX, BATCH_TIMEOUT_SECONDS_MAX, ENVIRON_ENTRIES_MAX } from '../domain/limits.ts'
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
@@ -11,6 +11,11 @@ export const argument = z
   .string()
   .refine(isStorableText, STORABLE_TEXT)
   .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
+
+export const agentIds = z
+  .array(z.uuid().toLowerCase())
+  .max(AGENTS_NAMED_MAX)
+  .transform((ids) => [...new Set(ids)])
 
 export const environ = z
   .array(

@@ -1,4 +1,6 @@
 import { parseQuantities } from '../scheduling/quantity.ts'
+import { hasRoom } from '../scheduling/room.ts'
+import { shapeOf, suits, unitOf } from '../scheduling/shape.ts'
 import type { ClusterMode } from '../session/statuses.ts'
 
 export interface GroupSeeker {
@@ -6,6 +8,8 @@ export interface GroupSeeker {
   avoidGroups: readonly string[]
   /** Only these may take it; empty for all. */
   allowAgents: readonly string[]
+  /** It must have all of them. */
+  agentLabels: Readonly<Record<string, string>>
   resourceSlots: Readonly<Record<string, string>>
   clusterMode: ClusterMode
   clusterSize: number
@@ -15,6 +19,7 @@ export interface GroupSeeker {
 export interface GroupAgent {
   id: string
   resourceGroup: string
+  labels: Readonly<Record<string, string>>
   capacity: Readonly<Record<string, string>>
 }
 
@@ -30,9 +35,7 @@ export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]):
   return candidates.toSorted()[0] ?? seeker.resourceGroup
 }
 
-function couldTake({ id, capacity }: GroupAgent, seeker: GroupSeeker): boolean {
-  if (seeker.allowAgents.length > 0 && !seeker.allowAgents.includes(id)) return false
-  const has = parseQuantities(capacity)
-  const times = seeker.clusterMode === 'SINGLE_NODE' ? BigInt(seeker.clusterSize) : 1n
-  return [...parseQuantities(seeker.resourceSlots)].every(([slot, amount]) => (has.get(slot) ?? 0n) >= amount * times)
+function couldTake(agent: GroupAgent, seeker: GroupSeeker): boolean {
+  const shape = shapeOf({ ...seeker, kernels: seeker.clusterSize, slots: parseQuantities(seeker.resourceSlots) })
+  return suits(shape, agent) && hasRoom(parseQuantities(agent.capacity), unitOf(shape).demand)
 }

@@ -1,8 +1,10 @@
+import { createHeap } from './heap.ts'
+import type { Quantities } from './quantity.ts'
 import { giveBack, hasRoom, keep, take, unkeptOf, type AgentRoom } from './room.ts'
 import { preferenceOf, type AgentSelector } from './select-agent.ts'
 import { suits, unitOf, type Shape, type Unit } from './shape.ts'
 
-/** The agents of one group during one look. Room only shrinks, so what did not fit once is not tried again. */
+/** The agents of one group during one look. Room only shrinks, but for a release, so what did not fit is not tried again. */
 export interface AgentPool {
   readonly rooms: readonly AgentRoom[]
   /** The agent that was last taken. */
@@ -11,9 +13,15 @@ export interface AgentPool {
   place(shape: Shape, avoidAgents: ReadonlySet<string>): string[] | undefined
   /**
    * Keeps room where the session fits soonest: on the agents that lack the least, which only gain while it is kept,
-   * so that from look to look it comes nearer. False, and nothing kept, where these agents could never take it.
+   * so that from look to look it comes nearer. Undefined, and nothing kept, where these agents could never take it.
    */
-  keepFor(shape: Shape, avoidAgents: ReadonlySet<string>): boolean
+  keepFor(shape: Shape, avoidAgents: ReadonlySet<string>): Kept | undefined
+  release(kept: Kept): void
+}
+
+export interface Kept {
+  demand: Quantities
+  rooms: readonly AgentRoom[]
 }
 
 interface Candidate {
@@ -75,7 +83,12 @@ export function createAgentPool(
     refresh(candidates)
     const { open } = candidates
     if (avoidAgents.size === 0) return lowest(open, rankOf)
-    return lowest(open.filter(({ room }) => !avoidAgents.has(room.id)), rankOf) ?? lowest(open, rankOf)
+    return (
+      lowest(
+        open.filter(({ room }) => !avoidAgents.has(room.id)),
+        rankOf,
+      ) ?? lowest(open, rankOf)
+    )
   }
 
   return {
@@ -104,21 +117,31 @@ export function createAgentPool(
       return chosen.flatMap((room) => Array.from({ length: unit.kernels }, () => room.id))
     },
     keepFor(shape, avoidAgents) {
-      const unit = unitOf(shape)
-      const suitable = rooms.filter((room) => suits(shape, room))
-      const kept: AgentRoom[] = []
-      for (let n = 0; n < unit.count; n++) {
-        const possible = suitable.filter((room) => couldTake(room, unit))
-        const lack = (room: AgentRoom) => lackOf(room, unit)
-        const room = lowest(possible.filter(({ id }) => !avoidAgents.has(id)), lack) ?? lowest(possible, lack)
-        if (!room) {
-          for (const one of kept) keep(one, unit.demand, -1n)
-          return false
-        }
-        keep(room, unit.demand)
-        kept.push(room)
+      const { demand, count } = unitOf(shape)
+      const nearest = createHeap<{ room: AgentRoom; lack: number }>(
+        (a, b) => a.lack < b.lack || (a.lack === b.lack && a.room.id < b.room.id),
+      )
+      const add = (room: AgentRoom) => {
+        const lack = lackOf(room, demand) + (avoidAgents.has(room.id) ? AVOIDED : 0)
+        if (couldTake(room, demand)) nearest.push({ room, lack })
       }
-      return true
+      for (const room of rooms) if (suits(shape, room)) add(room)
+      const kept: AgentRoom[] = []
+      while (kept.length < count) {
+        const room = nearest.pop()?.room
+        if (!room) {
+          for (const one of kept) keep(one, demand, -1n)
+          return undefined
+        }
+        keep(room, demand)
+        kept.push(room)
+        add(room)
+      }
+      return { demand, rooms: kept }
+    },
+    release(kept) {
+      for (const room of kept.rooms) keep(room, kept.demand, -1n)
+      shapes.clear()
     },
   }
 }
@@ -134,13 +157,16 @@ function lowest<T>(all: readonly T[], of: (one: T) => number): T | undefined {
   return best
 }
 
-function couldTake(room: AgentRoom, { demand }: Unit): boolean {
+function couldTake(room: AgentRoom, demand: Quantities): boolean {
   for (const [slot, amount] of demand) if (unkeptOf(room, slot) < amount) return false
   return true
 }
 
+/** More than any lack. */
+const AVOIDED = 1e9
+
 /** The share of what is asked for that is not free, of the slot where that is most; 0 where it fits. */
-function lackOf({ free }: AgentRoom, { demand }: Unit): number {
+function lackOf({ free }: AgentRoom, demand: Quantities): number {
   let lack = 0
   for (const [slot, amount] of demand) lack = Math.max(lack, Number(amount - (free.get(slot) ?? 0n)) / Number(amount))
   return lack

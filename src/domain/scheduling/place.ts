@@ -1,5 +1,5 @@
-import { HEAD_OF_LINE_SKIPS_MAX } from '../limits.ts'
-import type { AgentPool } from './agent-pool.ts'
+import { HEAD_OF_LINE_SKIPS_MAX, LINE_KEEPS_MAX } from '../limits.ts'
+import type { AgentPool, Kept } from './agent-pool.ts'
 import { quotaShortage, takeQuota, type QuotaRoom } from './quota.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'
@@ -9,6 +9,8 @@ export interface PlaceableSession extends Sequenced {
   kernelIds: readonly string[]
   /** Sessions of one owner, shape and priority: where one does not fit, none behind it does. */
   lane: string
+  /** As which its lane was claimed: lanes of one hash are one there. */
+  claimedLane: string
   /** Go last, and only where nothing else fits. */
   avoidAgents: ReadonlySet<string>
   /** Those that limit it. */
@@ -28,7 +30,7 @@ export interface Placement {
 export interface Line {
   sessions: readonly PlaceableSession[]
   sequence: Sequence<PlaceableSession>
-  /** Lanes of which more may be waiting than are among the sessions. */
+  /** Claimed lanes of which more may be waiting than are among the sessions. */
   longLanes: ReadonlySet<string>
   group: string
 }
@@ -41,16 +43,18 @@ interface Waiting {
 
 /**
  * Gives sessions to agents, in the order of the sequence. One that does not fit lets others pass, a bounded number
- * of times: then it holds the line. Room is kept for it on the agents that lack the least, and what comes behind
- * takes only what is left besides. Quotas stop those whom they limit and nobody else.
+ * of times: then it holds the line. Room is kept for it on the agents that lack the least, and the others take only
+ * what is left besides; those of a higher priority take the kept room too, but only where they fit nowhere else.
+ * Quotas stop those whom they limit and nobody else.
  */
 export function place({ sessions, sequence, longLanes, group }: Line, pool: AgentPool): Placement {
   const placement: Placement = { placed: [], skipped: [], overtaken: new Map(), ranOut: false }
   const left = new Map<string, number>()
-  for (const { lane } of sessions) left.set(lane, (left.get(lane) ?? 0) + 1)
+  for (const { claimedLane } of sessions) left.set(claimedLane, (left.get(claimedLane) ?? 0) + 1)
   const stopped = new Map<string, string>()
   let waiting: Waiting[] = []
   const placed: PlaceableSession[] = []
+  const keeps = new Map<PlaceableSession, Kept>()
   let lastHolder: string | undefined
 
   function skip(session: PlaceableSession, reason: string): void {
@@ -59,9 +63,39 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
   }
 
   function hold(session: PlaceableSession): void {
-    if (!pool.keepFor(session.shape, session.avoidAgents)) return
-    for (const quota of session.quotas) takeQuota(quota, totalOf(session.shape))
+    if (keeps.size >= LINE_KEEPS_MAX) return
+    const kept = pool.keepFor(session.shape, session.avoidAgents)
+    if (!kept) return
+    keeps.set(session, kept)
     lastHolder = session.id
+  }
+
+  function release(session: PlaceableSession): void {
+    const kept = keeps.get(session)
+    if (kept) pool.release(kept)
+    keeps.delete(session)
+  }
+
+  /** True where room was kept for sessions of a lower priority: it is free now. */
+  function releaseBelow({ priority }: PlaceableSession): boolean {
+    const lower = [...keeps.keys()].filter((holder) => holder.priority < priority)
+    lower.forEach(release)
+    return lower.length > 0
+  }
+
+  function agentsFor(session: PlaceableSession): string[] | undefined {
+    release(session)
+    const { shape, avoidAgents } = session
+    return pool.place(shape, avoidAgents) ?? (releaseBelow(session) ? pool.place(shape, avoidAgents) : undefined)
+  }
+
+  function overQuota({ quotas, shape }: PlaceableSession): string | undefined {
+    const total = totalOf(shape)
+    for (const quota of quotas) {
+      const shortage = quotaShortage(quota, total)
+      if (shortage) return shortage.short
+    }
+    return undefined
   }
 
   /** Those that have now been passed too often. */
@@ -90,28 +124,25 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
     if (passes > 0) placement.overtaken.set(one.session.id, passes)
   }
 
+  const holders = sessions.filter((session) => holdsLine(session) && !overQuota(session))
+  for (const session of holders.toSorted((a, b) => b.priority - a.priority || compareAge(a, b))) hold(session)
   for (let session = sequence.next(); session; session = sequence.next()) {
-    const before = stopped.get(session.lane)
-    if (before !== undefined) {
-      placement.skipped.push({ sessionId: session.id, reason: before })
+    const reason = stopped.get(session.lane) ?? overQuota(session)
+    if (reason !== undefined) {
+      release(session)
+      skip(session, reason)
       continue
     }
-    const total = totalOf(session.shape)
-    const overQuota = session.quotas.map((quota) => quotaShortage(quota, total)).find(Boolean)
-    if (overQuota) {
-      skip(session, overQuota.short)
-      continue
-    }
-    const agents = pool.place(session.shape, session.avoidAgents)
+    const agents = agentsFor(session)
     if (agents) {
-      for (const quota of session.quotas) takeQuota(quota, total)
+      for (const quota of session.quotas) takeQuota(quota, totalOf(session.shape))
       sequence.placed()
       placed.push(session)
       const kernels = session.kernelIds.map((kernelId, n) => ({ kernelId, agentId: agents[n]! }))
       placement.placed.push({ sessionId: session.id, kernels })
-      const more = left.get(session.lane)! - 1
-      left.set(session.lane, more)
-      if (more === 0 && longLanes.has(session.lane)) {
+      const more = left.get(session.claimedLane)! - 1
+      left.set(session.claimedLane, more)
+      if (more === 0 && longLanes.has(session.claimedLane)) {
         sequence.ranOut()
         placement.ranOut = true
       }

@@ -140,6 +140,8 @@ export function byDominantShare<Session extends Sequenced>(
   }
 
   function compareFirst(a: Owner<Session>, b: Owner<Session>): number {
+    // Nobody knows how old the next of an owner is whose sessions have run out.
+    if (a.ranOut || b.ranOut) return a.ranOut ? -1 : 1
     const [first, second] = [a.waiting.at(-1), b.waiting.at(-1)]
     if (!first || !second) return first ? -1 : 1
     return compareAge(first, second)
@@ -161,4 +163,3 @@ export function byDominantShare<Session extends Sequenced>(
     },
   }
 }
-

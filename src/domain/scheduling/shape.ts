@@ -16,6 +16,33 @@ export interface Shape {
   agentLabels: Readonly<Record<string, string>>
 }
 
+/** Slots in any order; one of which nothing is asked for counts as not named. */
+export function shapeOf(session: {
+  clusterMode: ClusterMode
+  kernels: number
+  slots: Quantities
+  allowAgents: readonly string[]
+  agentLabels: Readonly<Record<string, string>>
+}): Shape {
+  const { clusterMode, kernels, agentLabels } = session
+  const slots = new Map([...session.slots].filter(([, amount]) => amount > 0n).toSorted(byKey))
+  const allowed = session.allowAgents.toSorted()
+  const labels = Object.entries(agentLabels).toSorted(byKey)
+  const mode = kernels === 1 ? 'SINGLE_NODE' : clusterMode
+  const key = JSON.stringify([
+    mode,
+    kernels,
+    [...slots].map(([slot, amount]) => [slot, String(amount)]),
+    allowed,
+    labels,
+  ])
+  return { key, clusterMode: mode, kernels, slots, allowAgents: new Set(allowed), agentLabels }
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
 /** What is placed as one: all kernels of a single-node session, or one of a multi-node one. */
 export interface Unit {
   demand: Quantities

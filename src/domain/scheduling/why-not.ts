@@ -64,11 +64,7 @@ function always(words: string): Shortage {
 type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint }
 
 /** The slot of which no agent has enough for one unit, and the most that one has; or how many units fit in all. */
-function shortOf(
-  unit: Unit,
-  rooms: readonly AgentRoom[],
-  has: Has,
-): Short | undefined {
+function shortOf(unit: Unit, rooms: readonly AgentRoom[], has: Has): Short | undefined {
   for (const [slot, needed] of unit.demand) {
     let most = 0n
     for (const room of rooms) if (has(room, slot) > most) most = has(room, slot)

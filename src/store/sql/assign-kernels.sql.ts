@@ -1,33 +1,24 @@
 import type { Queryable } from '../database.ts'
 
-const LOCK_SQL = `SELECT pg_try_advisory_xact_lock(hashtext('reprise:schedule'), hashtext($1)) AS locked`
+const LOCK_SQL = `
+SELECT g.round_robin_at AS "roundRobinAt" FROM resource_groups g
+WHERE g.name = $1 AND pg_try_advisory_xact_lock(hashtext('reprise:schedule'), hashtext(g.name))`
 
-/** Scheduling of one group is serialised: false where another server is at it. Let go with the transaction. */
-export async function lockGroup(tx: Queryable, resourceGroup: string): Promise<boolean> {
-  return (await tx.query<{ locked: boolean }>(LOCK_SQL, [resourceGroup])).rows[0]!.locked
+/**
+ * Scheduling of one group is serialised: undefined where another server is at it. Let go with the transaction.
+ * Answers with where the group's round robin stands.
+ */
+export async function lockGroup(
+  tx: Queryable,
+  resourceGroup: string,
+): Promise<{ roundRobinAt: string | null } | undefined> {
+  return (await tx.query<{ roundRobinAt: string | null }>(LOCK_SQL, [resourceGroup])).rows[0]
 }
 
-export interface AgentFree {
-  id: string
-  /** { slot: amount } as decimal text. */
-  free: Record<string, string>
-  /** Likewise, with nothing in use. */
-  capacity: Record<string, string>
-  kernels: number
-}
+const TURN_SQL = `UPDATE resource_groups SET round_robin_at = $2 WHERE name = $1`
 
-const ROOM_SQL = `
-SELECT a.id, json_object_agg(s.slot, (s.capacity - s.used)::text) FILTER (WHERE s.slot IS NOT NULL) AS free,
-  json_object_agg(s.slot, s.capacity::text) FILTER (WHERE s.slot IS NOT NULL) AS capacity,
-  (SELECT count(*) FROM kernels k WHERE k.agent_id = a.id AND k.slots_held) AS kernels
-FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.capacity <= s.declared
-WHERE a.resource_group = $1 AND a.status = 'ALIVE'
-GROUP BY a.id ORDER BY a.id`
-
-/** Agents of a group that take work, with what they have free. */
-export async function readAgentRoom(tx: Queryable, resourceGroup: string): Promise<AgentFree[]> {
-  const { rows } = await tx.query<AgentFree>(ROOM_SQL, [resourceGroup])
-  return rows.map((row) => ({ ...row, free: row.free ?? {}, capacity: row.capacity ?? {} }))
+export async function noteTurn(tx: Queryable, resourceGroup: string, agentId: string): Promise<void> {
+  await tx.query(TURN_SQL, [resourceGroup, agentId])
 }
 
 /**
@@ -59,9 +50,10 @@ export async function assignKernels(
   if (rows[0]!.assigned !== kernels.length) throw new Error('a kernel to be assigned was not PENDING')
 }
 
-const OVERTAKEN_SQL = `UPDATE sessions SET skips = skips + 1 WHERE id = ANY($1::uuid[])`
+const OVERTAKEN_SQL = `
+UPDATE sessions s SET skips = s.skips + o.times FROM unnest($1::uuid[], $2::int[]) AS o(id, times) WHERE s.id = o.id`
 
-/** The sessions are held by the caller. */
-export async function noteOvertaken(tx: Queryable, sessionIds: readonly string[]): Promise<void> {
-  if (sessionIds.length > 0) await tx.query(OVERTAKEN_SQL, [sessionIds])
+/** How often each was passed. The sessions are held by the caller. */
+export async function noteOvertaken(tx: Queryable, overtaken: ReadonlyMap<string, number>): Promise<void> {
+  if (overtaken.size > 0) await tx.query(OVERTAKEN_SQL, [[...overtaken.keys()], [...overtaken.values()]])
 }

@@ -2,7 +2,7 @@ import type { GroupAgent } from '../../domain/retry/choose-group.ts'
 import type { Queryable } from '../database.ts'
 
 const SQL = `
-SELECT a.id, a.resource_group AS "resourceGroup",
+SELECT a.id, a.resource_group AS "resourceGroup", a.labels,
   coalesce((SELECT jsonb_object_agg(s.slot, s.declared::text) FROM agent_slots s WHERE s.agent_id = a.id), '{}') AS capacity
 FROM agents a WHERE a.status = 'ALIVE'`
 

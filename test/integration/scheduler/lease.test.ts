@@ -67,7 +67,9 @@ describe('silence', () => {
     const waiting = await server.create()
     await server.run('detect-termination', 'schedule-sessions')
     expect(await statuses(db, running)).toBe('RUNNING: RUNNING')
-    expect(await sessionRow(db, waiting)).toMatchObject({ pendingReason: 'no agent of its resource group is alive' })
+    expect(await sessionRow(db, waiting)).toMatchObject({
+      pendingReason: 'no agent of resource group default is alive',
+    })
   })
 
   it('of one that is draining is no suspicion, but a loss in the end', async () => {

@@ -21,7 +21,7 @@ describe('a session that cannot start yet', () => {
       status: 'PENDING',
       tries: 0,
       skips: 0,
-      pendingReason: 'needs cpu 65, the most that an agent has free is 64',
+      pendingReason: 'no agent of resource group default has more than cpu 64, it asks for 65',
     })
     expect(await history(db, id)).toEqual(['schedule-sessions PENDING→PENDING SKIPPED ×1'])
   })
@@ -108,7 +108,7 @@ describe('the line', () => {
     await server.run('schedule-sessions')
     expect(await sessionRow(db, small)).toMatchObject({
       status: 'PENDING',
-      pendingReason: `waits behind session ${large}, which was passed over ${HEAD_OF_LINE_SKIPS_MAX} times`,
+      pendingReason: `the room that it needs is kept for session ${large}`,
     })
     await sql(`UPDATE kernels SET slots_held = false WHERE session_id = $1`, [holder])
     await server.run('schedule-sessions')
@@ -136,12 +136,9 @@ describe('the line', () => {
     await createSessions(server.context, large)
     const small = await server.create()
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, small)).toMatchObject({ status: 'PENDING' })
-    await server.run('schedule-sessions')
     expect(await sessionRow(db, small)).toMatchObject({ status: 'SCHEDULED' })
-    await server.run('schedule-sessions')
     const again = await server.create()
-    await server.run('schedule-sessions', 'schedule-sessions')
+    await server.run('schedule-sessions')
     expect(await sessionRow(db, again)).toMatchObject({ status: 'SCHEDULED' })
   })
 
@@ -181,7 +178,8 @@ describe('places', () => {
     await server.run('schedule-sessions')
     expect(await agentsOf(multi)).toEqual([agent.id, second.id].toSorted(byText))
     expect(await sessionRow(db, tooLarge)).toMatchObject({
-      pendingReason: 'needs cpu 80, the most that an agent has free is 64',
+      pendingReason:
+        'no agent of resource group default has more than cpu 64, it asks for 80 for its 5 kernels on one agent',
     })
     expect(await misbookedSlots(db)).toEqual([])
   })
@@ -216,8 +214,11 @@ describe('places', () => {
     await sql(`UPDATE agents SET status = 'DRAINING', drained_at = now() WHERE id = $1`, [agent.id])
     const here = await server.create()
     await server.run('schedule-sessions')
-    for (const id of [elsewhere, here]) {
-      expect(await sessionRow(db, id)).toMatchObject({ pendingReason: 'no agent of its resource group is alive' })
+    for (const [id, group] of [
+      [elsewhere, 'gpu'],
+      [here, 'default'],
+    ] as const) {
+      expect((await sessionRow(db, id)).pendingReason).toBe(`no agent of resource group ${group} is alive`)
     }
   })
 })

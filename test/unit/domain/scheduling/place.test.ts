@@ -1,142 +1,159 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../../src/domain/limits.ts'
-import { place, type AgentRoom, type PlaceableSession } from '../../../../src/domain/scheduling/place.ts'
-import { formatQuantity, parseQuantities, parseQuantity } from '../../../../src/domain/scheduling/quantity.ts'
+import { parseQuantities, parseQuantity } from '../../../../src/domain/scheduling/quantity.ts'
+import type { QuotaRoom } from '../../../../src/domain/scheduling/quota.ts'
+import { inOrderOfAge } from '../../../../src/domain/scheduling/sequence.ts'
+import { agentsOf, orderOf, placeAll, room, session } from './lines.ts'
 
-function room(id: string, cpu: string, rest: Partial<AgentRoom> = {}): AgentRoom {
-  return { id, free: parseQuantities({ cpu }), capacity: parseQuantities({ cpu }), kernels: 0, ...rest }
-}
+const cpu = (amount: string) => ({ cpu: amount })
+const HOLDS = { skips: HEAD_OF_LINE_SKIPS_MAX }
 
-function session(id: string, cpu: string, rest: Partial<PlaceableSession> & { size?: number } = {}): PlaceableSession {
-  const { size = 1, ...given } = rest
-  return {
-    id,
-    clusterMode: 'SINGLE_NODE',
-    kernelIds: Array.from({ length: size }, (_, n) => `${id}-${n}`),
-    slots: parseQuantities({ cpu }),
-    skips: 0,
-    avoidAgents: new Set(),
-    allowAgents: new Set(),
-    ...given,
-  }
-}
-
-const agentsOf = (placement: ReturnType<typeof place>) =>
-  Object.fromEntries(
-    placement.placed.map(({ sessionId, kernels }) => [sessionId, kernels.map(({ agentId }) => agentId).join('')]),
-  )
-
-describe('the selector', () => {
-  const three = () => [session('s', '1'), session('t', '1'), session('u', '1')]
-  it('DISPERSED takes the agent with the fewest kernels', () => {
-    expect(agentsOf(place(three(), [room('a', '9'), room('b', '9', { kernels: 1 })], 'DISPERSED'))).toEqual({
-      s: 'a',
-      t: 'a',
-      u: 'b',
-    })
+describe('the line', () => {
+  it('is overtaken by what fits, and each that is passed counts how many went', () => {
+    const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1')), session('d', cpu('1'))]
+    const { placed, overtaken, skipped } = placeAll(line, [room('x', cpu('8'), cpu('3'))])
+    expect(placed.map(({ sessionId }) => sessionId)).toEqual(['b', 'c', 'd'])
+    expect(overtaken).toEqual(new Map([['a-big', 3]]))
+    expect(skipped).toEqual([
+      { sessionId: 'a-big', reason: 'needs cpu 5, more than any agent of resource group g has free' },
+    ])
   })
 
-  it('CONCENTRATED takes the one with the most that fits', () => {
-    expect(agentsOf(place(three(), [room('a', '9'), room('b', '2', { kernels: 1 })], 'CONCENTRATED'))).toEqual({
-      s: 'b',
-      t: 'b',
-      u: 'a',
-    })
+  it('is held where it was passed too often: room is kept, and the rest goes on', () => {
+    const line = [session('a-big', cpu('5'), HOLDS), session('b', cpu('3')), session('c', cpu('1'))]
+    const busy = room('x', cpu('8'), cpu('4'))
+    const placement = placeAll(line, [busy])
+    // 3 of 8 are left besides the 5 that are kept, and 4 are in use.
+    expect(agentsOf(placement)).toEqual({})
+    expect(placement.overtaken.size).toBe(0)
+    expect(placement.skipped.map(({ reason }) => reason)).toEqual([
+      'needs cpu 5, more than any agent of resource group g has free',
+      'the room that it needs is kept for session a-big',
+      'the room that it needs is kept for session a-big',
+    ])
+    expect(agentsOf(placeAll(line, [busy, room('y', cpu('4'))]))).toEqual({ b: 'y', c: 'y' })
+    expect(agentsOf(placeAll(line, [room('x', cpu('8'), cpu('6'))]))).toEqual({ 'a-big': 'x', c: 'x' })
   })
 
-  it('goes only to agents that are allowed, and to avoided ones last', () => {
-    const agents = [room('a', '1'), room('b', '1'), room('c', '1')]
-    const sessions = [
-      session('s', '1', { avoidAgents: new Set(['a']), allowAgents: new Set(['a', 'c']) }),
-      session('t', '1', { allowAgents: new Set(['c']) }),
+  it('is held within the look in which the last is let pass', () => {
+    const line = [session('a-big', cpu('5'), { skips: HEAD_OF_LINE_SKIPS_MAX - 2 })]
+    for (const id of 'bcdef') line.push(session(id, cpu('1')))
+    const placement = placeAll(line, [room('x', cpu('5'), cpu('4'))])
+    expect(orderOf(placement)).toBe('b c')
+    expect(placement.overtaken).toEqual(new Map([['a-big', 2]]))
+  })
+
+  it('keeps room on the agent that lacks the least, avoided agents last', () => {
+    const rooms = () => [room('x', cpu('8'), cpu('2')), room('y', cpu('8'), cpu('3'))]
+    const rest = [session('b', cpu('2')), session('c', cpu('3'))]
+    expect(agentsOf(placeAll([session('a', cpu('8'), HOLDS), ...rest], rooms()))).toEqual({ b: 'x' })
+    const avoiding = session('a', cpu('8'), { ...HOLDS, avoidAgents: ['y'] })
+    expect(agentsOf(placeAll([avoiding, ...rest], rooms()))).toEqual({ b: 'y' })
+  })
+
+  it('is not held by what no agent could take even if it were empty, nor is that passed', () => {
+    const line = [session('a', cpu('9'), HOLDS), session('b', cpu('9')), session('c', cpu('1'))]
+    const placement = placeAll(line, [room('x', cpu('8'))])
+    expect({ placed: orderOf(placement), overtaken: placement.overtaken.size }).toEqual({ placed: 'c', overtaken: 0 })
+  })
+
+  it('counts only the first of each lane, and those of its own priority or lower', () => {
+    const line = [
+      session('a', cpu('5')),
+      session('b', cpu('5')),
+      session('c', cpu('1')),
+      session('d', cpu('1'), { priority: 90 }),
     ]
-    const placement = place(sessions, agents, 'DISPERSED')
-    expect(agentsOf(placement)).toEqual({ s: 'c' })
-    expect(placement.skipped).toMatchObject([{ sessionId: 't' }])
+    expect(placeAll(line, [room('x', cpu('8'), cpu('4'))]).overtaken).toEqual(new Map([['a', 1]]))
+  })
+
+  it('goes by priority: a holder of a lower one keeps nothing from a higher one', () => {
+    const line = [session('a', cpu('8'), HOLDS), session('b', cpu('4'), { priority: 90 })]
+    expect(orderOf(placeAll(line, [room('x', cpu('8'), cpu('4'))]))).toBe('b')
+  })
+
+  it('ends where more of a lane may be waiting than was taken, behind what was taken without a gap', () => {
+    const line = [session('a', cpu('1')), session('b', cpu('2')), session('c', cpu('2')), session('d', cpu('3'))]
+    const longLanes = [line[0]!.claimedLane]
+    const look = (covered: number, free = '9') =>
+      placeAll(line, [room('x', cpu('9'), cpu(free))], { sequence: inOrderOfAge(line, false, covered), longLanes })
+    expect([orderOf(look(0)), orderOf(look(3)), orderOf(look(4))]).toEqual(['a', 'a b c', 'a b c d'])
+    expect([look(0).ranOut, look(3, '0').ranOut]).toEqual([true, false])
   })
 })
 
-describe('the line', () => {
-  const old = { skips: HEAD_OF_LINE_SKIPS_MAX }
-  it('is overtaken by what fits', () => {
-    const { placed, overtaken, skipped } = place(
-      [session('big', '5'), session('s', '1'), session('t', '1')],
-      [room('a', '4')],
-      'DISPERSED',
-    )
-    expect({ placed: placed.map(({ sessionId }) => sessionId), overtaken }).toEqual({
-      placed: ['s', 't'],
-      overtaken: ['big'],
-    })
-    expect(skipped).toEqual([{ sessionId: 'big', reason: 'needs cpu 5, the most that an agent has free is 4' }])
+describe('quotas', () => {
+  const quota = (limits: Partial<QuotaRoom>): QuotaRoom => ({
+    name: 'project p',
+    slots: new Map(),
+    usedSlots: new Map(),
+    maxRunning: null,
+    running: 0,
+    ...limits,
   })
 
-  it('is held by what was overtaken too often, if it can ever fit', () => {
-    const busy = room('a', '4', { capacity: parseQuantities({ cpu: '8' }) })
-    expect(place([session('big', '5', old), session('s', '1')], [busy], 'DISPERSED').placed).toEqual([])
-    const small = room('a', '4')
-    expect(agentsOf(place([session('big', '5', old), session('s', '1')], [small], 'DISPERSED'))).toEqual({ s: 'a' })
+  it('stop those whom they limit, who neither hold the line nor are passed', () => {
+    const quotas = [quota({ slots: parseQuantities(cpu('3')), usedSlots: parseQuantities(cpu('1')) })]
+    const line = [
+      session('a', cpu('3'), { quotas, ...HOLDS, size: 2 }),
+      session('b', cpu('2'), { quotas }),
+      session('c', cpu('1'), { quotas }),
+      session('d', cpu('4'), { owner: 'other' }),
+    ]
+    const placement = placeAll(line, [room('x', cpu('9'))])
+    expect(orderOf(placement)).toBe('b d')
+    expect(placement.overtaken.size).toBe(0)
+    expect(placement.skipped).toEqual([
+      { sessionId: 'a', reason: 'the quota of project p allows cpu 3 in all, it asks for 6' },
+      { sessionId: 'c', reason: 'the quota of project p allows cpu 3 in all, it asks for 1' },
+    ])
+  })
+
+  it('count running sessions', () => {
+    const quotas = [quota({ maxRunning: 2, running: 1 })]
+    const line = [session('a', cpu('1'), { quotas }), session('b', cpu('2'), { quotas })]
+    const placement = placeAll(line, [room('x', cpu('9'))])
+    expect(orderOf(placement)).toBe('a')
+    expect(placement.skipped[0]!.reason).toBe('the quota of project p allows 2 running sessions')
   })
 })
 
 it('no placement gives more than there is, nor half a session, nor splits a single node', () => {
-  const cpu = fc.constantFrom('0.1', '0.3', '1', '2', '7')
+  const amount = fc.constantFrom('0.1', '0.3', '1', '2', '7')
   const sessions = fc.array(
     fc.record({
-      cpu,
+      amount,
       size: fc.integer({ min: 1, max: 4 }),
       skips: fc.constantFrom(0, HEAD_OF_LINE_SKIPS_MAX),
-      multi: fc.boolean(),
+      mode: fc.constantFrom('SINGLE_NODE', 'MULTI_NODE'),
+      avoidAgents: fc.subarray(['a0', 'a1']),
+      allowAgents: fc.constantFrom<string[]>([], ['a1', 'a2']),
     }),
     { maxLength: 12 },
   )
-  const agents = fc.array(cpu, { maxLength: 4 })
+  const agents = fc.array(amount, { maxLength: 4 })
   const selector = fc.constantFrom('DISPERSED', 'CONCENTRATED', 'ROUND_ROBIN' as const)
   fc.assert(
-    fc.property(sessions, agents, selector, (wanted, rooms, by) => {
-      const line = wanted.map(({ multi, cpu: amount, ...rest }, n) =>
-        session(`s${n}`, amount, { ...rest, clusterMode: multi ? 'MULTI_NODE' : 'SINGLE_NODE' }),
-      )
-      const placement = place(
+    fc.property(sessions, agents, selector, fc.boolean(), (wanted, rooms, by, youngestFirst) => {
+      const line = wanted.map(({ amount: of, ...rest }, n) => session(`s${n}`, cpu(of), rest))
+      const placement = placeAll(
         line,
-        rooms.map((amount, n) => room(`a${n}`, amount)),
-        by,
+        rooms.map((of, n) => room(`a${n}`, cpu(of))),
+        { selector: by, sequence: inOrderOfAge(line, youngestFirst, line.length) },
       )
       const used = new Map<string, bigint>()
       for (const { sessionId, kernels } of placement.placed) {
-        const { slots, kernelIds, clusterMode } = line.find(({ id }) => id === sessionId)!
+        const { shape, kernelIds } = line.find(({ id }) => id === sessionId)!
         expect(kernels.map(({ kernelId }) => kernelId)).toEqual(kernelIds)
-        if (clusterMode === 'SINGLE_NODE') expect(new Set(kernels.map(({ agentId }) => agentId)).size).toBe(1)
-        for (const { agentId } of kernels) used.set(agentId, (used.get(agentId) ?? 0n) + slots.get('cpu')!)
+        const on = new Set(kernels.map(({ agentId }) => agentId))
+        if (shape.clusterMode === 'SINGLE_NODE') expect(on.size).toBe(1)
+        if (shape.allowAgents.size > 0) expect([...on].every((agent) => shape.allowAgents.has(agent))).toBe(true)
+        for (const { agentId } of kernels) used.set(agentId, (used.get(agentId) ?? 0n) + shape.slots.get('cpu')!)
       }
-      for (const [n, amount] of rooms.entries()) expect((used.get(`a${n}`) ?? 0n) <= parseQuantity(amount)).toBe(true)
+      for (const [n, of] of rooms.entries()) expect((used.get(`a${n}`) ?? 0n) <= parseQuantity(of)).toBe(true)
       expect(placement.placed.length + placement.skipped.length).toBe(line.length)
     }),
     { numRuns: 300 },
   )
-})
-
-describe('quantities', () => {
-  it.each([
-    ['0.1', 100_000_000n],
-    ['4', 4_000_000_000n],
-    ['2.5000000000000', 2_500_000_000n],
-    ['-1.5', -1_500_000_000n],
-  ])('%s is %s billionths', (text, quantity) => {
-    expect(parseQuantity(text)).toBe(quantity)
-  })
-
-  it.each(['', 'x', '1.0000000001', '1e3', '.5', '1.2.3'])('%j is none', (text) => {
-    expect(() => parseQuantity(text)).toThrow(RangeError)
-  })
-
-  it('print as they are read', () => {
-    fc.assert(
-      fc.property(
-        fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),
-        (quantity) => parseQuantity(formatQuantity(quantity)) === quantity,
-      ),
-    )
-  })
 })

@@ -1,0 +1,65 @@
+import {
+  CLAIM_BATCH_SESSIONS_MAX,
+  EXPIRED_PER_LOOK_MAX,
+  LANE_LOOKS_MAX,
+  LANES_PER_LOOK_MAX,
+  LINE_HOLDERS_MAX,
+} from '../../domain/limits.ts'
+import type { PendingClaim } from '../../store/sql/claim-pending.sql.ts'
+import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
+
+/** What one server remembers of a group's line between looks; nothing depends on it but how much a look takes. */
+export interface LineProgress {
+  /** Sessions to take: about as many as were placed lately, since each costs a lock though most do not fit. */
+  reach: number
+  /** Behind which lane to go on; null for the first. */
+  fromLane: string | null
+  /** Looks in a row that found nothing to do while there are lanes that were not seen. */
+  idleLooks: number
+  /** Of `performance.now()`: when expired sessions were last looked for. */
+  expiredAt: number
+  /** There may be more to do at once. */
+  goOn: boolean
+}
+
+const REACH_MIN_SESSIONS = 32
+const EXPIRED_INTERVAL_MS = 1_000
+
+export function newLineProgress(): LineProgress {
+  return {
+    reach: CLAIM_BATCH_SESSIONS_MAX,
+    fromLane: null,
+    idleLooks: 0,
+    expiredAt: Number.NEGATIVE_INFINITY,
+    goOn: false,
+  }
+}
+
+export function nextClaim(group: PendingGroup, progress: LineProgress): PendingClaim {
+  const reach = Math.min(progress.reach, CLAIM_BATCH_SESSIONS_MAX)
+  const looksForExpired = group.expires && performance.now() - progress.expiredAt >= EXPIRED_INTERVAL_MS
+  if (looksForExpired) progress.expiredAt = performance.now()
+  return {
+    resourceGroup: group.name,
+    // Shares decide who is next, wherever in the line.
+    head: group.sequencer === 'DRF' ? 0 : reach,
+    youngestFirst: group.sequencer === 'LIFO',
+    lanes: LANES_PER_LOOK_MAX,
+    fromLane: progress.fromLane,
+    laneSessions: reach,
+    holders: LINE_HOLDERS_MAX,
+    expired: looksForExpired ? EXPIRED_PER_LOOK_MAX : 0,
+  }
+}
+
+export function noteLook(
+  progress: LineProgress,
+  look: { placed: number; moreAtOnce: boolean; nextLane: string | null },
+): void {
+  const lanesUnseen = progress.fromLane !== null || look.nextLane !== null
+  progress.idleLooks = look.moreAtOnce || look.placed > 0 ? 0 : progress.idleLooks + 1
+  progress.goOn = look.moreAtOnce || (lanesUnseen && progress.idleLooks < LANE_LOOKS_MAX)
+  if (!progress.goOn) progress.idleLooks = 0
+  progress.fromLane = look.nextLane
+  progress.reach = Math.max(REACH_MIN_SESSIONS, look.placed * 2)
+}

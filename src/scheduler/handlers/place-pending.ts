@@ -1,0 +1,73 @@
+import { createAgentPool } from '../../domain/scheduling/agent-pool.ts'
+import { addQuantities } from '../../domain/scheduling/dominant-share.ts'
+import { place, type PlaceableSession, type Placement } from '../../domain/scheduling/place.ts'
+import { parseQuantities, type Quantity } from '../../domain/scheduling/quantity.ts'
+import type { QuotaRoom } from '../../domain/scheduling/quota.ts'
+import type { AgentRoom } from '../../domain/scheduling/room.ts'
+import { byDominantShare, inOrderOfAge, type Sequence } from '../../domain/scheduling/sequence.ts'
+import { shapeOf } from '../../domain/scheduling/shape.ts'
+import type { Queryable } from '../../store/database.ts'
+import { readAgentRooms, readUseByOwner } from '../../store/sql/agent-room.sql.ts'
+import { assignKernels, noteOvertaken, noteTurn } from '../../store/sql/assign-kernels.sql.ts'
+import type { PendingSession } from '../../store/sql/claim-pending.sql.ts'
+import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
+import { readQuotaRoom } from '../../store/sql/quota-room.sql.ts'
+
+/** Gives sessions that may start to the agents of their group, and writes that down. */
+export async function placePending(
+  tx: Queryable,
+  group: PendingGroup & { roundRobinAt: string | null },
+  sessions: readonly PendingSession[],
+): Promise<Placement> {
+  const quotasOf = await readQuotaRoom(tx, sessions)
+  const rooms = (await readAgentRooms(tx, [group.name])).get(group.name) ?? []
+  const pool = createAgentPool(rooms, group.selector, group.roundRobinAt)
+  const line = {
+    sessions: sessions.map((session) => toPlaceable(session, quotasOf(session))),
+    longLanes: new Set(sessions.filter(({ laneIsLong }) => laneIsLong).map(({ lane }) => lane)),
+    group: group.name,
+  }
+  const covered = sessions.filter(({ atHead }) => atHead).length
+  const sequence = await sequenceOf(tx, group, line.sessions, covered, rooms)
+  const placement = place({ ...line, sequence }, pool)
+  await assignKernels(
+    tx,
+    placement.placed.flatMap(({ kernels }) => kernels),
+  )
+  await noteOvertaken(tx, placement.overtaken)
+  if (group.selector === 'ROUND_ROBIN' && pool.roundRobinAt !== null && placement.placed.length > 0) {
+    await noteTurn(tx, group.name, pool.roundRobinAt)
+  }
+  return placement
+}
+
+async function sequenceOf(
+  tx: Queryable,
+  { name, sequencer }: PendingGroup,
+  sessions: readonly PlaceableSession[],
+  covered: number,
+  rooms: readonly AgentRoom[],
+): Promise<Sequence<PlaceableSession>> {
+  if (sequencer !== 'DRF') return inOrderOfAge(sessions, sequencer === 'LIFO', covered)
+  const totals = new Map<string, Quantity>()
+  for (const { capacity } of rooms) addQuantities(totals, capacity)
+  return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
+}
+
+function toPlaceable(session: PendingSession, quotas: QuotaRoom[]): PlaceableSession {
+  const { id, priority, createdAt, skips, kernelIds } = session
+  const shape = shapeOf({ ...session, kernels: kernelIds.length, slots: parseQuantities(session.resourceSlots) })
+  return {
+    id,
+    lane: `${session.projectId} ${session.userId} ${priority} ${shape.key}`,
+    claimedLane: session.lane,
+    priority,
+    createdAt,
+    owner: session.userId ?? session.projectId,
+    skips,
+    kernelIds,
+    quotas,
+    avoidAgents: new Set(session.avoidAgents),
+    shape,
+  }
+}

@@ -1,0 +1,58 @@
+import { parseQuantities, type Quantities } from '../../domain/scheduling/quantity.ts'
+import { openRoom, type AgentRoom } from '../../domain/scheduling/room.ts'
+import type { Queryable } from '../database.ts'
+
+interface RoomRow {
+  group: string
+  id: string
+  labels: Record<string, string>
+  /** { slot: amount } as decimal text; below 0 where the agent declares less than is in use. */
+  free: Record<string, string>
+  capacity: Record<string, string>
+}
+
+const ROOM_SQL = `
+SELECT a.resource_group AS "group", a.id, a.labels,
+  coalesce(json_object_agg(s.slot, (s.declared - s.used)::text) FILTER (WHERE s.slot IS NOT NULL), '{}') AS free,
+  coalesce(json_object_agg(s.slot, s.declared::text) FILTER (WHERE s.slot IS NOT NULL), '{}') AS capacity
+FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
+WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'
+GROUP BY a.id ORDER BY a.id`
+
+/** Agents of these groups that take work, in the order of their ids, with what they have free. */
+export async function readAgentRooms(
+  tx: Queryable,
+  resourceGroups: readonly string[],
+): Promise<Map<string, AgentRoom[]>> {
+  const { rows } = await tx.query<RoomRow & { [column: string]: unknown }>(ROOM_SQL, [resourceGroups])
+  const rooms = Map.groupBy(rows, ({ group }) => group)
+  return new Map(
+    [...rooms].map(([group, agents]) => [
+      group,
+      agents.map(({ id, labels, free, capacity }) =>
+        openRoom({ id, labels, free: parseQuantities(free), capacity: parseQuantities(capacity) }),
+      ),
+    ]),
+  )
+}
+
+const SHARES_SQL = `
+WITH held AS (
+  SELECT coalesce(s.user_id, s.project_id) AS owner, k.resource_slots, count(*) AS kernels
+  FROM agents a JOIN kernels k ON k.agent_id = a.id AND k.slots_held JOIN sessions s ON s.id = k.session_id
+  WHERE a.resource_group = $1 GROUP BY 1, 2
+)
+SELECT owner, slot.key AS slot, trim_scale(sum(slot.value::numeric * kernels))::text AS amount
+FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2`
+
+/** What each owner (the user, or the project where there is none) has in use in a group. Index: kernels_on_agent. */
+export async function readUseByOwner(tx: Queryable, resourceGroup: string): Promise<Map<string, Quantities>> {
+  const { rows } = await tx.query<{ owner: string; slot: string; amount: string }>(SHARES_SQL, [resourceGroup])
+  const owners = Map.groupBy(rows, ({ owner }) => owner)
+  return new Map(
+    [...owners].map(([owner, slots]) => [
+      owner,
+      parseQuantities(Object.fromEntries(slots.map(({ slot, amount }) => [slot, amount]))),
+    ]),
+  )
+}

@@ -1,0 +1,17 @@
+/**
+ * How the chains that session `s` depends on stand: `total` and `open` are counts, `failed` is the last session of one
+ * that has failed for good. A chain has succeeded when its newest session did; it has failed for good when that one
+ * has ended and its retry decision leads nowhere.
+ */
+export const DEPENDENCIES = `(
+  SELECT count(*) AS total,
+    count(*) FILTER (WHERE tail.result <> 'SUCCESS' OR tail.status NOT IN ('TERMINATED')) AS open,
+    (array_agg(tail.id::text) FILTER (WHERE tail.retry_decided AND tail.result <> 'SUCCESS'
+      AND tail.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
+      AND coalesce(r.phase, 'NONE') NOT IN ('SCHEDULED', 'HELD', 'DISPATCHED')))[1] AS failed
+  FROM session_dependencies sd
+  CROSS JOIN LATERAL (
+    SELECT t.* FROM sessions t WHERE t.chain_id = sd.chain_id ORDER BY t.attempt DESC LIMIT 1) AS tail
+  LEFT JOIN retry_decisions r ON r.session_id = tail.id
+  WHERE sd.session_id = s.id
+)`

@@ -1,0 +1,39 @@
+import type { AgentSelector } from '../../domain/scheduling/select-agent.ts'
+import type { Sequencer } from '../../domain/scheduling/sequence.ts'
+import type { Queryable } from '../database.ts'
+
+export interface PendingGroup {
+  name: string
+  sequencer: Sequencer
+  selector: AgentSelector
+  /** Sessions of it expire in PENDING. */
+  expires: boolean
+}
+
+/** Each group costs one step into the index sessions_pending, however long its line. */
+const GROUPS_SQL = `
+SELECT g.name, g.sequencer, g.selector, g.pending_timeout_ms IS NOT NULL AS expires FROM resource_groups g
+WHERE g.pending_timeout_ms IS NOT NULL OR EXISTS (
+  SELECT FROM sessions s WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.next_try_at IS NULL)
+ORDER BY g.name`
+
+/** Groups whose line is not empty, and those whose sessions expire though none of them is in line. */
+export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> {
+  return (await db.query<PendingGroup & { [column: string]: unknown }>(GROUPS_SQL)).rows
+}
+
+/** What has rested long enough goes back into its line. Index: sessions_resting. */
+const ROUSE_SQL = `
+WITH due AS (
+  SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= now()
+  ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
+), roused AS (
+  UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id
+)
+SELECT (SELECT count(*) FROM due) AS roused, greatest(0, ceil(extract(epoch FROM min(next_try_at) - now()) * 1000))::float8 AS "nextInMs"
+FROM sessions WHERE status = 'PENDING' AND next_try_at > now()`
+
+/** How many went back, and in how many milliseconds the next one will. */
+export async function rouseRested(db: Queryable, limit: number): Promise<{ roused: number; nextInMs: number | null }> {
+  return (await db.query<{ roused: number; nextInMs: number | null }>(ROUSE_SQL, [limit])).rows[0]!
+}

@@ -1,0 +1,81 @@
+import type { QuotaScope } from '../../domain/quota/quota.ts'
+import type { QuotaRoom } from '../../domain/scheduling/quota.ts'
+import { parseQuantities } from '../../domain/scheduling/quantity.ts'
+import type { Queryable } from '../database.ts'
+import { lockQuotas, type LockedQuota } from './lock-quotas.sql.ts'
+
+/** The statuses of sessions that run as far as quotas are concerned: they hold slots, or are about to. */
+const RUNNING = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')`
+
+/**
+ * What of each quota is in use. By running sessions alone: pending ones, which may be many more, are not read.
+ * Indexes: sessions_live_of_project, sessions_live_of_user. About 8 ms for 10,000 running sessions of one project.
+ */
+const SQL = `
+WITH running AS MATERIALIZED (
+  SELECT q.number, s.id FROM unnest($1::quota_scope[], $2::uuid[]) WITH ORDINALITY AS q(scope, scope_id, number)
+  CROSS JOIN LATERAL (
+    SELECT s.id FROM sessions s WHERE q.scope = 'PROJECT' AND s.project_id = q.scope_id AND ${RUNNING}
+    UNION ALL
+    SELECT s.id FROM sessions s WHERE q.scope = 'USER' AND s.user_id = q.scope_id AND ${RUNNING}
+    UNION ALL
+    SELECT s.id FROM projects own JOIN sessions s ON s.project_id = own.id AND ${RUNNING}
+    WHERE q.scope = 'DOMAIN' AND own.domain_id = q.scope_id
+  ) AS s
+), held AS (
+  SELECT r.number, k.resource_slots, count(*) AS kernels
+  FROM running r JOIN kernels k ON k.session_id = r.id AND k.slots_held GROUP BY 1, 2
+), amounts AS (
+  SELECT number, slot.key AS slot, sum(slot.value::numeric * kernels) AS amount
+  FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2
+)
+SELECT q.number - 1 AS number, (SELECT count(*) FROM running r WHERE r.number = q.number) AS running,
+  (SELECT coalesce(jsonb_object_agg(slot, trim_scale(amount)::text), '{}') FROM amounts a WHERE a.number = q.number) AS slots
+FROM unnest($1::quota_scope[]) WITH ORDINALITY AS q(scope, number)`
+
+interface Owned {
+  projectId: string
+  userId: string | null
+}
+
+interface LimitingQuota extends LockedQuota {
+  room: QuotaRoom
+}
+
+/**
+ * The quotas that limit each of these owners, and what is left of them. The quotas are held for the transaction before
+ * their use is counted, so two servers that schedule two groups never give out the same rest. Owners without a quota
+ * cost one step into its primary key.
+ */
+export async function readQuotaRoom(tx: Queryable, owners: readonly Owned[]): Promise<(owner: Owned) => QuotaRoom[]> {
+  const projectIds = [...new Set(owners.map(({ projectId }) => projectId))]
+  const userIds = [...new Set(owners.flatMap(({ userId }) => userId ?? []))]
+  const quotas = await lockQuotas(tx, { projectIds, userIds }, 'RUNNING')
+  return limitsOf(await countUse(tx, quotas))
+}
+
+export async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<LimitingQuota[]> {
+  if (quotas.length === 0) return []
+  const values = [quotas.map(({ scope }) => scope), quotas.map(({ scopeId }) => scopeId)]
+  const { rows } = await db.query<{ number: number; running: number; slots: Record<string, string> }>(SQL, values)
+  return rows.map(({ number, running, slots }) => {
+    const quota = quotas[number]!
+    const room: QuotaRoom = {
+      name: `${quota.scope.toLowerCase()} ${quota.name}`,
+      slots: parseQuantities(quota.slots),
+      usedSlots: parseQuantities(slots),
+      maxRunning: quota.maxRunning,
+      running,
+    }
+    return { ...quota, room }
+  })
+}
+
+export function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owned) => QuotaRoom[] {
+  const limits: Record<QuotaScope, (quota: LimitingQuota, owner: Owned) => boolean> = {
+    USER: ({ scopeId }, { userId }) => scopeId === userId,
+    PROJECT: ({ scopeId }, { projectId }) => scopeId === projectId,
+    DOMAIN: ({ projectIds }, { projectId }) => projectIds.includes(projectId),
+  }
+  return (owner) => quotas.filter((quota) => limits[quota.scope](quota, owner)).map(({ room }) => room)
+}
