@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ValidationIssue } from '../domain/errors.ts'
-import {
-  CLIENT_KEY_LENGTH_MAX,
-  NAME_LENGTH_MAX,
-  RESUBMISSION_SESSIONS_MAX,
-} from '../domain/limits.ts'
+import { CLIENT_KEY_LENGTH_MAX, NAME_LENGTH_MAX, RESUBMISSION_SESSIONS_MAX } from '../domain/limits.ts'
 import type { ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
 import { agentIds, batchTimeout, environ, priority, retryPolicy, text } from './session-fields.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'

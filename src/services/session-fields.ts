@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { AGENTS_NAMED_MAX, ARGUMENT_BYTES_MAX, BATCH_TIMEOUT_SECONDS_MAX, ENVIRON_ENTRIES_MAX } from '../domain/limits.ts'
+import {
+  AGENTS_NAMED_MAX,
+  ARGUMENT_BYTES_MAX,
+  BATCH_TIMEOUT_SECONDS_MAX,
+  ENVIRON_ENTRIES_MAX,
+} from '../domain/limits.ts'
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
