@@ -83,6 +83,12 @@ export type ClusterMode =
 
 /** What to run, and how. */
 export type CreateSessionInput = {
+  /** An agent must have all of these labels to run it. */
+  agentLabels?: Array<LabelInput> | null | undefined;
+  /** Only these agents may run it, and its retries; none: all. */
+  allowAgents?: Array<string> | null | undefined;
+  /** Agents that go last: taken where no other has room. */
+  avoidAgents?: Array<string> | null | undefined;
   /** Seconds that user code may run. */
   batchTimeout?: number | null | undefined;
   /** How they are spread over agents. */
