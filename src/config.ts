@@ -153,6 +153,41 @@ const VARIABLES = {
     unit: null,
     schema: z.string().default(() => hostname()),
   }),
+  agentAddress: variable({
+    name: 'REPRISE_AGENT_ADDRESS',
+    default: "the machine's name",
+    meaning: 'Where the kernels of a session on several agents reach those of this one.',
+    unit: null,
+    schema: z.string().default(() => hostname()),
+  }),
+  agentLabels: variable({
+    name: 'REPRISE_AGENT_LABELS',
+    default: 'none',
+    meaning: 'Labels of the agent, like `zone=a,gpu=a100`.',
+    unit: null,
+    schema: z.string().transform(parseLabels).default({}),
+  }),
+  serverUrls: variable({
+    name: 'REPRISE_SERVER_URL',
+    default: 'none',
+    meaning: 'Servers that `reprise agent` runs kernels for, a comma between: any of them will do.',
+    unit: null,
+    schema: list(z.url({ protocol: /^https?$/, error: 'must be http:// or https:// URLs' })).default([]),
+  }),
+  token: variable({
+    name: 'REPRISE_TOKEN',
+    default: 'none',
+    meaning: 'Token that `reprise agent` shows to its servers, of the role AGENT.',
+    unit: null,
+    schema: z.string().regex(/^\S+$/, 'must be one word').optional(),
+  }),
+  tokenFile: variable({
+    name: 'REPRISE_TOKEN_FILE',
+    default: 'none',
+    meaning: 'File that holds that token, where `REPRISE_TOKEN` does not.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
   slots: variable({
     name: 'REPRISE_SLOTS',
     default: 'what the machine has',
@@ -270,6 +305,16 @@ function isNetwork(text: string): boolean {
   const [, address = '', prefix = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
   const version = isIP(address)
   return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128)
+}
+
+function parseLabels(text: string, context: z.RefinementCtx<string>): Record<string, string> {
+  const labels: Record<string, string> = {}
+  for (const part of text.split(',')) {
+    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
+    if (key === undefined) context.addIssue(`\`${part}\` is not like zone=a`)
+    else labels[key] = value!
+  }
+  return labels
 }
 
 function parseSlots(text: string, context: z.RefinementCtx<string>): Record<string, string> {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
+import { agentCommand } from './agent-command.ts'
 import { describeConfiguration } from './config.ts'
 
 const program = new Command('reprise')
@@ -16,6 +17,8 @@ program
     const { serve } = await import('./serve.ts')
     process.exitCode = await serve(process.env)
   })
+
+program.addCommand(agentCommand(packageJson.version))
 
 program
   .command('migrate')

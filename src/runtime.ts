@@ -6,10 +6,8 @@ import packageJson from '../package.json' with { type: 'json' }
 import { WEBHOOK_ATTEMPT_TIMEOUT_MS, WEBHOOK_CONNECT_TIMEOUT_MS } from './domain/limits.ts'
 import { createAgent, type Agent } from './agent/agent.ts'
 import { detectSlots } from './agent/detect-slots.ts'
-import type { Executor, ExecutorHooks } from './agent/executors/executor.ts'
-import { createNoopExecutor } from './agent/executors/noop/noop-executor.ts'
-import { createProcessExecutor } from './agent/executors/process/process-executor.ts'
 import { createAgentApi, type AgentApi } from './agent/api/agent-api.ts'
+import { createExecutor } from './agent/create-executor.ts'
 import { createGateway, type ServerGateway } from './agent/gateway.ts'
 import type { Config } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
@@ -178,7 +176,7 @@ async function startAgent(ground: Ground): Promise<void> {
     address: 'embedded',
     version: packageJson.version,
     slots: config.slots ?? detectSlots(),
-    labels: {},
+    labels: config.agentLabels,
     log,
   })
   await agent.start()
@@ -194,11 +192,6 @@ function serverGateway({ db, wake, topics }: Ground): ServerGateway {
 function agentApi(ground: Ground, authenticate: Authenticate): AgentApi {
   const { db, log } = ground
   return createAgentApi({ gateway: serverGateway(ground), authenticate, ownership: createAgentOwnership(db), log })
-}
-
-function createExecutor(config: Config, agentDir: string, log: Logger, hooks: ExecutorHooks): Executor {
-  if (config.executor === 'noop') return createNoopExecutor(hooks)
-  return createProcessExecutor({ agentDir, log, memoryLimit: config.agentMemoryLimit }, hooks)
 }
 
 async function startHttp(ground: Ground): Promise<string> {

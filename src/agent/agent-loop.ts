@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
+import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import { abortable } from './abortable.ts'
@@ -30,6 +31,8 @@ export interface LoopParts {
   fence: Fence
   news: News
   log: Logger
+  givesUpOn?: readonly ErrorCode[]
+  onRegistered?: () => void
   /** Ends the loop. */
   signal: AbortSignal
 }
@@ -40,16 +43,21 @@ export interface LoopParts {
  * the next one says everything again.
  *
  * @returns when stopped, or superseded by another instance of this agent
+ * @throws RepriseError of `givesUpOn`, where the first registration is answered so
  */
 export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'superseded'> {
   let registered: RegisterAnswer | null = null
+  let wasRegistered = false
   let sequence = 0
   let failures = 0
   let repeats = 0
   while (!parts.signal.aborted) {
     try {
-      if (registered === null) registered = await register(parts)
-      else repeats = (await syncOnce(parts, registered, ++sequence)) === 'repeated' ? repeats + 1 : 0
+      if (registered === null) {
+        registered = await register(parts)
+        wasRegistered = true
+        parts.onRegistered?.()
+      } else repeats = (await syncOnce(parts, registered, ++sequence)) === 'repeated' ? repeats + 1 : 0
       if (repeats > 0) await parts.news.wait(Math.min(NEWS_INTERVAL_MS * 2 ** repeats, REPEAT_PAUSE_MAX_MS))
       if (failures > 0) parts.log.info('the server answers again')
       failures = 0
@@ -58,6 +66,7 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
       if (parts.signal.aborted) break
       const code = (error as { code?: unknown }).code
       if (code === 'AGENT_SUPERSEDED') return 'superseded'
+      if (!wasRegistered && parts.givesUpOn?.some((refusal) => refusal === code)) throw error
       parts.news.tell()
       if (code === 'AGENT_UNKNOWN' && registered !== null) {
         registered = null

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { v7 as uuidv7 } from 'uuid'
 import type { Gateway } from '../domain/agent/protocol.ts'
+import type { ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { loadAgentId } from './agent-identity.ts'
 import { acquireAgentLock } from './agent-lock.ts'
@@ -26,6 +27,10 @@ export interface AgentOptions {
   slots: Record<string, string>
   labels: Record<string, string>
   log: Logger
+  /** Errors on which it stops, `done` rejecting, where a server answers its very first registration with them. */
+  givesUpOn?: readonly ErrorCode[]
+  /** Each time that a server has registered it. */
+  onRegistered?: () => void
 }
 
 export interface Agent {

@@ -7,7 +7,10 @@ import { edgesOf, partOf, readSourceFiles, ROOT, type Edge, type SourceFile } fr
 const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   'main.ts': 'everything',
   'runtime.ts': 'everything',
-  'serve.ts': ['runtime.ts', 'config.ts', 'observability'],
+  'serve.ts': ['runtime.ts', 'command.ts', 'config.ts', 'observability'],
+  'agent-command.ts': ['run-agent.ts'],
+  'run-agent.ts': ['agent', 'command.ts', 'config.ts', 'observability'],
+  'command.ts': ['config.ts', 'observability'],
   'config.ts': ['domain', 'observability'],
   domain: [],
   observability: [],
@@ -82,10 +85,36 @@ describe('imports', () => {
     expect(computed.filter((path) => !COMPUTED_IMPORTS.includes(path))).toEqual([])
   })
 
+  test('of the agent program reach nothing of the server', () => {
+    const reached = reachedFrom('src/run-agent.ts', edges)
+    expect(reached.size).toBeGreaterThan(30)
+    const parts = new Set([...reached].map(partOf))
+    expect([...parts].toSorted()).toEqual([
+      'agent',
+      'command.ts',
+      'config.ts',
+      'domain',
+      'observability',
+      'run-agent.ts',
+    ])
+    const packages = files
+      .filter(({ path }) => reached.has(path))
+      .flatMap(({ imports }) => imports.filter((name) => name !== null))
+      .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
+    expect([...new Set(packages)].toSorted()).toEqual(['pino', 'pino-pretty', 'uuid', 'zod'])
+  })
+
   test('form no cycle', () => {
     expect(firstCycle(edges)).toBeNull()
   })
 })
+
+function reachedFrom(start: string, all: readonly Edge[]): Set<string> {
+  const targets = Map.groupBy(all, ({ from }) => from)
+  const reached = new Set([start])
+  for (const path of reached) for (const { to } of targets.get(path) ?? []) reached.add(to)
+  return reached
+}
 
 /** Depth first; a file met again while its own imports are still open closes a cycle. */
 function firstCycle(all: readonly Edge[]): string | null {

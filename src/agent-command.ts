@@ -1,0 +1,42 @@
+import { Command } from 'commander'
+
+/** Each option is a variable of the environment, which it overrides; what they mean stands with the variables. */
+const OPTIONS = [
+  ['--server <url,…>', 'servers to run kernels for; any of them will do', 'REPRISE_SERVER_URL'],
+  ['--token-file <path>', 'file with a token of the role AGENT', 'REPRISE_TOKEN_FILE'],
+  ['--token <token>', 'the token itself, which other users of this machine can then see', 'REPRISE_TOKEN'],
+  ['--name <name>', "the agent's name, for people", 'REPRISE_AGENT_NAME'],
+  ['--resource-group <name>', 'resource group to join', 'REPRISE_RESOURCE_GROUP'],
+  ['--slots <slot=amount,…>', 'what to offer, like cpu=4,mem=8g', 'REPRISE_SLOTS'],
+  ['--label <key=value,…>', 'labels; may be repeated', 'REPRISE_AGENT_LABELS'],
+  ['--address <address>', 'where other agents reach this machine', 'REPRISE_AGENT_ADDRESS'],
+  ['--data-dir <path>', "directory of the agent's id and kernels", 'REPRISE_DATA_DIR'],
+  ['--executor <name>', 'process or noop', 'REPRISE_EXECUTOR'],
+] as const
+
+/** `reprise agent`. Loads nothing of the server. */
+export function agentCommand(version: string): Command {
+  const command = new Command('agent')
+    .description('run kernels of servers on other machines, until SIGTERM or SIGINT; kernels outlive it')
+    .addHelpText('after', '\nA token given by its file or by REPRISE_TOKEN is seen by nobody else.')
+  for (const [flags, meaning, variable] of OPTIONS) {
+    const collect = (value: string, earlier: string[] = []) => [...earlier, value]
+    command.option(flags, `${meaning} (${variable})`, collect)
+  }
+  return command.action(async (options: Record<string, string[]>) => {
+    const { runAgent } = await import('./run-agent.ts')
+    process.exitCode = await runAgent({ ...process.env, ...asEnvironment(options) }, version)
+  })
+}
+
+function asEnvironment(options: Record<string, string[]>): Record<string, string> {
+  const given = OPTIONS.flatMap(([flags, , variable]) => {
+    const key = flags
+      .slice(2)
+      .split(' ')[0]!
+      .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+    const values = options[key]
+    return values === undefined ? [] : [[variable, values.join(',')] as const]
+  })
+  return Object.fromEntries(given)
+}

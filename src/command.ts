@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { ConfigurationError, loadConfig, type Config } from './config.ts'
+import { createLogger, type Logger } from './observability/log.ts'
+
+/** What the commands that run until they are stopped have in common. */
+
+export const EXIT_OK = 0
+const EXIT_FAULT = 1
+/** As sysexits.h has it. */
+const EXIT_CONFIGURATION = 78
+/** A clean stop that takes longer than this is ended; what it left undone is done at the next start. */
+const STOP_WITHIN_MS = 30_000
+
+/** Answers with the exit status. A ConfigurationError is told in its words alone. */
+export async function withConfig(
+  environment: NodeJS.ProcessEnv,
+  work: (config: Config, log: Logger) => Promise<number>,
+): Promise<number> {
+  let log: Logger | undefined
+  try {
+    const { config, warnings } = loadConfig(environment)
+    log = createLogger({ level: config.logLevel, format: config.logFormat })
+    for (const warning of warnings) log.warn(warning)
+    return await work(config, log)
+  } catch (error) {
+    if (error instanceof ConfigurationError) {
+      console.error(error.message)
+      return EXIT_CONFIGURATION
+    }
+    if (log) log.fatal({ err: error }, error instanceof Error ? error.message : String(error))
+    else console.error(error)
+    return EXIT_FAULT
+  }
+}
+
+/** The name of the signal that asks this process to stop. A second one ends it the hard way. */
+export async function stopSignal(): Promise<string> {
+  const ending = new AbortController()
+  try {
+    return await Promise.race(
+      ['SIGTERM', 'SIGINT'].map(async (name) => {
+        await once(process, name, { signal: ending.signal })
+        return name
+      }),
+    )
+  } finally {
+    ending.abort()
+  }
+}
+
+/** Exits where a clean stop takes too long. */
+export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger): Promise<void> {
+  const overdue = setTimeout(() => {
+    log.error(`not stopped within ${STOP_WITHIN_MS / 1000} s: giving up`)
+    process.exit(EXIT_FAULT)
+  }, STOP_WITHIN_MS)
+  await stop()
+  clearTimeout(overdue)
+}

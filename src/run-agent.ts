@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { createAgent } from './agent/agent.ts'
+import { createExecutor } from './agent/create-executor.ts'
+import { detectSlots } from './agent/detect-slots.ts'
+import { createHttpGateway } from './agent/http-gateway.ts'
+import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
+import { ConfigurationError, type Config } from './config.ts'
+import type { Logger } from './observability/log.ts'
+
+/** What a server says of an agent that no later try will change: somebody has to mend the configuration. */
+const REFUSALS = ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED', 'RESOURCE_GROUP_NOT_FOUND'] as const
+
+/** Runs kernels for servers elsewhere until it is told to stop; answers with the exit status. */
+export async function runAgent(environment: NodeJS.ProcessEnv, version: string): Promise<number> {
+  return withConfig(environment, async (config, log) => {
+    const stopping = stopSignal()
+    const gateway = createHttpGateway({ ...(await connectionOf(config, log)), log })
+    const agentDir = join(resolve(config.dataDir), 'agent')
+    let ready = false
+    const agent = createAgent({
+      gateway,
+      createExecutor: (hooks) => createExecutor(config, agentDir, log, hooks),
+      agentDir,
+      name: config.agentName,
+      resourceGroup: config.resourceGroup,
+      address: config.agentAddress,
+      version,
+      slots: config.slots ?? detectSlots(),
+      labels: config.agentLabels,
+      log,
+      givesUpOn: REFUSALS,
+      onRegistered() {
+        if (!ready) console.log(`reprise agent ready ${gateway.url}`)
+        ready = true
+      },
+    })
+    await agent.start()
+    const ended = await Promise.race([stopping, agent.done.catch((error: unknown) => refused(error, gateway.url))])
+    if (ended === 'superseded') {
+      throw new ConfigurationError([
+        `another process has registered as the agent of ${agentDir}: it is a copy, or one too many`,
+      ])
+    }
+    log.info(`${ended}: stopping`)
+    await stopInTime(() => agent.stop(), log)
+    log.info('stopped; kernels that run go on, and the next start finds them')
+    return EXIT_OK
+  })
+}
+
+function refused(error: unknown, url: string): never {
+  const { code, message } = error as { code?: unknown; message: string }
+  if (!REFUSALS.some((refusal) => refusal === code)) throw error
+  throw new ConfigurationError([`${url} refuses this agent (${String(code)}): ${message}`])
+}
+
+/** @throws ConfigurationError */
+async function connectionOf(config: Config, log: Logger): Promise<{ urls: string[]; token: string }> {
+  const { serverUrls: urls, token: given, tokenFile } = config
+  const faults: string[] = []
+  if (urls.length === 0) faults.push('REPRISE_SERVER_URL (--server): which server?')
+  const token = given ?? (tokenFile === undefined ? undefined : await readToken(tokenFile, faults))
+  if (token === undefined && tokenFile === undefined) {
+    faults.push('REPRISE_TOKEN (--token) or REPRISE_TOKEN_FILE (--token-file): which token?')
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  for (const url of urls.filter(isInTheClear))
+    log.warn({ url }, 'the token and all output of kernels travel unencrypted')
+  return { urls, token: token! }
+}
+
+async function readToken(path: string, faults: string[]): Promise<string | undefined> {
+  try {
+    const token = (await readFile(path, 'utf8')).trim()
+    if (/^\S+$/.test(token)) return token
+    faults.push(`REPRISE_TOKEN_FILE (--token-file): ${path} holds no token`)
+  } catch (error) {
+    faults.push(`REPRISE_TOKEN_FILE (--token-file): ${(error as Error).message}`)
+  }
+  return undefined
+}
+
+function isInTheClear(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}
