@@ -184,9 +184,9 @@ async function startAgent(ground: Ground): Promise<void> {
   agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))
 }
 
-function serverGateway({ db, wake, topics }: Ground): ServerGateway {
+function serverGateway({ db, wake, topics, lease }: Ground): ServerGateway {
   const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
-  return createGateway({ db, wake, onAgent: wake.onAgent, logged })
+  return createGateway({ db, wake, lease, onAgent: wake.onAgent, logged })
 }
 
 function agentApi(ground: Ground, authenticate: Authenticate): AgentApi {

@@ -1,3 +1,4 @@
+import type { Lease } from '../domain/agent/lease.ts'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { registerAgent } from '../services/register-agent.ts'
@@ -6,6 +7,7 @@ import { syncAgent } from '../services/sync-agent.ts'
 import { createSyncTurns } from './sync-turns.ts'
 
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
+  lease?: Lease
   /** Calls when the agent has something new to hear; answers with how to stop. */
   onAgent(agentId: string, listener: () => void): () => void
   /** The kernel's log has grown. */

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { LEASE, type Lease } from '../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../domain/agent/protocol.ts'
 import { RepriseError } from '../domain/errors.ts'
-import { HEARTBEAT_INTERVAL_MS, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
+import { LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { readGroupFence } from '../store/sql/group-fence.sql.ts'
 import { registerAgentRow } from '../store/sql/register-agent.sql.ts'
@@ -32,7 +33,7 @@ const schema = z.object({
  * @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND, FORBIDDEN
  */
 export async function registerAgent(
-  { db, wake }: Pick<ServiceContext, 'db' | 'wake'>,
+  { db, wake, lease = LEASE }: Pick<ServiceContext, 'db' | 'wake'> & { lease?: Lease },
   request: RegisterRequest,
   viewer: Viewer | null = null,
 ): Promise<RegisterAnswer> {
@@ -53,5 +54,5 @@ export async function registerAgent(
   const logOffsets = await registerAgentRow(db, { ...parsed.data, fenceAfterMs }, claim)
   if (!logOffsets) throw notYours(viewer!, parsed.data.agentId)
   wake.wake('schedule-sessions')
-  return { logOffsets, heartbeatMs: HEARTBEAT_INTERVAL_MS, fenceAfterMs }
+  return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs }
 }

@@ -1,5 +1,6 @@
 import {
   FENCE_MARGIN_MS,
+  HEARTBEAT_INTERVAL_MS,
   LEASE_CHECK_INTERVAL_MS,
   LOST_AFTER_MS,
   SERVER_OUTAGE_AFTER_MS,
@@ -11,6 +12,8 @@ import {
  * a test cannot wait that long.
  */
 export interface Lease {
+  /** How often an agent without news is heard. */
+  heartbeatMs: number
   checkIntervalMs: number
   suspectAfterMs: number
   lostAfterMs: number
@@ -21,6 +24,7 @@ export interface Lease {
 }
 
 export const LEASE: Lease = {
+  heartbeatMs: HEARTBEAT_INTERVAL_MS,
   checkIntervalMs: LEASE_CHECK_INTERVAL_MS,
   suspectAfterMs: SUSPECT_AFTER_MS,
   lostAfterMs: LOST_AFTER_MS,

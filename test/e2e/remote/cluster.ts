@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Lease } from '../../../src/domain/agent/lease.ts'
+import { testDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { spawnProgram, type SpawnedProgram } from '../../support/spawned-program.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const MAIN = join(import.meta.dirname, '../../../src/main.ts')
+const SERVER = join(import.meta.dirname, '../../support/short-lease-program.ts')
+
+/** Silence is borne for seconds, not for minutes. */
+export const SHORT_LEASE: Lease = {
+  heartbeatMs: 1_000,
+  checkIntervalMs: 250,
+  suspectAfterMs: 3_000,
+  lostAfterMs: 5_000,
+  fenceMarginMs: 3_000,
+  outageAfterMs: 3_000,
+}
+
+export interface Seen {
+  status: string
+  result: string
+  attempt: number
+  failureCause: string | null
+  statusReason: string | null
+  retryState: { phase: string; reason: string | null }
+  kernels: {
+    agent: { name: string } | null
+    status: string
+    logs: { edges: { node: { stream: string; text: string } }[] }
+  }[]
+}
+
+export interface RemoteCluster extends AsyncDisposable {
+  /** A directory that all kernels can write to. */
+  readonly shared: string
+  readonly url: string
+  readonly server: SpawnedProgram
+  /** On the port where it was. */
+  restartServer(): Promise<void>
+  sql(statement: string): Promise<Record<string, any>[]>
+  graphql(query: string, variables?: object): Promise<any>
+  createSession(input: object): Promise<string>
+  /** The attempts of the chain that began with this session, oldest first. */
+  chain(sessionId: string): Promise<Seen[]>
+  until(sessionId: string, what: (chain: Seen[]) => boolean, withinMs?: number): Promise<Seen[]>
+  agentStatus(name: string): Promise<string | undefined>
+  /** A token of the role AGENT. */
+  token(): Promise<string>
+  /** `reprise agent` in a directory that belongs to its name. */
+  startAgent(options: { name: string; url?: string; token: string; args?: string[] }): Promise<SpawnedProgram>
+}
+
+/** A server process without an agent of its own, on a database of its own, and agents as processes. */
+export async function startRemoteCluster(lease: Lease = SHORT_LEASE): Promise<RemoteCluster> {
+  const resources = new AsyncDisposableStack()
+  const database = await testDatabase({ connectionsMax: 2 })
+  resources.defer(() => database.close())
+  const root = await temporaryDirectory('remote')
+  const startServer = (port: string) =>
+    spawnProgram({
+      args: [SERVER, JSON.stringify(lease)],
+      environment: {
+        REPRISE_DATA_DIR: join(root, 'server'),
+        REPRISE_DATABASE_URL: database.connectionString,
+        REPRISE_DATABASE_CONNECTIONS: '8',
+        REPRISE_PORT: port,
+        REPRISE_ROLES: 'api,scheduler',
+      },
+      ready: /^reprise ready (http:\S+)$/,
+    })
+  let server = await startServer('0')
+  resources.defer(() => server.stop().then(() => {}))
+  const url = server.ready
+  const adminToken = (await readFile(join(root, 'server/admin-token'), 'utf8')).trim()
+  const agents = new Set<SpawnedProgram>()
+  resources.defer(() => Promise.all([...agents].map((agent) => agent.stop())).then(() => {}))
+
+  const cluster: RemoteCluster = {
+    shared: await temporaryDirectory('shared'),
+    url,
+    get server() {
+      return server
+    },
+    async restartServer() {
+      server = await startServer(new URL(url).port)
+    },
+    sql: async (statement) => (await database.db.query(statement)).rows,
+    async graphql(query, variables = {}) {
+      const response = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ query, variables }),
+      })
+      const { data, errors } = (await response.json()) as { data: any; errors?: unknown }
+      if (errors !== undefined) throw new Error(JSON.stringify(errors))
+      return data
+    },
+    async createSession(input) {
+      const { createSession } = await cluster.graphql(CREATE, { input: { name: 'remote', ...input } })
+      if (createSession.session === undefined) throw new Error(createSession.message)
+      return createSession.session.sessionId
+    },
+    chain: async (id) => (await cluster.graphql(CHAIN, { id })).session.retryChain,
+    async until(sessionId, what, withinMs = 60_000) {
+      let chain: Seen[] = []
+      const look = async () => what((chain = await cluster.chain(sessionId))) && chain
+      return eventually(look, { withinMs, what: what.toString() }).catch((error: Error) => {
+        throw new Error(`${error.message}\n${JSON.stringify(chain, null, 1)}\n${server.log.slice(-30).join('\n')}`)
+      })
+    },
+    async agentStatus(name) {
+      const { agents: found } = await cluster.graphql('{ agents { edges { node { name status } } } }')
+      return found.edges.map(({ node }: any) => node).find((node: any) => node.name === name)?.status
+    },
+    async token() {
+      const input = { name: `agents-${randomUUID()}`, role: 'AGENT' }
+      return (await cluster.graphql(TOKEN, { input })).createToken.secret
+    },
+    async startAgent({ name, url: address = url, token, args = [] }) {
+      const given = ['--server', address, '--name', name, '--slots', 'cpu=2,mem=1g', '--data-dir', join(root, name)]
+      const agent = await spawnProgram({
+        args: [MAIN, 'agent', ...given, ...args],
+        environment: { REPRISE_TOKEN: token },
+        ready: /^reprise agent ready (http:\S+)$/,
+      })
+      agents.add(agent)
+      return agent
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+  return cluster
+}
+
+const CREATE = `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
+  ... on CreateSessionPayload { session { sessionId } } ... on Error { message } } }`
+const CHAIN = `query ($id: UUID!) { session(id: $id) { retryChain { status result attempt failureCause statusReason
+  retryState { phase reason } kernels { agent { name } status logs(first: 100) { edges { node { stream text } } } } } } }`
+const TOKEN = `mutation ($input: CreateTokenInput!) { createToken(input: $input) {
+  ... on CreateTokenPayload { secret } ... on Error { message } } }`
+
+export function textOf({ kernels }: Seen): string {
+  return kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')
+}
