@@ -15,7 +15,7 @@ const OPTIONS = [
 ] as const
 
 /** `reprise agent`. Loads nothing of the server. */
-export function agentCommand(version: string): Command {
+export function agentCommand(version: string, environment: NodeJS.ProcessEnv): Command {
   const command = new Command('agent')
     .description('run kernels of servers on other machines, until SIGTERM or SIGINT; kernels outlive it')
     .addHelpText('after', '\nA token given by its file or by REPRISE_TOKEN is seen by nobody else.')
@@ -25,7 +25,7 @@ export function agentCommand(version: string): Command {
   }
   return command.action(async (options: Record<string, string[]>) => {
     const { runAgent } = await import('./run-agent.ts')
-    process.exitCode = await runAgent({ ...process.env, ...asEnvironment(options) }, version)
+    process.exitCode = await runAgent({ ...environment, ...asEnvironment(options) }, version)
   })
 }
 

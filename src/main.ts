@@ -18,7 +18,7 @@ program
     process.exitCode = await serve(process.env)
   })
 
-program.addCommand(agentCommand(packageJson.version))
+program.addCommand(agentCommand(packageJson.version, process.env))
 
 program
   .command('migrate')

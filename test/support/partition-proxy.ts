@@ -30,7 +30,8 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
 
   function apply(pair: Pair): void {
     if (passage === 'cut' || (passage === 'open' && pair.torn)) end(pair)
-    else for (const socket of [pair.client, pair.server]) passage === 'stalled' ? socket.pause() : socket.resume()
+    else if (passage === 'stalled') for (const socket of [pair.client, pair.server]) socket.pause()
+    else for (const socket of [pair.client, pair.server]) socket.resume()
   }
 
   function end({ client, server }: Pair): void {

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { startPartitionProxy, type PartitionProxy, type Passage } from '../../support/partition-proxy.ts'
+import type { SpawnedProgram } from '../../support/spawned-program.ts'
+import { SHORT_LEASE, startRemoteCluster, type RemoteCluster } from './cluster.ts'
+import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
+
+/**
+ * The way between a server and the agent "cut-off" is taken away; "beside" has its own way, and takes retries. The
+ * kernels themselves note when they lived: no two attempts of a chain ever do at once.
+ */
+
+let cluster: RemoteCluster
+let proxy: PartitionProxy
+let agents: SpawnedProgram[] = []
+/** An agent stays with its token. */
+let tokens: { cutOff: string; beside: string }
+
+beforeAll(async () => {
+  cluster = await startRemoteCluster()
+  proxy = await startPartitionProxy(cluster.url)
+  tokens = { cutOff: await cluster.token(), beside: await cluster.token() }
+})
+afterEach(async () => {
+  proxy.set('open')
+  await endKernelsOf(cluster)
+  await Promise.all(agents.map((agent) => agent.stop()))
+})
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]()
+  await proxy?.close()
+})
+
+/** Agents learn of the fence as they register. */
+async function startCutOff(fenceAfterMs: number): Promise<void> {
+  await cluster.sql(`UPDATE resource_groups SET fence_after_ms = ${fenceAfterMs}, stop_grace_ms = 1000`)
+  agents = [await cluster.startAgent({ name: 'cut-off', url: proxy.url, token: tokens.cutOff })]
+}
+
+async function startBeside(): Promise<void> {
+  agents.push(await cluster.startAgent({ name: 'beside', token: tokens.beside }))
+}
+
+/** A session that runs on "cut-off", and whose retries run short. */
+async function startNoting(name: string, turns: { first: number; later: number }): Promise<string> {
+  const id = await cluster.createSession({
+    command: ['sh', '-c', notingProgram(cluster, name, turns)],
+    retryPolicy: { maxRetries: 2, retryDelay: 0.1, jitter: 'NONE' },
+  })
+  await cluster.until(id, ([first]) => first!.status === 'RUNNING')
+  await eventually(async () => (await lives(cluster, name)).length === 1)
+  return id
+}
+
+const succeeded = (chain: { status: string }[]) => chain.at(-1)!.status === 'TERMINATED'
+
+describe('a way that is', () => {
+  test.each<Passage>(['cut', 'stalled', 'deaf'])(
+    '%s for less than the lease costs nothing',
+    { timeout: 90_000 },
+    async (passage) => {
+      await startCutOff(30_000)
+      const name = `short-${passage}`
+      const id = await startNoting(name, { first: 80, later: 1 })
+      proxy.set(passage)
+      await sleep(1_500)
+      proxy.set('open')
+      const chain = await cluster.until(id, succeeded)
+      expect(chain).toMatchObject([{ attempt: 1, status: 'TERMINATED', kernels: [{ agent: { name: 'cut-off' } }] }])
+      expect(await lives(cluster, name)).toMatchObject([{ attempt: 1, told: false }])
+    },
+  )
+
+  // Not deaf: the server would hear the agent tell that it has stopped them.
+  test.each<Passage>(['cut', 'stalled'])(
+    '%s for longer than lease and fence: the agent stops its kernels, and the retry runs elsewhere',
+    { timeout: 120_000 },
+    async (passage) => {
+      await startCutOff(6_000)
+      const name = `long-${passage}`
+      const id = await startNoting(name, { first: 2_000, later: 5 })
+      await startBeside()
+      proxy.set(passage)
+      const cutAt = Date.now()
+      const chain = await cluster.until(id, succeeded)
+      // It is still cut off: the agent stopped its kernel by itself, and nobody told the server.
+      expect(chain).toMatchObject([
+        { attempt: 1, status: 'ERROR', failureCause: 'AGENT_TRANSIENT', kernels: [{ agent: { name: 'cut-off' } }] },
+        { attempt: 2, status: 'TERMINATED', kernels: [{ agent: { name: 'beside' } }] },
+      ])
+      const [first, second] = await lives(cluster, name)
+      expect(first!.told).toBe(true)
+      expect(second!.firstAt).toBeGreaterThan(first!.lastAt)
+      expect(second!.firstAt - cutAt).toBeGreaterThan(6_000)
+      expect(await cluster.agentStatus('cut-off')).toBe('LOST')
+
+      proxy.set('open')
+      await eventually(async () => (await cluster.agentStatus('cut-off')) === 'ALIVE', { withinMs: 30_000 })
+      expect(await cluster.chain(id)).toHaveLength(2)
+      expect(await lives(cluster, name)).toHaveLength(2)
+    },
+  )
+})
+
+test(
+  'an agent that returns before its fence stops what is no longer its own, and only then the retry runs',
+  { timeout: 120_000 },
+  async () => {
+    await startCutOff(60_000)
+    const id = await startNoting('returns', { first: 2_000, later: 5 })
+    proxy.set('cut')
+    const [lost] = await cluster.until(id, ([first]) => first!.retryState.phase === 'HELD')
+    expect(lost).toMatchObject({ status: 'ERROR', failureCause: 'AGENT_TRANSIENT' })
+    // It is not known to be gone, and it is not: it lives and notes it.
+    await sleep(SHORT_LEASE.fenceMarginMs)
+    const [alive] = await lives(cluster, 'returns')
+    expect(Date.now() - alive!.lastAt).toBeLessThan(2_000)
+    expect(await cluster.chain(id)).toHaveLength(1)
+
+    proxy.set('open')
+    await startBeside()
+    await cluster.until(id, succeeded)
+    const [first, second] = await lives(cluster, 'returns')
+    expect(second!.firstAt).toBeGreaterThan(first!.lastAt)
+    expect(await cluster.agentStatus('cut-off')).toBe('ALIVE')
+  },
+)
