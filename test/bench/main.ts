@@ -7,10 +7,11 @@ import { lifecycles } from './lifecycles.bench.ts'
 import { describeMachine } from './machine.ts'
 import { processes } from './processes.bench.ts'
 import { formatReport } from './report.ts'
+import { resubmission } from './resubmission.bench.ts'
 import { retries } from './retries.bench.ts'
 import { storm } from './storm.bench.ts'
 
-const BENCHES: readonly Bench[] = [lifecycles, retries, storm, lateness, processes]
+const BENCHES: readonly Bench[] = [lifecycles, retries, resubmission, storm, lateness, processes]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
 interface Options {
