@@ -98,6 +98,14 @@ export const REST_BODY_BYTES_MAX = 8 * 1024 * 1024
 export const SCOPES_LISTED_MAX = 1_000
 /** Epochs of one chain in a list: each is something that a person did. */
 export const EPOCHS_LISTED_MAX = 1_000
+/** Spans of time in one answer of statistics: more than a screen has columns for. */
+export const STATISTICS_BUCKETS_MAX = 500
+/** A day. */
+export const STATISTICS_RANGE_DEFAULT_SECONDS = 86_400
+/** 31 days: at a million sessions a day as much as is counted within the time-out. */
+export const STATISTICS_RANGE_MAX_SECONDS = 2_678_400
+/** Statistics that take longer are given up, so that nobody's dashboard holds the database. */
+export const STATISTICS_TIMEOUT_MS = 10_000
 /** Text to search for: far more than names and labels have words. */
 export const SEARCH_LENGTH_MAX = 256
 export const NAME_LENGTH_MAX = 256

@@ -12,6 +12,7 @@ import {
   type ChainRow,
   type ChainTotalRow,
 } from '../services/read-chains.ts'
+import { readGroupSlots, type GroupSlotRow } from '../services/read-group-slots.ts'
 import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
 import { readQuotasOf, type UsedQuota } from '../services/read-quotas.ts'
 import {
@@ -36,6 +37,8 @@ export interface Loaders {
   /** By resubmission and status, see `itemList`. */
   resubmissionItems: PageLoader<ResubmissionItemRow>
   resubmissionItemCount: DataLoader<string, number>
+  /** By the resource group's name. */
+  groupSlots: DataLoader<string, GroupSlotRow[]>
   /** Undefined where the viewer has no such chain. */
   chains: DataLoader<string, ChainRow | undefined>
   /** Ids of sessions, oldest first. */
@@ -83,6 +86,10 @@ export function createLoaders(
       (row) => row.list,
     ),
     resubmissionItemCount: countLoader((lists) => countResubmissionItems(services, lists)),
+    groupSlots: manyLoader(
+      (names) => readGroupSlots(services, names),
+      (row) => row.resourceGroup,
+    ),
     ...createChainLoaders({ db: services.db, viewer }),
   }
 }
@@ -101,8 +108,14 @@ function createChainLoaders(reader: Pick<ServiceContext, 'db' | 'viewer'>) {
       (row) => row.chainId,
     ),
     chainChangeCount: countLoader((ids) => countChainChanges(reader, ids)),
-    chainEpochs: manyLoader((ids) => readChainEpochs(reader, ids)),
-    chainTotals: manyLoader((ids) => readChainTotals(reader, ids)),
+    chainEpochs: manyLoader(
+      (ids) => readChainEpochs(reader, ids),
+      (row) => row.chainId,
+    ),
+    chainTotals: manyLoader(
+      (ids) => readChainTotals(reader, ids),
+      (row) => row.chainId,
+    ),
   }
 }
 
@@ -133,12 +146,13 @@ function pageLoader<Row>(
   )
 }
 
-/** All rows of each chain. */
-function manyLoader<Row extends { chainId: string }>(
+/** All rows of each entity. */
+function manyLoader<Row>(
   read: (ids: readonly string[]) => Promise<Row[]>,
+  idOf: (row: Row) => string,
 ): DataLoader<string, Row[]> {
   return new DataLoader(async (ids) => {
-    const rows = Map.groupBy(await read(ids), ({ chainId }) => chainId)
+    const rows = Map.groupBy(await read(ids), idOf)
     return ids.map((id) => rows.get(id) ?? [])
   })
 }

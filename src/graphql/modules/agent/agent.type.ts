@@ -1,6 +1,7 @@
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { historyField } from '../history/history.field.ts'
+import { utilisation } from '../../utilisation.ts'
 import { labelsOf, Label } from '../session/pairs.type.ts'
 
 export const AgentStatusEnum = builder.enumType('AgentStatus', {
@@ -28,6 +29,11 @@ const AgentSlotType = builder.prismaObject('AgentSlot', {
       description: 'How much of it is given to kernels.',
       select: { used: true },
       resolve: ({ used }) => used.toFixed(),
+    }),
+    utilisation: t.float({
+      description: 'Share of it that is given to kernels, 0 to 1; 0 where there is none.',
+      select: { used: true, capacity: true },
+      resolve: ({ used, capacity }) => utilisation(used.toFixed(), capacity.toFixed()),
     }),
   }),
 })

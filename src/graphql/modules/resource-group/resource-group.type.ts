@@ -1,5 +1,7 @@
+import type { GroupSlotRow } from '../../../services/read-group-slots.ts'
 import { builder } from '../../builder.ts'
 import { SessionTypeEnum } from '../session/session.enums.ts'
+import { utilisation } from '../../utilisation.ts'
 
 export const SequencerEnum = builder.enumType('Sequencer', {
   description: 'In which order sessions of the same priority are scheduled.',
@@ -21,6 +23,20 @@ export const AgentSelectorEnum = builder.enumType('AgentSelector', {
 
 const seconds = (ms: number | null) => (ms === null ? null : ms / 1000)
 
+const GroupSlot = builder.objectRef<GroupSlotRow>('ResourceGroupSlot').implement({
+  description: 'What the agents of a group have of one resource.',
+  fields: (t) => ({
+    slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
+    capacity: t.exposeString('capacity', { description: 'How much there is, as a plain decimal; bytes for memory.' }),
+    used: t.exposeString('used', { description: 'How much of it is given to kernels.' }),
+    utilisation: t.float({
+      description: 'Share of it that is given to kernels, 0 to 1; 0 where there is none.',
+      resolve: ({ used, capacity }) => utilisation(used, capacity),
+    }),
+    agents: t.exposeInt('agents', { description: 'How many agents have it.' }),
+  }),
+})
+
 export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
   description: 'A pool of agents that is scheduled by itself.',
   id: { field: 'name' },
@@ -28,6 +44,11 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
   select: { name: true },
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
+    slots: t.field({
+      type: [GroupSlot],
+      description: 'What its agents have together; those that are LOST or TERMINATED have nothing.',
+      resolve: ({ name }, _args, { loaders }) => loaders.groupSlots.load(name),
+    }),
     sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'Who goes first.' }),
     selector: t.expose('selector', { type: AgentSelectorEnum, description: 'Where it goes.' }),
     maxTries: t.exposeInt('triesMax', { description: 'After so many failures of one handler a session gives up.' }),

@@ -1,0 +1,17 @@
+import { readSessionStatistics } from '../../../services/read-session-statistics.ts'
+import { builder } from '../../builder.ts'
+import { SessionStatisticsType } from './session-statistics.type.ts'
+
+builder.queryField('sessionStatistics', (t) =>
+  t.field({
+    type: SessionStatisticsType,
+    description: 'Counts and rates of the sessions that you may see, over at most 31 days and 500 buckets.',
+    args: {
+      from: t.arg({ type: 'DateTime', description: 'The beginning; a day before the end where it is not given.' }),
+      to: t.arg({ type: 'DateTime', description: 'The end, which is not within; now where it is not given.' }),
+      bucketSeconds: t.arg.int({ description: 'Length of one bucket; an hour where it is not given.' }),
+      project: t.arg.string({ description: 'In the project of this name.' }),
+    },
+    resolve: (_root, args, context) => readSessionStatistics(context, args),
+  }),
+)

@@ -1,0 +1,9 @@
+import { readGroupSlots as read, type GroupSlotRow } from '../store/sql/read-group-slots.sql.ts'
+import type { ServiceContext } from './service-context.ts'
+
+export type { GroupSlotRow }
+
+/** What each of the resource groups has and uses, by slot. */
+export function readGroupSlots({ db }: Pick<ServiceContext, 'db'>, groups: readonly string[]): Promise<GroupSlotRow[]> {
+  return read(db, groups)
+}

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { insertRows } from '../../support/insert-rows.ts'
+import { recordStatements } from '../../support/record-statements.ts'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+beforeEach(() => server.db.query('TRUNCATE sessions CASCADE'))
+
+const FIGURES = 'ended succeeded failed cancelled retries retriesSucceeded retryRate retrySuccessRate'
+const TEXT = `query ($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String) {
+  sessionStatistics(from: $from, to: $to, bucketSeconds: $bucketSeconds, project: $project) {
+    from to bucketSeconds byStatus { status count } total { ${FIGURES} }
+    byCause { cause failed retries retriesSucceeded retrySuccessRate } buckets { from to figures { ${FIGURES} } } } }`
+
+async function statistics(variables: object = {}, token?: string) {
+  const { data, errors } = await server.query(TEXT, variables, token)
+  expect(errors).toBeUndefined()
+  return data.sessionStatistics
+}
+
+const START = Date.parse('2026-01-01T00:00:00Z')
+/** What the factory makes is over three seconds after its creation. */
+const endsAt = (seconds: number) => ({ createdAt: new Date(START + (seconds - 3) * 1_000) })
+const DAY = { from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:05:00Z', bucketSeconds: 120 }
+
+/** Over in the first bucket: a failure, its retry, a success. In the second none. In the third: a retry, one cancelled. */
+async function knownSessions(projectId?: string) {
+  const { factory, db } = server
+  const policy = { retryPolicy: { maxRetries: 3 }, ...(projectId && { projectId }) }
+  const first = await factory.session({ ...policy, ...endsAt(0), status: 'ERROR', failureCause: 'OOM_KILLED' })
+  const second = await factory.session({ ...policy, ...endsAt(60), status: 'ERROR', parent: first })
+  const third = await factory.session({ ...policy, ...endsAt(240), status: 'TERMINATED', parent: second })
+  await db.query(`UPDATE sessions SET retry_cause = 'OOM_KILLED' WHERE id = $1`, [second.id])
+  await factory.session({ ...policy, ...endsAt(119.999), status: 'TERMINATED' })
+  const cancelled = await factory.session({ ...policy, ...endsAt(299), status: 'CANCELLED' })
+  await db.query(`UPDATE sessions SET result = 'UNDEFINED', failure_cause = 'USER_CANCELLED' WHERE id = $1`, [
+    cancelled.id,
+  ])
+  // Beside the span: just before, just after, and not over.
+  await factory.session({ ...policy, ...endsAt(-0.001), status: 'ERROR' })
+  await factory.session({ ...policy, ...endsAt(300), status: 'ERROR' })
+  await factory.session({ ...policy, ...endsAt(0), status: 'RUNNING' })
+  return third
+}
+
+describe('statistics', () => {
+  test('count what was over, in all and piece by piece', async () => {
+    await knownSessions()
+    const { total, buckets, byStatus, byCause, ...span } = await statistics(DAY)
+    expect(span).toEqual({ from: '2026-01-01T00:00:00.000Z', to: '2026-01-01T00:05:00.000Z', bucketSeconds: 120 })
+    const some = { ended: 5, succeeded: 2, failed: 2, cancelled: 1, retries: 2, retriesSucceeded: 1 }
+    expect(total).toEqual({ ...some, retryRate: 0.4, retrySuccessRate: 0.5 })
+    expect(byStatus).toEqual([
+      { status: 'RUNNING', count: 1 },
+      { status: 'TERMINATED', count: 2 },
+      { status: 'ERROR', count: 2 },
+      { status: 'CANCELLED', count: 1 },
+    ])
+    expect(byCause).toEqual([
+      { cause: 'KERNEL_NONZERO_EXIT', failed: 1, retries: 1, retriesSucceeded: 1, retrySuccessRate: 1 },
+      { cause: 'OOM_KILLED', failed: 1, retries: 1, retriesSucceeded: 0, retrySuccessRate: 0 },
+    ])
+    expect(buckets).toEqual([
+      {
+        from: '2026-01-01T00:00:00.000Z',
+        to: '2026-01-01T00:02:00.000Z',
+        figures: {
+          ended: 3,
+          succeeded: 1,
+          failed: 2,
+          cancelled: 0,
+          retries: 1,
+          retriesSucceeded: 0,
+          retryRate: 1 / 3,
+          retrySuccessRate: 0,
+        },
+      },
+      {
+        from: '2026-01-01T00:02:00.000Z',
+        to: '2026-01-01T00:04:00.000Z',
+        figures: {
+          ended: 0,
+          succeeded: 0,
+          failed: 0,
+          cancelled: 0,
+          retries: 0,
+          retriesSucceeded: 0,
+          retryRate: null,
+          retrySuccessRate: null,
+        },
+      },
+      {
+        from: '2026-01-01T00:04:00.000Z',
+        to: '2026-01-01T00:05:00.000Z',
+        figures: {
+          ended: 2,
+          succeeded: 1,
+          failed: 0,
+          cancelled: 1,
+          retries: 1,
+          retriesSucceeded: 1,
+          retryRate: 0.5,
+          retrySuccessRate: 1,
+        },
+      },
+    ])
+  })
+
+  test('are of the last day by the hour where nothing is said', async () => {
+    await server.factory.session({ status: 'TERMINATED', createdAt: new Date(Date.now() - 3_600_000) })
+    await server.factory.session({ status: 'TERMINATED', createdAt: new Date(Date.now() - 90_000_000) })
+    const { buckets, bucketSeconds, total } = await statistics()
+    expect(buckets).toHaveLength(24)
+    expect(bucketSeconds).toBe(3_600)
+    expect(total.ended).toBe(1)
+  })
+
+  test('of another project are not told', async () => {
+    const { factory } = server
+    const ours = await factory.project()
+    await knownSessions(await factory.project('not-ours'))
+    const token = await factory.token({ role: 'VIEWER', projectId: ours })
+    for (const project of [undefined, 'not-ours']) {
+      expect(await statistics({ ...DAY, project }, token)).toMatchObject({
+        total: { ended: 0 },
+        byStatus: [],
+        byCause: [],
+      })
+    }
+    await factory.session({ projectId: ours, ...endsAt(10), status: 'TERMINATED' })
+    expect(await statistics(DAY, token)).toMatchObject({ total: { ended: 1 } })
+    expect(await statistics({ ...DAY, project: 'not-ours' })).toMatchObject({ total: { ended: 5 } })
+    expect(await statistics(DAY)).toMatchObject({ total: { ended: 6 } })
+    expect(await statistics({ ...DAY, project: 'nowhere' })).toMatchObject({ total: { ended: 0 }, byStatus: [] })
+  })
+
+  test.each([
+    ['backwards', { from: DAY.to, to: DAY.from }, '`to` must be later than `from`.'],
+    ['of nothing', { from: DAY.to, to: DAY.to }, '`to` must be later than `from`.'],
+    ['of a year', { from: '2025-01-01T00:00:00Z', to: DAY.to }, 'From `from` to `to` are at most 31 days.'],
+    ['of no length', { ...DAY, bucketSeconds: 0 }, '`bucketSeconds` must be at least 1.'],
+    [
+      'of too many buckets',
+      { bucketSeconds: 60 },
+      'That makes 1440 buckets; at most 500 are told: `bucketSeconds` must be at least 173.',
+    ],
+  ])('%s are refused', async (_name, variables, message) => {
+    const { errors } = await server.query(TEXT, variables)
+    expect(errors?.[0]).toMatchObject({ message, extensions: { code: 'VALIDATION_FAILED' } })
+  })
+})
+
+test('how much of the agents is in use, by agent and by group', async () => {
+  const { db, factory } = server
+  await factory.agent('idle')
+  await factory.agent('lost')
+  await db.query(`UPDATE agents SET status = 'LOST' WHERE name = 'lost'`)
+  await insertRows(db, 'resource_groups', [{ name: 'empty' }])
+  for (let n = 0; n < 5; n++) await factory.session({ status: 'RUNNING', clusterSize: 2 })
+  const text = `{ agents { edges { node { name slots { slot used capacity utilisation } } } }
+    resourceGroups { name slots { slot capacity used utilisation agents } } }`
+  const { result, statements } = await recordStatements(() => server.query(text))
+  const { agents, resourceGroups } = result.data
+  const busy = agents.edges.find(({ node }: any) => node.name === 'factory-agent').node.slots
+  const used = Number(busy[0].used)
+  expect(used).toBeGreaterThanOrEqual(10)
+  expect(busy[0]).toEqual({ slot: 'cpu', used: String(used), capacity: '1000', utilisation: used / 1_000 })
+  expect(resourceGroups).toEqual([
+    {
+      name: 'default',
+      slots: [
+        { slot: 'cpu', capacity: '2000', used: String(used), utilisation: used / 2_000, agents: 2 },
+        expect.objectContaining({ slot: 'mem', capacity: String(2 ** 41), agents: 2 }),
+      ],
+    },
+    { name: 'empty', slots: [] },
+  ])
+  expect(statements.filter((sql) => sql.includes('trim_scale'))).toHaveLength(1)
+})
