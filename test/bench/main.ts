@@ -9,9 +9,10 @@ import { processes } from './processes.bench.ts'
 import { formatReport } from './report.ts'
 import { resubmission } from './resubmission.bench.ts'
 import { retries } from './retries.bench.ts'
+import { statistics } from './statistics.bench.ts'
 import { storm } from './storm.bench.ts'
 
-const BENCHES: readonly Bench[] = [lifecycles, retries, resubmission, storm, lateness, processes]
+const BENCHES: readonly Bench[] = [lifecycles, retries, resubmission, storm, lateness, processes, statistics]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
 interface Options {

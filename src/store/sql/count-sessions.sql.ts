@@ -15,7 +15,7 @@ export interface CountedSpan {
 const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
 
 /** Index: sessions_over, which has all that is asked for; a million a second where VACUUM was there before. */
-const OVER_SQL = `
+export const OVER_SQL = `
 SELECT (floor(extract(epoch FROM terminated_at - $3::timestamptz) / $5::float8))::int AS bucket, status, result,
   origin = 'AUTO_RETRY' AS retry, failure_cause AS "failureCause", retry_cause AS "retryCause", count(*) AS count
 FROM sessions
@@ -24,7 +24,7 @@ WHERE project_id = ANY(${PROJECTS}) AND status IN ('TERMINATED', 'ERROR', 'CANCE
 GROUP BY bucket, status, result, retry, failure_cause, retry_cause`
 
 /** Index: sessions_active. */
-const ACTIVE_SQL = `
+export const ACTIVE_SQL = `
 SELECT status, count(*) AS count FROM sessions
 WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') AND project_id = ANY(${PROJECTS})
 GROUP BY status`

@@ -7,7 +7,17 @@ import {
   type ChainOrder,
   type ChainsQuery,
 } from '../../../src/store/sql/list-chains.sql.ts'
+import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
+import {
+  countChainChanges,
+  readChainAttempts,
+  readChainChanges,
+} from '../../../src/store/sql/read-chain-attempts.sql.ts'
+import { readChainEpochs } from '../../../src/store/sql/read-chain-epochs.sql.ts'
+import { readChainTotals } from '../../../src/store/sql/read-chain-totals.sql.ts'
+import { chainOfSession, readChains } from '../../../src/store/sql/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/many-chains.ts'
 
 const SESSIONS = 200_000
@@ -49,6 +59,7 @@ async function explain(text: string, values: readonly unknown[]) {
   const scans = nodes.filter((node) => node['Relation Name'] !== undefined && node['Relation Name'] !== 'projects')
   return {
     sequential: scans.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']),
+    nodes: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
     indexes: new Set(nodes.flatMap((node) => node['Index Name'] ?? [])),
     rows: scans
       .map((node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'])
@@ -70,6 +81,26 @@ const INDEX_OF: Record<ChainOrder, string> = {
   ACTIVITY: 'chains_project_id_state_newest_activity_at_chain_id_idx',
   ATTEMPTS: 'chains_project_id_state_attempts_chain_id_idx',
   TOTAL_TIME: 'chains_project_id_state_total_key_chain_id_idx',
+}
+
+/** What a function does inside is in no plan, but it is counted. */
+async function usesOf(work: () => Promise<unknown>): Promise<{ words: number; sequential: number; attempts: number }> {
+  const counts = async () => {
+    await database.db.query('SELECT pg_stat_force_next_flush()')
+    const { rows } = await database.db.query<{ words: number; sequential: number; attempts: number }>(
+      `SELECT pg_stat_get_numscans('chains_words'::regclass) AS words, pg_stat_get_numscans('sessions_chain_id_attempt_key'::regclass) AS attempts,
+           pg_stat_get_numscans('chains'::regclass) + pg_stat_get_numscans('sessions'::regclass) AS sequential`,
+    )
+    return rows[0]!
+  }
+  const before = await counts()
+  await work()
+  const after = await counts()
+  return {
+    words: after.words - before.words,
+    sequential: after.sequential - before.sequential,
+    attempts: after.attempts - before.attempts,
+  }
 }
 
 test('as many rows as are talked of', async () => {
@@ -127,21 +158,6 @@ describe('a filter', () => {
     expect(plan.rows).toBeLessThanOrEqual(rowsMax)
   })
 
-  /** What a function does inside is in no plan, but it is counted. */
-  async function usesOf(work: () => Promise<unknown>): Promise<{ words: number; sequential: number }> {
-    const counts = async () => {
-      await database.db.query('SELECT pg_stat_force_next_flush()')
-      const { rows } = await database.db.query<{ words: number; sequential: number }>(
-        `SELECT pg_stat_get_numscans('chains_words'::regclass) AS words, pg_stat_get_numscans('chains'::regclass) AS sequential`,
-      )
-      return rows[0]!
-    }
-    const before = await counts()
-    await work()
-    const after = await counts()
-    return { words: after.words - before.words, sequential: after.sequential - before.sequential }
-  }
-
   test.each<[string, ChainConditions]>([
     ['name', { name: { equals: 'job-77001-common' } }],
     ['the beginning of a name', { name: { startsWith: 'job-7700' } }],
@@ -155,7 +171,7 @@ describe('a filter', () => {
       expect(plan.sequential).toEqual([])
       rows = plan.rows
     })
-    expect(uses).toEqual({ words: 1, sequential: 0 })
+    expect(uses).toEqual({ words: 1, sequential: 0, attempts: 0 })
     expect(rows).toBeLessThanOrEqual(500)
     const listed = await listChains(database.db, query({ conditions, limit: 1_000 }))
     expect(await countChains(database.db, { conditions, visibleProjectId: projects[1]! })).toBe(listed.length)
@@ -167,5 +183,70 @@ describe('a filter', () => {
     const listed = await listChains(database.db, query({ conditions, visibleProjectId, limit: 1_000 }))
     expect(listed.length).toBeGreaterThan(10)
     expect(await countChains(database.db, { conditions, visibleProjectId })).toBe(listed.length)
+  })
+})
+
+test.each<[string, (chainIds: string[]) => Promise<unknown>]>([
+  [
+    'attempts',
+    (chainIds) =>
+      readChainAttempts(
+        database.db,
+        chainIds.map((chainId) => ({ chainId, after: 1, limit: 2 })),
+      ),
+  ],
+  ['totals', (chainIds) => readChainTotals(database.db, chainIds)],
+  ['epochs', (chainIds) => readChainEpochs(database.db, chainIds, 10)],
+  ['changes', (chainIds) => readChainChanges(database.db, chainIds, '0', 10)],
+  ['the number of changes', (chainIds) => countChainChanges(database.db, chainIds)],
+])('%s of chains are read by their index', async (_name, read) => {
+  const { rows } = await database.db.query<{ id: string }>(
+    `SELECT chain_id AS id FROM chains WHERE attempts = 3 LIMIT 50`,
+  )
+  const uses = await usesOf(() => read(rows.map(({ id }) => id)))
+  expect(uses).toMatchObject({ words: 0, sequential: 0 })
+  // Once for each chain, whatever planning looks up besides.
+  expect(uses.attempts).toBeGreaterThanOrEqual(rows.length)
+  expect(uses.attempts).toBeLessThan(rows.length + 10)
+})
+
+test('a chain by itself is read by keys', async () => {
+  const { rows } = await database.db.query<{ id: string }>(`SELECT id FROM sessions WHERE attempt = 3 LIMIT 1`)
+  const uses = await usesOf(async () => {
+    const chainId = await chainOfSession(database.db, rows[0]!.id, null)
+    expect(await readChains(database.db, [chainId!], null)).toHaveLength(1)
+  })
+  expect(uses.sequential).toBe(0)
+})
+
+describe('statistics', () => {
+  // A worker of autovacuum with an older snapshot in this database keeps VACUUM from marking pages as visible to all.
+  beforeAll(() =>
+    eventually(async () => {
+      await database.db.query('VACUUM sessions')
+      const pages = `SELECT relallvisible >= relpages AS all FROM pg_class WHERE oid = 'sessions'::regclass`
+      return (await database.db.query<{ all: boolean }>(pages)).rows[0]!.all
+    }),
+  )
+
+  test.each([
+    ['of a project', () => projects[1]!],
+    ['of all projects', () => null],
+  ])('%s count what was over from the index alone', async (_name, visible) => {
+    const to = new Date()
+    const from = new Date(to.getTime() - 86_400_000)
+    const plan = await explain(OVER_SQL, [visible(), null, from.toISOString(), to.toISOString(), 3_600])
+    expect(plan.sequential).toEqual([])
+    expect(plan.nodes.join(', ')).toContain('Index Only Scan sessions_over')
+    // A day of the month that the sessions are spread over.
+    expect(plan.rows).toBeLessThan(SESSIONS / 25)
+    expect(plan.rows).toBeGreaterThan(SESSIONS / 35 / PROJECTS)
+  })
+
+  test('count what is not over by its index', async () => {
+    const plan = await explain(ACTIVE_SQL, [projects[1]!, null])
+    expect(plan.sequential).toEqual([])
+    expect(plan.rows).toBeGreaterThan(0)
+    expect(plan.rows).toBeLessThanOrEqual(SESSIONS / 400)
   })
 })
