@@ -21,7 +21,8 @@ import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/many-chains.ts'
 
 const SESSIONS = 200_000
-const PROJECTS = 5
+/** Not a divisor of what sets chains apart: each project has some of each. */
+const PROJECTS = 7
 const LIMIT = 21
 /** A lane of each state in each project. */
 const LANES = 6
