@@ -18,7 +18,8 @@ const schema = z.object({
   instanceId: z.uuid(),
   name: text.min(1),
   resourceGroup: text.min(1),
-  address: text,
+  // Stands in lists of `name=address`.
+  address: text.regex(/^[^\s,=]*$/, 'must be without spaces, commas and ='),
   version: text,
   slots: z
     .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)

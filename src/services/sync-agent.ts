@@ -4,6 +4,7 @@ import type { Reconciliation } from '../domain/agent/reconcile.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
 import { retryEnvironment } from '../domain/retry/environment.ts'
+import { clusterEnvironment } from '../domain/session/cluster-environment.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
@@ -119,8 +120,19 @@ async function makeOrders({ db }: Pick<ServiceContext, 'db'>, { orders }: Reconc
 }
 
 function specOf(source: OrderSource) {
-  const { retryCount, maxRetries, parentSessionId, retryCause, stopGraceMs: _, environ, ...spec } = source
+  const {
+    retryCount,
+    maxRetries,
+    parentSessionId,
+    retryCause,
+    stopGraceMs: _,
+    environ,
+    clusterMode,
+    members,
+    ...spec
+  } = source
   const { sessionId: id, chainId, attempt } = spec
   const own = retryEnvironment({ id, chainId, attempt, retryCount, maxRetries, parentSessionId, retryCause })
-  return { ...spec, environ: [...environ, ...own] }
+  const cluster = clusterEnvironment(spec, { mode: clusterMode, members })
+  return { ...spec, environ: [...environ, ...own, ...cluster] }
 }

@@ -1,5 +1,7 @@
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { KernelSpec } from '../../domain/agent/protocol.ts'
+import type { ClusterMember } from '../../domain/session/cluster-environment.ts'
+import type { ClusterMode } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /** What orders to agents are made of. */
@@ -9,12 +11,18 @@ export interface OrderSource extends KernelSpec {
   parentSessionId: string | null
   retryCause: FailureCause | null
   stopGraceMs: number
+  clusterMode: ClusterMode
+  /** All kernels of the session with where they are: main1, sub1, sub2, … */
+  members: ClusterMember[]
 }
 
 const SPECS_SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, s.command,
   s.environ, k.resource_slots AS "resourceSlots", s.retry_count AS "retryCount", s.max_retries AS "maxRetries",
-  s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
+  s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause", s.cluster_mode AS "clusterMode",
+  (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
+      ORDER BY m.role, m.index)
+    FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,
   CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
 WHERE k.id = ANY($1::uuid[])`

@@ -17,13 +17,19 @@ import { processesIn } from './processes.ts'
 
 const log = createLogger({ level: 'silent', format: 'json' })
 
+/** Another machine, so to speak. */
+export interface Place {
+  agentDir: string
+  address: string
+}
+
 export interface AgentFixture {
   readonly db: Database
   readonly server: TestServer
   readonly gateway: FaultyGateway
   readonly agentDir: string
-  /** An instance of the one agent that `agentDir` belongs to. */
-  newAgent(options?: { executor?: 'process' | 'noop'; cpu?: string }): Agent
+  /** An instance of the one agent that `agentDir` belongs to, or of one elsewhere. */
+  newAgent(options?: { executor?: 'process' | 'noop'; cpu?: string; elsewhere?: Place }): Agent
   /** A session of one kernel. */
   create(command: string[], input?: Partial<CreateSessionInput>): Promise<{ sessionId: string; kernelId: string }>
   reaches(sessionId: string, status: SessionStatus): Promise<SessionRow>
@@ -40,6 +46,7 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
   let gateway: FaultyGateway
   let agentDir: string
   let agents: Agent[]
+  let agentDirs: Set<string>
   let running: AsyncDisposable | undefined
   beforeAll(async () => {
     database = await testDatabase()
@@ -51,6 +58,7 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     gateway = faultyGateway(server.gateway)
     agentDir = await temporaryDirectory('agent')
     agents = []
+    agentDirs = new Set([agentDir])
     await server.run('watch-agents')
     if (live) running = server.start()
   })
@@ -58,7 +66,7 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     await Promise.all(agents.map((agent) => agent.stop()))
     await running?.[Symbol.asyncDispose]()
     await gateway.idle()
-    await endKernels(agentDir)
+    for (const dir of agentDirs) await endKernels(dir)
   })
 
   return {
@@ -74,15 +82,18 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     get agentDir() {
       return agentDir
     },
-    newAgent({ executor = 'process', cpu = '4' } = {}) {
+    newAgent({ executor = 'process', cpu = '4', elsewhere = { agentDir, address: '127.0.0.1' } } = {}) {
+      agentDirs.add(elsewhere.agentDir)
       const agent = createAgent({
         gateway,
         createExecutor: (hooks) =>
-          executor === 'noop' ? createNoopExecutor(hooks) : createProcessExecutor({ agentDir, log }, hooks),
-        agentDir,
+          executor === 'noop'
+            ? createNoopExecutor(hooks)
+            : createProcessExecutor({ agentDir: elsewhere.agentDir, log }, hooks),
+        agentDir: elsewhere.agentDir,
         name: 'agent-1',
         resourceGroup: 'default',
-        address: '127.0.0.1',
+        address: elsewhere.address,
         version: '0',
         slots: { cpu },
         labels: {},

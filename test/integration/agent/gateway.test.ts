@@ -38,6 +38,13 @@ describe('an order', () => {
     const environ = order?.want === 'PREPARE' ? order.spec.environ : []
     expect(Object.fromEntries(environ.map(({ name, value }) => [name, value]))).toEqual({
       A: 'b',
+      REPRISE_KERNEL_NAME: 'main1',
+      REPRISE_KERNEL_ROLE: 'main',
+      REPRISE_KERNEL_INDEX: '1',
+      REPRISE_CLUSTER_RANK: '0',
+      REPRISE_CLUSTER_MODE: 'SINGLE_NODE',
+      REPRISE_CLUSTER_SIZE: '1',
+      REPRISE_CLUSTER_HOSTS: 'main1=',
       REPRISE_SESSION_ID: id,
       REPRISE_CHAIN_ID: id,
       REPRISE_ATTEMPT: '1',

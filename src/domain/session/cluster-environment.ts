@@ -1,0 +1,39 @@
+import type { ClusterMode } from './statuses.ts'
+
+/** One kernel of a session; `address` is its agent's, empty where it has none. */
+export interface ClusterMember {
+  role: string
+  /** 1-based within its role. */
+  index: number
+  address: string
+}
+
+/** `main1`, `sub1`, `sub2`, … */
+export function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'>): string {
+  return `${role}${index}`
+}
+
+/**
+ * What a kernel learns of itself and of the others of its session: where they are is known once all are placed, which
+ * is before any is prepared, and a session that goes elsewhere is told anew. `members` are in the order main1, sub1,
+ * sub2, …; a kernel's rank is its place in it, from 0.
+ */
+export function clusterEnvironment(
+  kernel: Pick<ClusterMember, 'role' | 'index'>,
+  cluster: { mode: ClusterMode; members: readonly ClusterMember[] },
+): { name: string; value: string }[] {
+  const { mode, members } = cluster
+  const name = kernelName(kernel)
+  return [
+    { name: 'REPRISE_KERNEL_NAME', value: name },
+    { name: 'REPRISE_KERNEL_ROLE', value: kernel.role },
+    { name: 'REPRISE_KERNEL_INDEX', value: String(kernel.index) },
+    { name: 'REPRISE_CLUSTER_MODE', value: mode },
+    { name: 'REPRISE_CLUSTER_SIZE', value: String(members.length) },
+    { name: 'REPRISE_CLUSTER_RANK', value: String(members.findIndex((member) => kernelName(member) === name)) },
+    {
+      name: 'REPRISE_CLUSTER_HOSTS',
+      value: members.map((member) => `${kernelName(member)}=${member.address}`).join(','),
+    },
+  ]
+}
