@@ -21,6 +21,7 @@ import {
   type ResubmissionItemRow,
 } from '../services/read-resubmission.ts'
 import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
+import type { Quota } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
@@ -32,8 +33,7 @@ export interface Loaders {
   historyCount: DataLoader<string, number>
   logs: PageLoader<LogChunkRow>
   logCount: DataLoader<string, number>
-  /** By the project's id. */
-  projectQuotas: DataLoader<string, UsedQuota>
+  quotas: DataLoader<QuotaKey, UsedQuota, string>
   /** By resubmission and status, see `itemList`. */
   resubmissionItems: PageLoader<ResubmissionItemRow>
   resubmissionItemCount: DataLoader<string, number>
@@ -48,6 +48,8 @@ export interface Loaders {
   chainEpochs: DataLoader<string, ChainEpoch[]>
   chainTotals: DataLoader<string, ChainTotalRow[]>
 }
+
+type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
 
 export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
 
@@ -75,12 +77,9 @@ export function createLoaders(
       (row) => row.kernelId,
     ),
     logCount: countLoader((ids) => countKernelLogs(services, ids)),
-    projectQuotas: new DataLoader((ids) =>
-      readQuotasOf(
-        services,
-        ids.map((scopeId) => ({ scope: 'PROJECT', scopeId })),
-      ),
-    ),
+    quotas: new DataLoader((keys) => readQuotasOf(services, keys), {
+      cacheKeyFn: ({ scope, scopeId }) => `${scope}/${scopeId}`,
+    }),
     resubmissionItems: pageLoader(
       (lists, after, limit) => readResubmissionItems(services, { lists, after, limit }),
       (row) => row.list,

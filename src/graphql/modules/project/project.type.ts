@@ -20,7 +20,7 @@ export const ProjectNode = builder.prismaNode('Project', {
     quota: t.field({
       type: QuotaType,
       description: 'What it may have at once, and has.',
-      resolve: ({ id }, _args, { loaders }) => loaders.projectQuotas.load(id),
+      resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'PROJECT', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),
