@@ -21,7 +21,10 @@ test(
     await using client = createClient({
       url,
       token: await readAdminToken(dataDir),
-      retry: { network: { minSeconds: 0.05, maxSeconds: 0.05 }, reconnect: { maxSeconds: 0.5 } },
+      retry: {
+        network: { minSeconds: 0.05, maxSeconds: 0.05, stopAfterSeconds: null },
+        reconnect: { maxSeconds: 0.5 },
+      },
     })
     const events = client.sessionEvents({ types: ['CREATED'] })
     const seen: string[] = []

@@ -83,7 +83,12 @@ beforeAll(async () => {
   dataDir = await temporaryDirectory('crashes')
   server = await startServer({ dataDir, port: 0, onLog })
   url = server.url
-  client = createClient({ url, token: await readAdminToken(dataDir) })
+  // The server is up for moments only: look often, and give up never.
+  const retry = {
+    network: { minSeconds: 0.1, maxSeconds: 0.1, stopAfterSeconds: null },
+    reconnect: { maxSeconds: 0.5 },
+  }
+  client = createClient({ url, token: await readAdminToken(dataDir), retry })
 })
 
 afterAll(async () => {
@@ -93,7 +98,7 @@ afterAll(async () => {
 
 test(
   'no crash of the server loses a session, runs an attempt twice, or keeps an event from a subscriber',
-  { timeout: 150_000 },
+  { timeout: 240_000 },
   async () => {
     const ended = new AbortController()
     const seen: SeenEvent[] = []

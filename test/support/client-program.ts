@@ -28,7 +28,8 @@ const outcomes = Promise.all(
     return `${name} ${outcome}`
   }),
 )
-await sleep(1_000)
+await Promise.all([waiting.request, waiting.suspended])
+await sleep(500)
 const since = performance.now()
 ended.abort()
 console.log(JSON.stringify({ outcomes: await outcomes, ms: performance.now() - since }))
