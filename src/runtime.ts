@@ -23,8 +23,9 @@ import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
+import { defineService, type BackgroundService } from './scheduler/background-service.ts'
 import { createRetentionService } from './scheduler/retention-service.ts'
-import { createSchedulerServices } from './scheduler/scheduler.ts'
+import { createSchedulerServices, isWoken } from './scheduler/scheduler.ts'
 import { createWebhookServices } from './scheduler/webhook-services.ts'
 import { createAgentOwnership } from './services/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from './services/authenticate.ts'
@@ -34,7 +35,7 @@ import { openDatabase, type Database } from './store/database.ts'
 import { startEmbeddedPostgres } from './store/postgres/embedded.ts'
 import { migrate } from './store/postgres/migrate.ts'
 import { createPrisma } from './store/prisma.ts'
-import { forgetPresence, notePresence } from './store/sql/agent-lease.sql.ts'
+import { forgetPresence, notePresence, type ServerIdentity } from './store/sql/agent-lease.sql.ts'
 import { LEASE, type Lease } from './domain/agent/lease.ts'
 
 /** A running server process. */
@@ -56,6 +57,7 @@ interface Ground {
   bus: EventBus
   metrics: Metrics
   lease: Lease
+  server: ServerIdentity
 }
 
 /**
@@ -78,8 +80,10 @@ export async function startRuntime(config: Config, log: Logger, options: { lease
   const topics = createTopics()
   const bus = createEventBus()
   const metrics = createMetrics({ process: true })
-  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics, lease }
+  const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
+  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics, lease, server }
   await startRelay(ground)
+  if (config.roles.some((role) => role === 'api' || role === 'scheduler')) await startPresence(ground)
   if (config.roles.includes('scheduler')) {
     await startScheduler(ground)
     startWebhooks(ground)
@@ -122,16 +126,28 @@ async function startRelay({ db, bus, log, connectionString, wake, resources }: G
   resources.defer(() => exchange.stop())
 }
 
-async function startScheduler({ config, db, wake, log, metrics, lease, resources }: Ground): Promise<void> {
-  const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
+/** Before a scheduler judges agents, and for as long as this server can hear them. */
+async function startPresence({ config, db, log, lease, server, resources }: Ground): Promise<void> {
   await notePresence(db, server, lease.outageAfterMs)
   resources.defer(() => forgetPresence(db, server.id))
+  // A scheduler notes it with each look at the agents.
+  if (config.roles.includes('scheduler')) return
+  const runOnce = async () => {
+    await notePresence(db, server, lease.outageAfterMs)
+    return { done: 0 }
+  }
+  const service = defineService({ name: 'note-presence', intervalMs: lease.checkIntervalMs, log, runOnce })
+  resources.defer(() => service.stop())
+  service.start()
+}
+
+async function startScheduler({ db, wake, log, metrics, lease, server, resources }: Ground): Promise<void> {
   const services = createSchedulerServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, server, lease })
   resources.defer(async () => {
     await Promise.all(Object.values(services).map((service) => service.stop()))
   })
-  for (const [name, service] of Object.entries(services)) {
-    if (name !== 'watch-agents') wake.on(name as Exclude<keyof typeof services, 'watch-agents'>, service.wake)
+  for (const [name, service] of Object.entries(services) as [keyof typeof services, BackgroundService][]) {
+    if (isWoken(name)) wake.on(name, service.wake)
     service.start()
   }
 }

@@ -25,6 +25,11 @@ export const LEASE_CHECK_INTERVAL_MS = 2_000
 export const RELAY_POLL_INTERVAL_MS = 500
 export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
 
+/** How often what no handler sees is looked for. */
+export const SWEEP_INTERVAL_MS = 30_000
+/** Nothing is left over before it has been so for this long: whoever works on it has had several looks. */
+export const LEFTOVER_AFTER_MS = 60_000
+
 // Agents
 export const HEARTBEAT_INTERVAL_MS = 5_000
 /** Three missed heartbeats. */

@@ -4,6 +4,7 @@ import {
   CLAIM_BATCH_SESSIONS_MAX,
   COORDINATOR_INTERVAL_MS,
   DISPATCH_INTERVAL_MS,
+  SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
 import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
 import type { Logger } from '../observability/log.ts'
@@ -24,6 +25,7 @@ import { newLineProgress, type LineProgress } from './handlers/line-progress.ts'
 import { resubmitSessions } from './handlers/resubmit-sessions.handler.ts'
 import { scheduleSessions } from './handlers/schedule-sessions.handler.ts'
 import { startSessions } from './handlers/start-sessions.handler.ts'
+import { sweepLeftovers } from './handlers/sweep-leftovers.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
 import { watchAgents } from './handlers/watch-agents.handler.ts'
 import { runLifecycle } from './lifecycle.ts'
@@ -38,7 +40,13 @@ export interface SchedulerContext {
   lease: Lease
 }
 
-type ServiceName = Exclude<WakeTopic, 'events' | 'deliver-webhooks'> | 'watch-agents'
+type WokenName = Exclude<WakeTopic, 'events' | 'deliver-webhooks'>
+type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers'
+
+/** Whether what others do makes work for it; else only time does. */
+export function isWoken(name: ServiceName): name is WokenName {
+  return name !== 'watch-agents' && name !== 'sweep-leftovers'
+}
 
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
@@ -71,6 +79,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context, context.server)),
+    'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),
   }
 }
 

@@ -7,7 +7,7 @@ import { createWakeExchange } from '../../src/events/wake-exchange.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
-import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
+import { createSchedulerServices, isWoken } from '../../src/scheduler/scheduler.ts'
 import type { ServiceContext } from '../../src/services/service-context.ts'
 import { notePresence } from '../../src/store/sql/agent-lease.sql.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -49,7 +49,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
         await Promise.all(names.map((name) => services[name].stop()))
       })
       for (const name of names) {
-        if (name !== 'watch-agents') hub.on(name, services[name].wake)
+        if (isWoken(name)) hub.on(name, services[name].wake)
         services[name].start()
       }
     },

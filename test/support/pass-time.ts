@@ -13,6 +13,7 @@ export async function passTime(
       next_try_at = next_try_at - ${back}, times_out_at = times_out_at - ${back}, starts_at = starts_at - ${back},
       started_at = started_at - ${back}, terminated_at = terminated_at - ${back},
       epoch_started_at = epoch_started_at - ${back}`)
+    await tx.query(`UPDATE kernels SET status_changed_at = status_changed_at - ${back}`)
     await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back}`)
     await tx.query(`UPDATE retry_switches SET refilled_at = refilled_at - ${back}, limit_until = limit_until - ${back},
       disabled_until = disabled_until - ${back}`)

@@ -6,7 +6,7 @@ import type { Gateway } from '../../src/domain/agent/protocol.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
-import { createSchedulerServices } from '../../src/scheduler/scheduler.ts'
+import { createSchedulerServices, isWoken } from '../../src/scheduler/scheduler.ts'
 import type { CreateSessionInput } from '../../src/services/create-session-input.ts'
 import { createSession } from '../../src/services/create-sessions.ts'
 import type { ServiceContext, Viewer } from '../../src/services/service-context.ts'
@@ -22,6 +22,7 @@ export type ServiceName = keyof SchedulerServices
 /** In the order in which one session passes them. */
 export const ALL_SERVICES: readonly ServiceName[] = [
   'watch-agents',
+  'sweep-leftovers',
   'schedule-sessions',
   'prepare-sessions',
   'promote-to-pulling',
@@ -60,7 +61,7 @@ export function testServer(
   hub: WakeHub = createWakeHub(),
 ): TestServer {
   const log = pino({ enabled: false })
-  const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['scheduler'] }
+  const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
   const services = createSchedulerServices({ db, wake: hub, log, metrics, sync, server, lease: LEASE })
   const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
@@ -85,8 +86,8 @@ export function testServer(
     },
     start() {
       for (const name of ALL_SERVICES) {
-        if (name !== 'watch-agents') hub.on(name, services[name].wake)
         services[name].start()
+        if (isWoken(name)) hub.on(name, services[name].wake)
       }
       return {
         async [Symbol.asyncDispose]() {

@@ -16,7 +16,7 @@ export async function watchAgents(
   const { db, wake, log, lease } = context
   const afterOutage = await notePresence(db, server, lease.outageAfterMs)
   if (afterOutage) log.info('no server was there for a while: every agent has a full lease again')
-  const changed = await judgeSilence(db, lease.suspectAfterMs, lease.lostAfterMs)
+  const changed = await judgeSilence(db, lease)
   for (const { id, name, status, silentSeconds } of changed) {
     log.warn({ agentId: id }, `agent ${name} is ${status}: silent for ${silentSeconds} s`)
   }

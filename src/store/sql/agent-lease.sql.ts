@@ -1,12 +1,18 @@
+import type { Lease } from '../../domain/agent/lease.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * Notes that this server is there to hear agents. The first to do so after nobody was gives every agent a full
- * lease: silence towards nobody is no silence. True where it did.
+ * Notes that this server is there. The first to do so after nobody was gives every agent a full lease: silence towards
+ * nobody is no silence. Agents of their own processes are heard by the servers with an API alone, and have their lease
+ * anew when the first of those is back, whatever else was there; an embedded one only ever talks to its own process.
+ * True where no server at all was there.
  */
 const PRESENCE_SQL = `
-WITH previous AS (
-  SELECT max(last_seen_at) AS at FROM servers
+WITH absent AS (
+  SELECT coalesce(max(last_seen_at) < now() - make_interval(secs => $5 / 1000.0), true) AS everybody,
+    coalesce(max(last_seen_at) FILTER (WHERE 'api' = ANY(roles)) < now() - make_interval(secs => $5 / 1000.0), true)
+      AND 'api' = ANY($4::text[]) AS apis
+  FROM servers
 ), present AS (
   INSERT INTO servers (id, host, pid, roles) VALUES ($1, $2, $3, $4)
   ON CONFLICT (id) DO UPDATE SET last_seen_at = now()
@@ -15,9 +21,9 @@ WITH previous AS (
 ), graced AS (
   UPDATE agents SET lease_from = now(), status = CASE WHEN status = 'SUSPECT' THEN 'ALIVE' ELSE status END
   WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING')
-    AND coalesce((SELECT at FROM previous) < now() - make_interval(secs => $5 / 1000.0), true)
+    AND (SELECT CASE WHEN address = 'embedded' THEN everybody ELSE apis END FROM absent)
 )
-SELECT coalesce((SELECT at FROM previous) < now() - make_interval(secs => $5 / 1000.0), true) AS "afterOutage"`
+SELECT everybody AS "afterOutage" FROM absent`
 
 export interface ServerIdentity {
   id: string
@@ -36,7 +42,7 @@ export async function forgetPresence(db: Queryable, serverId: string): Promise<v
 }
 
 /**
- * ALIVE → SUSPECT → LOST by silence, on the database's clock. What ran on a lost agent has failed; what had not
+ * ALIVE → SUSPECT → LOST by silence, on the database's clock, as long as a server is there that could hear. What ran on a lost agent has failed; what had not
  * begun carries the error and is for the handler in charge. Nobody has confirmed that any of it is gone.
  * Locks: agents, then kernels in id order.
  */
@@ -46,6 +52,8 @@ WITH silent AS (
     ELSE 'SUSPECT' END AS "to", round(extract(epoch FROM silence)) AS seconds
   FROM agents, LATERAL (SELECT now() - greatest(last_heard_at, lease_from) AS silence) AS s
   WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING') AND silence > make_interval(secs => $1 / 1000.0)
+    AND (address = 'embedded' OR EXISTS (SELECT FROM servers
+      WHERE 'api' = ANY(roles) AND last_seen_at > now() - make_interval(secs => $3 / 1000.0)))
   FOR UPDATE OF agents SKIP LOCKED
 ), changed AS (
   UPDATE agents a SET status = silent."to" FROM silent
@@ -79,6 +87,7 @@ export interface SilentAgent {
 }
 
 /** The agents whose status changed. */
-export async function judgeSilence(db: Queryable, suspectAfterMs: number, lostAfterMs: number): Promise<SilentAgent[]> {
-  return (await db.query<SilentAgent>(LEASE_SQL, [suspectAfterMs, lostAfterMs])).rows
+export async function judgeSilence(db: Queryable, lease: Lease): Promise<SilentAgent[]> {
+  const values = [lease.suspectAfterMs, lease.lostAfterMs, lease.outageAfterMs]
+  return (await db.query<SilentAgent>(LEASE_SQL, values)).rows
 }

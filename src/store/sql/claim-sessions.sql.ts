@@ -8,6 +8,7 @@ export interface ClaimedKernel {
   id: string
   status: KernelStatus
   agentId: string | null
+  /** Nothing is to be expected of its agent. */
   agentLost: boolean
   confirmedGone: boolean
   startedAt: string | null
@@ -39,7 +40,7 @@ SELECT s.id, s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReaso
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
   s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) IS TRUE AS expired,
   (SELECT coalesce(json_agg(json_build_object(
-      'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status = 'LOST',
+      'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),
       'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
       'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + $5))), '[]')
     FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels

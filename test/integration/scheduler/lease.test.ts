@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { LEASE } from '../../../src/domain/agent/lease.ts'
+import { judgeSilence, notePresence, type ServerIdentity } from '../../../src/store/sql/agent-lease.sql.ts'
 import { driveAll, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { playedAgent } from '../../support/played-agent.ts'
@@ -195,6 +198,30 @@ describe('an outage of all servers', () => {
     await passTime(db, 3_600, { silentAgents: [agent.id], serversGone: true })
     await testServer(db).run('watch-agents')
     await silence(41)
+    expect(await agentStatus()).toBe('LOST')
+  })
+
+  it('of those with an API alone costs agents of their own processes nothing, and spares no embedded one', async () => {
+    const { db, agent, sql, server } = given
+    const embedded = playedAgent(server.gateway)
+    await embedded.register()
+    await sql(`UPDATE agents SET address = 'embedded' WHERE id = $1`, [embedded.id])
+    await sql(`UPDATE servers SET last_seen_at = now() - interval '10 seconds'`)
+    const scheduler = { id: randomUUID(), host: 'test', pid: 1, roles: ['scheduler'] }
+    const api = { ...scheduler, id: randomUUID(), roles: ['api'] }
+    const look = async (who: ServerIdentity) => {
+      await notePresence(db, who, LEASE.outageAfterMs)
+      await judgeSilence(db, LEASE)
+    }
+    await look(scheduler)
+    await passTime(db, 41, { silentAgents: [agent.id, embedded.id] })
+    await look(scheduler)
+    expect([await agentStatus(), await agentStatus(embedded.id)]).toEqual(['ALIVE', 'LOST'])
+    await look(api)
+    await look(scheduler)
+    expect(await agentStatus()).toBe('ALIVE')
+    await passTime(db, 41, { silentAgents: [agent.id] })
+    await look(scheduler)
     expect(await agentStatus()).toBe('LOST')
   })
 
