@@ -9,8 +9,8 @@ import type { TestProject } from 'vitest/node'
 import { connectionString, openCluster } from '../../src/store/postgres/cluster.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning } from '../../src/store/postgres/postmaster.ts'
-import { EMBEDDED_SETTINGS } from '../../src/store/postgres/settings.ts'
 import { TEMPLATE_DATABASE } from './database.ts'
+import { TEST_SETTINGS } from './test-settings.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -19,15 +19,6 @@ declare module 'vitest' {
     /** Where everything of the run lies; gone when it ends. */
     runDirectory: string
   }
-}
-
-/** The cluster lives as long as the run: nothing in it has to survive a crash. */
-const TEST_SETTINGS = {
-  ...EMBEDDED_SETTINGS,
-  max_connections: '300',
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
 }
 
 /** One PostgreSQL for the whole run, with a migrated template that each test file clones. */

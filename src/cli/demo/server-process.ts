@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 const MAIN = join(import.meta.dirname, '../../main.ts')
-const READY = /^reprise ready (http:\/\/\S+)$/
+const READY = /^reprise ready (?:(http:\/\/\S+)|\(roles .*\))$/
 const READY_WITHIN_MS = 60_000
 const STOPPED_WITHIN_MS = 30_000
 
 export interface ServerProcess {
+  /** Empty without the role `api`. */
   url: string
   readyAfterMs: number
   /** SIGKILL: no chance to clean up. */
@@ -75,7 +76,7 @@ async function readyUrl(child: ChildProcess, log: readonly string[]): Promise<st
   child.once('exit', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`))
   createInterface({ input: child.stdout! }).on('line', (line) => {
     const match = READY.exec(line)
-    if (match) resolve(match[1]!)
+    if (match) resolve(match[1] ?? '')
   })
   return promise.finally(() => {
     clearTimeout(timer)

@@ -1,0 +1,10 @@
+import { EMBEDDED_SETTINGS } from '../../src/store/postgres/settings.ts'
+
+/** Of a PostgreSQL that lives as long as a test run: nothing in it has to survive a crash of the machine. */
+export const TEST_SETTINGS = {
+  ...EMBEDDED_SETTINGS,
+  max_connections: '300',
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+}
