@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { createLogger } from '../../src/observability/log.ts'
+import { agentNews } from './agent-news.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
 import { openGround } from './ground.ts'
 import { lateness } from './lateness.bench.ts'
@@ -12,7 +13,7 @@ import { retries } from './retries.bench.ts'
 import { statistics } from './statistics.bench.ts'
 import { storm } from './storm.bench.ts'
 
-const BENCHES: readonly Bench[] = [lifecycles, retries, resubmission, storm, lateness, processes, statistics]
+const BENCHES: readonly Bench[] = [lifecycles, retries, resubmission, storm, lateness, agentNews, processes, statistics]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
 interface Options {

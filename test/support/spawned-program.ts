@@ -19,14 +19,19 @@ export interface SpawnedProgram {
 
 /** A program of ours as a process of its own, once it has printed a line that matches. */
 export async function spawnProgram(options: {
+  /** What starts it, with arguments of its own; it must become the program, not run it. */
+  through?: readonly string[]
   args: readonly string[]
   /** Of our variables, those alone. */
   environment: Record<string, string>
   ready: RegExp
+  /** While it is not ready yet. */
+  spawned?: (pid: number) => Promise<void>
 }): Promise<SpawnedProgram> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('REPRISE_'))
   const env = { ...Object.fromEntries(inherited), REPRISE_LOG_FORMAT: 'json', ...options.environment }
-  const child = spawn(process.execPath, options.args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [program, ...args] = [...(options.through ?? []), process.execPath, ...options.args]
+  const child = spawn(program!, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const log: string[] = []
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   for (const stream of [child.stdout, child.stderr]) {
@@ -41,6 +46,7 @@ export async function spawnProgram(options: {
   const exited = once(child, 'exit')
   void exited.then(() => fail(`ended with ${child.exitCode ?? child.signalCode}`))
   const timer = setTimeout(() => fail('was not ready in time'), READY_WITHIN_MS)
+  await options.spawned?.(child.pid!)
   const ready = await promise.finally(() => clearTimeout(timer))
   return {
     pid: child.pid!,

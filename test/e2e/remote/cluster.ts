@@ -34,6 +34,13 @@ export interface Seen {
   }[]
 }
 
+interface AgentOptions extends Pick<Parameters<typeof spawnProgram>[0], 'through' | 'spawned'> {
+  name: string
+  url?: string
+  token: string
+  args?: string[]
+}
+
 export interface RemoteCluster extends AsyncDisposable {
   /** A directory that all kernels can write to. */
   readonly shared: string
@@ -51,22 +58,23 @@ export interface RemoteCluster extends AsyncDisposable {
   /** A token of the role AGENT. */
   token(): Promise<string>
   /** `reprise agent` in a directory that belongs to its name. */
-  startAgent(options: { name: string; url?: string; token: string; args?: string[] }): Promise<SpawnedProgram>
+  startAgent(options: AgentOptions): Promise<SpawnedProgram>
 }
 
 /** A server process without an agent of its own, on a database of its own, and agents as processes. */
-export async function startRemoteCluster(lease: Lease = SHORT_LEASE): Promise<RemoteCluster> {
+export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteCluster> {
   const resources = new AsyncDisposableStack()
   const database = await testDatabase({ connectionsMax: 2 })
   resources.defer(() => database.close())
   const root = await temporaryDirectory('remote')
   const startServer = (port: string) =>
     spawnProgram({
-      args: [SERVER, JSON.stringify(lease)],
+      args: [SERVER, JSON.stringify(SHORT_LEASE)],
       environment: {
         REPRISE_DATA_DIR: join(root, 'server'),
         REPRISE_DATABASE_URL: database.connectionString,
         REPRISE_DATABASE_CONNECTIONS: '8',
+        REPRISE_HOST: host,
         REPRISE_PORT: port,
         REPRISE_ROLES: 'api,scheduler',
       },
@@ -120,9 +128,10 @@ export async function startRemoteCluster(lease: Lease = SHORT_LEASE): Promise<Re
       const input = { name: `agents-${randomUUID()}`, role: 'AGENT' }
       return (await cluster.graphql(TOKEN, { input })).createToken.secret
     },
-    async startAgent({ name, url: address = url, token, args = [] }) {
+    async startAgent({ name, url: address = url, token, args = [], ...how }) {
       const given = ['--server', address, '--name', name, '--slots', 'cpu=2,mem=1g', '--data-dir', join(root, name)]
       const agent = await spawnProgram({
+        ...how,
         args: [MAIN, 'agent', ...given, ...args],
         environment: { REPRISE_TOKEN: token },
         ready: /^reprise agent ready (http:\S+)$/,

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { layCable, whyNoNamespaces, type Cable } from '../../support/network-namespace.ts'
+import { startRemoteCluster, type RemoteCluster } from './cluster.ts'
+import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
+
+/** An agent on a network of its own, whose cable to the server is pulled: packets vanish, and no connection is told. */
+
+const why = whyNoNamespaces()
+
+describe.skipIf(why !== null)(`in a network namespace${why === null ? '' : ` (skipped: ${why})`}`, () => {
+  let cable: Cable
+  let cluster: RemoteCluster
+
+  beforeAll(async () => {
+    cable = await layCable()
+    cluster = await startRemoteCluster(cable.address)
+  })
+  afterAll(async () => {
+    await cable.set('up')
+    await endKernelsOf(cluster)
+    await cluster[Symbol.asyncDispose]()
+    await cable.remove()
+  })
+
+  test(
+    'an agent whose cable is pulled stops its kernels, and comes back when it is plugged in',
+    { timeout: 120_000 },
+    async () => {
+      await cluster.sql('UPDATE resource_groups SET fence_after_ms = 6000, stop_grace_ms = 1000')
+      const { through, plug: spawned } = cable
+      await cluster.startAgent({ name: 'cut-off', token: await cluster.token(), through, spawned })
+      const command = ['sh', '-c', notingProgram(cluster, 'pulled', { first: 2_000, later: 5 })]
+      const retryPolicy = { maxRetries: 2, retryDelay: 0.1, jitter: 'NONE' }
+      const id = await cluster.createSession({ command, retryPolicy })
+      await eventually(async () => (await lives(cluster, 'pulled')).length === 1, { withinMs: 30_000 })
+      await cluster.until(id, ([first]) => first!.status === 'RUNNING')
+      await cluster.startAgent({ name: 'beside', token: await cluster.token() })
+
+      await cable.set('down')
+      const chain = await cluster.until(id, (attempts) => attempts.at(-1)!.status === 'TERMINATED')
+      expect(chain).toMatchObject([
+        { status: 'ERROR', failureCause: 'AGENT_TRANSIENT', kernels: [{ agent: { name: 'cut-off' } }] },
+        { status: 'TERMINATED', kernels: [{ agent: { name: 'beside' } }] },
+      ])
+      const [first, second] = await lives(cluster, 'pulled')
+      expect(first!.told).toBe(true)
+      expect(second!.firstAt).toBeGreaterThan(first!.lastAt)
+
+      await cable.set('up')
+      await eventually(async () => (await cluster.agentStatus('cut-off')) === 'ALIVE', { withinMs: 60_000 })
+      expect(await lives(cluster, 'pulled')).toHaveLength(2)
+    },
+  )
+})
