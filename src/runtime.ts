@@ -189,7 +189,7 @@ async function startAgent(ground: Ground): Promise<void> {
     agentDir,
     name: config.agentName,
     resourceGroup: config.resourceGroup,
-    address: 'embedded',
+    address: config.agentAddress,
     version: packageJson.version,
     slots: config.slots ?? detectSlots(),
     labels: config.agentLabels,

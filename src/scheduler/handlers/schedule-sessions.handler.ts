@@ -34,8 +34,9 @@ export function scheduleSessions(
     },
     async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
-      const ready = sessions.filter((session) => mayStart(session, result))
-      let moreAtOnce = ready.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
+      const startable = sessions.filter((session) => mayStart(session, result))
+      const ready = unlessDrained(group, startable, result)
+      let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
       if (ready.length > 0) {
         // Two servers that place sessions of two groups which share a quota.
         await sync.reached('schedule:before-quotas')
@@ -48,6 +49,17 @@ export function scheduleSessions(
       return result
     },
   }
+}
+
+/** Nothing new is scheduled in a group that is being drained, whatever room there is. */
+function unlessDrained(
+  { drained }: PendingGroup,
+  sessions: readonly PendingSession[],
+  result: HandlerResult,
+): readonly PendingSession[] {
+  if (drained === null) return sessions
+  result.skipped.push(...sessions.map(({ id }) => ({ id, reason: drained })))
+  return []
 }
 
 /** Sorts out what waits for its time or for other chains. What rests is here to expire and for nothing else. */

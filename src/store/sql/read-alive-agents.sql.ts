@@ -4,9 +4,10 @@ import type { Queryable } from '../database.ts'
 const SQL = `
 SELECT a.id, a.resource_group AS "resourceGroup", a.labels,
   coalesce((SELECT jsonb_object_agg(s.slot, s.declared::text) FROM agent_slots s WHERE s.agent_id = a.id), '{}') AS capacity
-FROM agents a WHERE a.status = 'ALIVE'`
+FROM agents a JOIN resource_groups g ON g.name = a.resource_group
+WHERE a.status = 'ALIVE' AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_session_types)`
 
-/** Of all groups. */
+/** Of all groups that take new batch sessions. */
 export async function readAliveAgents(db: Queryable): Promise<GroupAgent[]> {
   return (await db.query<GroupAgent & { [column: string]: unknown }>(SQL)).rows
 }

@@ -4,7 +4,7 @@ import { deleteResourceGroup } from '../../../src/services/delete-resource-group
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import { updateResourceGroup } from '../../../src/services/update-resource-group.ts'
 import { dueRetries } from '../../support/due-retries.ts'
-import { sessionIn } from '../../support/drive-session.ts'
+import { failWith, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { playedAgent } from '../../support/played-agent.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
@@ -178,5 +178,44 @@ describe('a fence that is made shorter', () => {
     await agent.register()
     expect(await fence()).toBe(20_000)
     expect((await sessionRow(given.db, id)).status).toBe('RUNNING')
+  })
+})
+
+describe('a group that is drained', () => {
+  it('starts nothing new and says why, what runs runs on, and all goes on when it is resumed', async () => {
+    const { server, agent, db } = given
+    const running = await sessionIn(server, agent, 'RUNNING')
+    await updateResourceGroup(server.context, { name: 'default', draining: true, drainReason: 'the machines move' })
+    const waiting = await server.create()
+    await server.run('schedule-sessions')
+    expect(await sessionRow(db, waiting)).toMatchObject({
+      status: 'PENDING',
+      tries: 0,
+      pendingReason: 'resource group default is being drained: the machines move',
+    })
+    await failWith(server, agent, 0)
+    expect(await sessionRow(db, running)).toMatchObject({ status: 'TERMINATED' })
+    await updateResourceGroup(server.context, { name: 'default', draining: false })
+    await server.run('schedule-sessions')
+    expect(await sessionRow(db, waiting)).toMatchObject({ status: 'SCHEDULED', pendingReason: null })
+    expect(await group('default')).toEqual(DEFAULTS)
+  })
+
+  it('is not where a retry goes that avoids its own group, nor is one that takes no batch sessions', async () => {
+    const { server, sql } = given
+    for (const name of ['a-drained', 'b-interactive', 'c-open']) {
+      await createResourceGroup(server.context, {
+        name,
+        ...(name === 'a-drained' && { draining: true }),
+        ...(name === 'b-interactive' && { allowedSessionTypes: ['INTERACTIVE' as const] }),
+      })
+      await playedAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: name }).register()
+    }
+    const [failed] = await dueRetries(server.context, { count: 1 })
+    await sql(`UPDATE retry_decisions SET details = jsonb_set(details, '{avoid,groups}', '["default"]')`)
+    await server.run('dispatch-retries')
+    expect(await sql('SELECT resource_group FROM sessions WHERE parent_session_id = $1', [failed])).toEqual([
+      { resource_group: 'c-open' },
+    ])
   })
 })
