@@ -17,6 +17,7 @@ import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
 import { misbookedSlots } from '../support/session-rows.ts'
+import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { TEST_SETTINGS } from '../support/test-settings.ts'
 
@@ -34,6 +35,7 @@ const OUTAGE_MS = 5_000
 const GAP_MAX_MS = 15_000
 const START_OF_TIME = btoa('0:0').replaceAll('=', '')
 
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
 const ROLES = ['api', 'scheduler', 'api,scheduler'] as const
 
 interface Kind {
@@ -63,7 +65,7 @@ let cluster: Cluster
 let port: number
 let db: Database
 const servers: ServerProcess[] = []
-const agents: ServerProcess[] = []
+const agents: SpawnedProgram[] = []
 let client: Client
 let log: string[] = []
 const onLog = (line: string) => {
@@ -78,9 +80,10 @@ beforeAll(async () => {
   await migrate(databaseUrl(), pino({ enabled: false }))
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
   servers.push(...(await Promise.all(ROLES.map((_, index) => serve(index, 0)))))
-  agents.push(...(await Promise.all(['one', 'two'].map((name) => startAgentProcess(name)))))
   const urls = servers.map(({ url }) => url).filter((url) => url !== '')
   client = createClient({ urls, token: await readAdminToken(join(directory, 'servers')) })
+  const token = await agentToken()
+  agents.push(...(await Promise.all(['one', 'two'].map((name) => startAgent(name, token)))))
 }, 120_000)
 
 afterAll(async () => {
@@ -101,18 +104,21 @@ function serve(index: number, httpPort: number): Promise<ServerProcess> {
   })
 }
 
-function startAgentProcess(name: string): Promise<ServerProcess> {
-  return startServer({
-    dataDir: join(directory, `agent-${name}`),
-    port: 0,
-    onLog,
-    env: {
-      REPRISE_DATABASE_URL: databaseUrl(),
-      REPRISE_ROLES: 'agent',
-      REPRISE_AGENT_NAME: name,
-      REPRISE_SLOTS: 'cpu=4,mem=4g',
-    },
+/** `reprise agent`, which knows of each server with an API. */
+function startAgent(name: string, token: string): Promise<SpawnedProgram> {
+  const given = ['--server', client.urls.join(','), '--name', name, '--slots', 'cpu=4,mem=4g']
+  return spawnProgram({
+    args: [MAIN, 'agent', ...given, '--data-dir', join(directory, `agent-${name}`)],
+    environment: { REPRISE_TOKEN: token },
+    ready: /^reprise agent ready (http:\S+)$/,
   })
+}
+
+async function agentToken(): Promise<string> {
+  const mutation = `mutation { createToken(input: { name: "agents", role: AGENT }) {
+    ... on CreateTokenPayload { secret } ... on Error { message } } }`
+  const { createToken } = await client.request<{ createToken: { secret: string } }>(mutation)
+  return createToken.secret
 }
 
 test(
