@@ -1,5 +1,6 @@
 import { WEBHOOK_REPLAY_MAX, WEBHOOK_RETENTION_SECONDS } from '../domain/limits.ts'
 import { addMissed, restartFailed } from '../store/sql/replay-webhook.sql.ts'
+import { assertMayChange } from './authorize.ts'
 import { refuseInput } from './parse-input.ts'
 import { assertEnabled, changeWebhook } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
@@ -13,6 +14,7 @@ export async function replayWebhook(
   context: ServiceContext,
   { webhookId, since }: { webhookId: string; since: Date },
 ): Promise<{ webhookId: string; replayed: number; more: boolean }> {
+  assertMayChange(context.viewer)
   if (since.getTime() < Date.now() - WEBHOOK_RETENTION_SECONDS * 1000) {
     refuseInput([{ path: 'since', message: `must be less than ${WEBHOOK_RETENTION_SECONDS / 86_400} days ago` }])
   }

@@ -1,0 +1,61 @@
+import {
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLInputType,
+} from 'graphql'
+
+/** Values for the arguments and input fields of one tenant, by their name or by the name of their type. */
+export type Values = Record<string, unknown>
+
+type Parameter = GraphQLArgument | GraphQLInputField
+
+/**
+ * Variables for all that a field needs. What is new and required has to be found in `values`, or the walk would
+ * not reach behind it: that is an error.
+ */
+export function fillArguments(
+  field: GraphQLField<unknown, unknown>,
+  values: Values,
+): { declarations: string; uses: string; variables: Values } {
+  const given = field.args.filter((argument) => {
+    const own = `${field.name}.${argument.name}`
+    return own in values ? values[own] !== undefined : isRequired(argument) || argument.name in values
+  })
+  const declarations = given.map(({ name, type }) => `$${name}: ${String(type)}`)
+  const uses = given.map(({ name }) => `${name}: $${name}`)
+  return {
+    declarations: declarations.length === 0 ? '' : `(${declarations.join(', ')})`,
+    uses: uses.length === 0 ? '' : `(${uses.join(', ')})`,
+    variables: Object.fromEntries(given.map((argument) => [argument.name, valueOf(argument, values, field.name)])),
+  }
+}
+
+function isRequired({ type, defaultValue }: Parameter): boolean {
+  return isNonNullType(type) && defaultValue === undefined
+}
+
+function valueOf({ name, type }: Parameter, values: Values, path: string): unknown {
+  const own = `${path}.${name}`
+  if (own in values) return values[own]
+  if (name in values && !isInputObjectType(getNullableType(type))) return values[name]
+  return valueOfType(getNullableType(type) as GraphQLInputType, values, own)
+}
+
+function valueOfType(type: GraphQLInputType, values: Values, path: string): unknown {
+  if (isListType(type)) return [valueOfType(getNullableType(type.ofType) as GraphQLInputType, values, path)]
+  if (isEnumType(type)) return type.getValues()[0]!.name
+  if (isInputObjectType(type)) {
+    const fields = Object.values(type.getFields()).filter(
+      (field) => isRequired(field) || `${path}.${field.name}` in values || field.name in values,
+    )
+    return Object.fromEntries(fields.map((field) => [field.name, valueOf(field, values, path)]))
+  }
+  if (type.name in values) return values[type.name]
+  throw new Error(`${path}: nothing is known to fill a ${type.name} with; say it in the test`)
+}

@@ -1,0 +1,321 @@
+import { getNamedType, isAbstractType, isObjectType, type GraphQLObjectType } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../../../src/graphql/schema.ts'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { connect } from '../../support/graphql-stream.ts'
+import { fillArguments, type Values } from './fill-arguments.ts'
+import { fieldName, fieldPaths, leavesOf, needsArguments, selectionOf, type FieldPath } from './field-paths.ts'
+import { createTenant, type Tenant } from './tenant.ts'
+
+/**
+ * Every field of the schema and every route, walked as a stranger, as another tenant and as a viewer. Fields that
+ * are new are found by themselves; one that needs an argument that nothing is known about fails the test.
+ */
+
+let server: TestServer
+let ours: Tenant
+let theirs: Tenant
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  ours = await createTenant(server, 'ours')
+  theirs = await createTenant(server, 'theirs')
+})
+afterAll(() => server?.close())
+
+const Query = schema.getQueryType()!
+const Mutation = schema.getMutationType()!
+const Subscription = schema.getSubscriptionType()!
+const paths = fieldPaths(schema, Query)
+
+/** What operations take that is nobody's. */
+const COMMON: Values = {
+  name: 'walked',
+  String: 'walked',
+  'deleteResourceGroup.input.name': 'walked',
+  'createWebhook.input.url': 'https://example.com/walked',
+  eventTypes: ['*'],
+  command: ['true'],
+  since: '2026-01-01T00:00:00Z',
+  Int: 1,
+  Float: 1,
+  settings: {},
+  policy: {},
+}
+
+/** Ids that are asked for come back in what refuses them; nothing else may. */
+function leaked(answer: unknown, tenant: Tenant, asked: Values): string[] {
+  const text = JSON.stringify(answer)
+  const said = JSON.stringify(asked)
+  return tenant.secrets.filter((secret) => text.includes(secret) && !said.includes(secret))
+}
+
+async function ask(path: FieldPath, values: Values, token: string | null) {
+  const named = path.root.name === 'node' ? { 'node.id': globalId(path.steps[0]!.type.name, values) } : {}
+  const { declarations, uses, variables } = fillArguments(path.root, { ...COMMON, ...values, ...named })
+  const answer = await server.query(
+    `query ${declarations} { ${path.root.name}${uses} ${selectionOf(path)} }`,
+    variables,
+    token,
+  )
+  return { answer, variables }
+}
+
+/** A type of node that is new has to be named here. */
+const NODE_IDS: Record<string, string> = {
+  Session: 'sessionId',
+  Kernel: 'kernelId',
+  Project: 'projectId',
+  Agent: 'agentId',
+  ResourceGroup: 'resourceGroup',
+  Chain: 'chainId',
+  Resubmission: 'resubmissionId',
+  Webhook: 'webhookId',
+  WebhookDelivery: 'deliveryId',
+  Token: 'tokenId',
+}
+
+function globalId(type: string, values: Values): string {
+  const name = NODE_IDS[type]
+  if (name === undefined || !(name in values)) throw new Error(`no id is known of a ${type}; say it in the test`)
+  return Buffer.from(`${type}:${String(values[name])}`).toString('base64')
+}
+
+describe('queries', () => {
+  test('all fields but those with arguments of their own are walked', () => {
+    const walked = new Set(
+      paths.flatMap(({ steps }) =>
+        steps.flatMap(({ type, field }) =>
+          field
+            ? [fieldName(type, field)]
+            : leavesOf(type)
+                .split(' ')
+                .map((leaf) => `${type.name}.${leaf}`),
+        ),
+      ),
+    )
+    const reachable = new Set(paths.flatMap(({ steps }) => steps.map(({ type }) => type)))
+    const all = [...reachable].flatMap((type) =>
+      Object.values(type.getFields())
+        .filter((field) => !needsArguments(field))
+        .map((field) => fieldName(type, field)),
+    )
+    expect(all.filter((name) => !walked.has(name))).toEqual([])
+    expect(all.length).toBeGreaterThan(250)
+  })
+
+  test(
+    'through its own things and edges show a tenant what is its, and nothing else',
+    { timeout: 120_000 },
+    async () => {
+      const seen = new Set<string>()
+      const found: string[] = []
+      await eachOf(paths, async (path) => {
+        const answer = await walk(path, theirs.values, found)
+        const text = JSON.stringify(answer.data ?? null)
+        for (const secret of theirs.secrets) if (text.includes(secret)) seen.add(secret)
+      })
+      expect(found).toEqual([])
+      // A webhook's secret is shown once, when it is made; tokens are shown to administrators.
+      const hidden = theirs.secrets.filter((secret) => !seen.has(secret))
+      expect(hidden.filter((secret) => !secret.startsWith('whsec_') && !theirs.tokenIds.includes(secret))).toEqual([])
+    },
+  )
+
+  test('by name and id show another tenant nothing', { timeout: 120_000 }, async () => {
+    const found: string[] = []
+    const named = paths.filter(({ root }) => root.args.length > 0)
+    expect(named.length).toBeGreaterThan(100)
+    await eachOf(named, (path) => walk(path, ours.values, found))
+    expect(found).toEqual([])
+  })
+
+  async function walk(path: FieldPath, values: Values, found: string[]) {
+    const { answer, variables } = await ask(path, values, theirs.member)
+    const where = `${path.root.name} ${selectionOf(path)}`
+    for (const secret of leaked(answer, ours, variables)) found.push(`${where}: ${secret}`)
+    if (JSON.stringify(answer.errors ?? []).includes('INTERNAL')) found.push(`${where}: a fault of the server`)
+    return answer
+  }
+
+  /** A few at once: most of the time is the way there and back. */
+  async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+    const queue = [...items]
+    const worker = async () => {
+      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item)
+    }
+    await Promise.all(Array.from({ length: 6 }, worker))
+  }
+
+  test('show strangers and agents nothing at all', async () => {
+    const agent = await server.factory.token({ role: 'AGENT' })
+    for (const field of Object.values(Query.getFields())) {
+      const path = paths.find(({ root }) => root === field) ?? { root: field, steps: [] }
+      const { declarations, uses, variables } = fillArguments(field, {
+        ...COMMON,
+        ...ours.values,
+        'node.id': globalId('Session', ours.values),
+      })
+      const selection = path.steps.length === 0 ? '' : selectionOf(path)
+      for (const [token, status] of [
+        [null, 401],
+        [agent, 403],
+      ] as const) {
+        const answer = await server.query(
+          `query ${declarations} { ${field.name}${uses} ${selection} }`,
+          variables,
+          token,
+        )
+        expect([field.name, answer.status, answer.data ?? null]).toEqual([field.name, status, null])
+      }
+    }
+  })
+})
+
+describe('mutations', () => {
+  const fields = Object.values(Mutation.getFields())
+
+  function operation(field: (typeof fields)[number], values: Values) {
+    const { declarations, uses, variables } = fillArguments(field, { ...COMMON, ...values })
+    return {
+      text: `mutation ${declarations} { ${field.name}${uses} { __typename ${resultOf(getNamedType(field.type))} } }`,
+      variables,
+    }
+  }
+
+  function resultOf(type: unknown): string {
+    if (!isAbstractType(type as GraphQLObjectType)) return ''
+    const members = schema.getPossibleTypes(type as never)
+    const payload = members.find(({ name }) => name.endsWith('Payload'))!
+    const nodes = Object.values(payload.getFields()).filter(({ type: of }) => isObjectType(getNamedType(of)))
+    return `... on Error { code message } ... on ${payload.name} { ${[leavesOf(payload), ...nodes.map(({ name, type: of }) => `${name} { ${leavesOf(getNamedType(of) as GraphQLObjectType)} }`)].join(' ')} }`
+  }
+
+  async function rowsOf({ projectId }: Tenant): Promise<unknown> {
+    const { rows } = await server.db.query(
+      `SELECT (SELECT md5(string_agg(s::text, '' ORDER BY id)) FROM sessions s WHERE project_id = $1) AS sessions,
+        (SELECT md5(string_agg(d::text, '' ORDER BY session_id)) FROM retry_decisions d WHERE project_id = $1) AS decisions,
+        (SELECT md5(string_agg(w::text, '' ORDER BY id)) FROM webhooks w WHERE project_id = $1) AS webhooks,
+        (SELECT count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.project_id = $1) AS deliveries,
+        (SELECT md5(string_agg((t.id, t.revoked_at)::text, '' ORDER BY id)) FROM api_tokens t WHERE project_id = $1) AS tokens,
+        (SELECT md5(string_agg(r::text, '' ORDER BY id)) FROM resubmissions r WHERE project_id = $1) AS resubmissions,
+        (SELECT md5(string_agg(g::text, '' ORDER BY name)) FROM resource_groups g) AS groups,
+        (SELECT md5(string_agg((a.id, a.status)::text, '' ORDER BY id)) FROM agents a) AS agents,
+        (SELECT md5(string_agg(p::text, '' ORDER BY p::text)) FROM resource_policies p) AS policies,
+        (SELECT count(*) FROM projects) AS projects, (SELECT count(*) FROM users) AS users`,
+      [projectId],
+    )
+    return rows[0]
+  }
+
+  test.each(fields.map((field) => [field.name, field] as const))(
+    '%s: another tenant changes and learns nothing',
+    async (_name, field) => {
+      const before = await rowsOf(ours)
+      const { text, variables } = operation(field, ours.values)
+      const answer = await server.query(text, variables, theirs.member)
+      expect(leaked(answer, ours, variables)).toEqual([])
+      expect(answer.errors?.map(({ message }) => message) ?? []).toEqual([])
+      expect(await rowsOf(ours)).toEqual(before)
+    },
+  )
+
+  test.each(fields.map((field) => [field.name, field] as const))('%s: a viewer is refused', async (_name, field) => {
+    const before = await rowsOf(ours)
+    const { text, variables } = operation(field, ours.values)
+    const answer = await server.query(text, variables, ours.viewer)
+    expect(answer.data?.[field.name]).toMatchObject({ __typename: 'ForbiddenError', code: 'FORBIDDEN' })
+    expect(await rowsOf(ours)).toEqual(before)
+  })
+
+  test.each(fields.map((field) => [field.name, field] as const))('%s: a stranger is refused', async (_name, field) => {
+    const { text, variables } = operation(field, ours.values)
+    expect(await server.query(text, variables, null)).toMatchObject({ status: 401 })
+  })
+})
+
+describe('subscriptions', () => {
+  test.each(Object.values(Subscription.getFields()).map((field) => [field.name, field] as const))(
+    '%s tells another tenant nothing',
+    async (_name, field) => {
+      const type = getNamedType(field.type) as GraphQLObjectType
+      const session = type.getFields()['session'] ? 'session { name environ { value } }' : ''
+      const connection = connect(server.url, theirs.member)
+      for (const values of [ours.values, {}]) {
+        const filled = { ...COMMON, ...values }
+        if (needsArguments(field) && values !== ours.values) continue
+        const { declarations, uses, variables } = fillArguments(field, filled)
+        const stream = connection.subscribe(
+          `subscription ${declarations} { ${field.name}${uses} { ${leavesOf(type)} ${session} } }`,
+          variables,
+        )
+        const first = stream.next().catch((error: unknown) => ({ value: error }))
+        await happen(ours)
+        await happen(theirs)
+        const { value } = await first
+        expect(leaked(value, ours, variables)).toEqual([])
+      }
+      await connection.close()
+    },
+  )
+
+  /** Something of every kind, until whoever listens has heard of it. */
+  async function happen({ projectId, values }: Tenant): Promise<void> {
+    for (const type of ['session.created', 'session.retry_scheduled']) {
+      await server.db.query(
+        `INSERT INTO session_events (type, session_id, chain_id, project_id, data) VALUES ($1, $2, $3, $4, '{"from": null, "to": "PENDING", "attempt": 1, "maxAttempts": 2}')`,
+        [type, values['sessionId'], values['chainId'], projectId],
+      )
+    }
+    server.wake.wake('events')
+  }
+})
+
+describe('REST', () => {
+  let routes: { method: string; path: string }[]
+
+  beforeAll(async () => {
+    const document = (await (await fetch(`${server.url}/v2/openapi.json`)).json()) as { paths: Record<string, object> }
+    routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
+    )
+  })
+
+  async function call(method: string, template: string, token: string | null) {
+    const path = template.replace('{id}', String(ours.values['sessionId']))
+    const body = method === 'POST' ? JSON.stringify({ name: 'x', command: ['true'], project: ours.project }) : undefined
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+    const response = await fetch(`${server.url}${path}`, { method, headers, ...(body && { body }) })
+    return { status: response.status, body: await response.json() }
+  }
+
+  test('shows another tenant nothing', async () => {
+    expect(routes.length).toBeGreaterThanOrEqual(5)
+    for (const { method, path } of routes) {
+      const { status, body } = await call(method, path, theirs.member)
+      const asked = { project: ours.project, id: ours.values['sessionId'] }
+      expect([method, path, leaked(body, ours, asked)]).toEqual([method, path, []])
+      if (path !== '/v2/sessions' || method !== 'GET') expect([method, path, status]).toEqual([method, path, 404])
+    }
+  })
+
+  test('refuses viewers what changes something, and strangers everything', async () => {
+    for (const { method, path } of routes) {
+      expect((await call(method, path, null)).status).toBe(401)
+      if (method !== 'GET') expect((await call(method, path, ours.viewer)).status).toBe(403)
+    }
+  })
+})
+
+test('an idempotency key of another tenant is free for one’s own', async () => {
+  const creationId = 'the-same-key'
+  const create = (tenant: Tenant) =>
+    server.query(
+      'mutation ($input: CreateSessionInput!) { createSession(input: $input) { ... on CreateSessionPayload { created session { sessionId } } } }',
+      { input: { name: 'keyed', command: ['true'], project: tenant.project, creationId } },
+      tenant.member,
+    )
+  const [a, b] = [await create(ours), await create(theirs)]
+  expect([a.data.createSession.created, b.data.createSession.created]).toEqual([true, true])
+  expect(a.data.createSession.session.sessionId).not.toBe(b.data.createSession.session.sessionId)
+})

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import type { TestServer } from '../../support/graphql-server.ts'
+import type { Values } from './fill-arguments.ts'
+
+/** A tenant with something of everything, and how to know what is its. */
+export interface Tenant {
+  projectId: string
+  project: string
+  member: string
+  viewer: string
+  /** Arguments that name what is its, by the names that arguments have. */
+  values: Values
+  tokenIds: string[]
+  /** Texts that only its people may read, with the ids of what it has. */
+  secrets: string[]
+}
+
+export async function createTenant(server: TestServer, name: string): Promise<Tenant> {
+  const { db, factory } = server
+  const word = (what: string) => `${name}-${what}-${randomUUID().slice(0, 8)}`
+  const project = word('project')
+  const projectId = await factory.project(project)
+  const [member, viewer] = (await Promise.all(
+    (['MEMBER', 'VIEWER'] as const).map((role) => factory.token({ role, projectId })),
+  )) as [string, string]
+  const labels = { team: word('label') }
+  const chain = await factory.chain(2, {
+    projectId,
+    name: word('session'),
+    labels,
+    status: 'ERROR',
+    phase: 'SCHEDULED',
+    retryPolicy: { maxRetries: 5 },
+  })
+  const running = await factory.session({ projectId, name: word('running'), labels, status: 'RUNNING' })
+  const session = chain.at(-1)!
+  const kernelId = session.kernelIds[0]!
+  const texts = {
+    log: word('log'),
+    environ: word('environ'),
+    command: word('command'),
+    reason: word('reason'),
+    history: word('history'),
+  }
+  await factory.log(kernelId, texts.log)
+  await db.query(
+    `UPDATE sessions SET environ = $2, command = ARRAY[$3], status_reason = $4, pending_reason = $4 WHERE project_id = $1`,
+    [projectId, JSON.stringify([{ name: 'SECRET', value: texts.environ }]), texts.command, texts.reason],
+  )
+  await db.query(
+    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'p', 'SUCCESS', $3), ('KERNEL', $2, 'p', 'SUCCESS', $3)`,
+    [session.id, kernelId, texts.history],
+  )
+  const resubmission = await answerOf(
+    server,
+    member,
+    'resubmitSessions',
+    {
+      sessionIds: [chain[0]!.id],
+      clientKey: word('key'),
+    },
+    'ResubmitSessionsPayload',
+    'resubmission { resubmissionId }',
+  )
+  const { webhook, secret } = await answerOf(
+    server,
+    member,
+    'createWebhook',
+    {
+      url: `https://example.com/${word('hook')}`,
+      eventTypes: ['*'],
+      project,
+      description: word('webhook'),
+    },
+    'CreateWebhookPayload',
+    'webhook { webhookId url description } secret',
+  )
+  const { delivery } = await answerOf(
+    server,
+    member,
+    'sendTestEvent',
+    { webhookId: webhook.webhookId },
+    'SendTestEventPayload',
+    'delivery { deliveryId }',
+  )
+  const { rows: tokens } = await db.query<{ id: string }>('SELECT id FROM api_tokens WHERE project_id = $1', [
+    projectId,
+  ])
+  await server.query(
+    `mutation { setQuota(input: { scope: PROJECT, name: "${project}", maxPending: 777 }) { __typename } }`,
+  )
+  const ids = [...chain, running].flatMap(({ id, kernelIds }) => [id, ...kernelIds])
+  return {
+    projectId,
+    project,
+    member,
+    viewer,
+    values: {
+      sessionId: session.id,
+      sessionIds: [session.id],
+      chainId: session.chainId,
+      'session.id': session.id,
+      'chain.id': session.chainId,
+      'resubmission.id': resubmission.resubmission.resubmissionId,
+      'resubmissionProgress.id': resubmission.resubmission.resubmissionId,
+      resubmissionId: resubmission.resubmission.resubmissionId,
+      kernelId,
+      webhookId: webhook.webhookId,
+      deliveryId: delivery.deliveryId,
+      tokenId: tokens[0]!.id,
+      agentId: (await db.query<{ id: string }>('SELECT id FROM agents LIMIT 1')).rows[0]!.id,
+      project,
+      projectId,
+      resourceGroup: 'default',
+      'chain.sessionId': undefined,
+      'quota.name': project,
+      scope: 'PROJECT',
+    },
+    tokenIds: tokens.map(({ id }) => id),
+    secrets: [
+      project,
+      projectId,
+      secret,
+      webhook.url,
+      webhook.description,
+      labels.team,
+      ...Object.values(texts),
+      ...ids,
+      resubmission.resubmission.resubmissionId,
+      webhook.webhookId,
+      delivery.deliveryId,
+      ...tokens.map(({ id }) => id),
+    ],
+  }
+}
+
+async function answerOf(
+  server: TestServer,
+  token: string,
+  mutation: string,
+  input: object,
+  payload: string,
+  selection: string,
+) {
+  const type = `${mutation[0]!.toUpperCase()}${mutation.slice(1)}Input!`
+  const text = `mutation ($input: ${type}) { ${mutation}(input: $input) { __typename ... on ${payload} { ${selection} } ... on Error { code message } } }`
+  const { data, errors } = await server.query(text, { input }, token)
+  if (data?.[mutation]?.__typename !== payload) throw new Error(JSON.stringify(errors ?? data))
+  return data[mutation]
+}
