@@ -13,6 +13,7 @@ import {
   type ChainTotalRow,
 } from '../services/read-chains.ts'
 import { readGroupSlots, type GroupSlotRow } from '../services/read-group-slots.ts'
+import { explainPendingSessions } from '../services/explain-pending.ts'
 import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
 import { readQuotasOf, type UsedQuota } from '../services/read-quotas.ts'
 import {
@@ -29,6 +30,8 @@ import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 /** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
 export interface Loaders {
   sessions: SessionLoader
+  /** Null for sessions that do not wait. */
+  pendingReasons: DataLoader<string, string | null>
   history: PageLoader<HistoryRow>
   historyCount: DataLoader<string, number>
   logs: PageLoader<LogChunkRow>
@@ -67,6 +70,10 @@ export function createLoaders(
 ): Loaders {
   return {
     sessions: createSessionLoader(services.prisma, viewer),
+    pendingReasons: new DataLoader(async (ids) => {
+      const reasons = await explainPendingSessions(services, ids)
+      return ids.map((id) => reasons.get(id) ?? null)
+    }),
     history: pageLoader(
       (entityIds, after, limit) => readSchedulingHistory(services, { entityIds, after, limit }),
       (row) => row.entityId,

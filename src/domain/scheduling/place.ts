@@ -1,5 +1,6 @@
 import { HEAD_OF_LINE_SKIPS_MAX, LINE_KEEPS_MAX } from '../limits.ts'
 import type { AgentPool, Kept } from './agent-pool.ts'
+import { ROOM_IS_KEPT } from './explain-pending.ts'
 import { quotaShortage, takeQuota, type QuotaRoom } from './quota.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'
@@ -55,7 +56,6 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
   let waiting: Waiting[] = []
   const placed: PlaceableSession[] = []
   const keeps = new Map<PlaceableSession, Kept>()
-  let lastHolder: string | undefined
 
   function skip(session: PlaceableSession, reason: string): void {
     placement.skipped.push({ sessionId: session.id, reason })
@@ -65,9 +65,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
   function hold(session: PlaceableSession): void {
     if (keeps.size >= LINE_KEEPS_MAX) return
     const kept = pool.keepFor(session.shape, session.avoidAgents)
-    if (!kept) return
-    keeps.set(session, kept)
-    lastHolder = session.id
+    if (kept) keeps.set(session, kept)
   }
 
   function release(session: PlaceableSession): void {
@@ -150,7 +148,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
       continue
     }
     const shortage = whyNot(session.shape, pool.rooms, group)
-    skip(session, shortage?.short ?? `the room that it needs is kept for session ${lastHolder}`)
+    skip(session, shortage?.short ?? ROOM_IS_KEPT)
     if (shortage?.forGood) continue
     if (holdsLine(session)) hold(session)
     else waiting.push({ session, since: placed.length - passedAlready(session) })

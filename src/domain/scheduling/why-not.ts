@@ -28,6 +28,12 @@ export function whyNot(shape: Shape, rooms: readonly AgentRoom[], group: string)
   return now && { forGood: false, ...nowWords(unit, now, group) }
 }
 
+/** Whether it fits into what is free and not kept for others. */
+export function fitsBesideKept(shape: Shape, rooms: readonly AgentRoom[]): boolean {
+  const suitable = rooms.filter((room) => suits(shape, room))
+  return shortOf(unitOf(shape), suitable, (room, slot) => room.free.get(slot) ?? 0n) === undefined
+}
+
 function neverWords(unit: Unit, { slot, most }: Short, group: string): string {
   if (slot !== undefined) {
     const asks = `it asks for ${describe(slot, unit.demand.get(slot)!)}`

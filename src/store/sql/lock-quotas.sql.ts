@@ -15,7 +15,8 @@ export interface Owners {
 export type QuotaConcern = 'PENDING' | 'RUNNING'
 
 /**
- * The quotas that limit these owners' sessions in what is about to grow, held for the transaction. Whoever counts in a
+ * The quotas that limit these owners' sessions in what is about to grow. To be held for the
+ * transaction where something is about to be counted: whoever counts in a
  * later statement sees what everybody before has committed, and nobody else adds to it: the count stays exact.
  * Locked in key order, by which everybody takes more than one. Index: the primary key.
  */
@@ -32,11 +33,20 @@ WHERE CASE WHEN $3 = 'PENDING' THEN q.max_pending IS NOT NULL ELSE q.max_running
   AND (q.scope = 'PROJECT' AND q.scope_id = ANY($1::uuid[])
     OR q.scope = 'USER' AND q.scope_id = ANY($2::uuid[])
     OR q.scope = 'DOMAIN' AND q.scope_id IN (SELECT own.domain_id FROM projects own WHERE own.id = ANY($1)))
-ORDER BY q.scope, q.scope_id
-FOR UPDATE OF q`
+ORDER BY q.scope, q.scope_id`
 
+/** Holds them for the transaction. */
 export async function lockQuotas(tx: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
-  const { rows } = await tx.query<LockedQuota & { [column: string]: unknown }>(SQL, [
+  return select(tx, `${SQL}\nFOR UPDATE OF q`, owners, concern)
+}
+
+/** To be told of, and not to count on: holds nothing. */
+export async function readLimits(db: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
+  return select(db, SQL, owners, concern)
+}
+
+async function select(db: Queryable, sql: string, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
+  const { rows } = await db.query<LockedQuota & { [column: string]: unknown }>(sql, [
     owners.projectIds,
     owners.userIds,
     concern,

@@ -2,7 +2,7 @@ import type { QuotaScope } from '../../domain/quota/quota.ts'
 import type { QuotaRoom } from '../../domain/scheduling/quota.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
 import type { Queryable } from '../database.ts'
-import { lockQuotas, type LockedQuota } from './lock-quotas.sql.ts'
+import { lockQuotas, readLimits, type LockedQuota, type Owners } from './lock-quotas.sql.ts'
 
 /** The statuses of sessions that run as far as quotas are concerned: they hold slots, or are about to. */
 const RUNNING = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')`
@@ -48,13 +48,22 @@ interface LimitingQuota extends LockedQuota {
  * cost one step into its primary key.
  */
 export async function readQuotaRoom(tx: Queryable, owners: readonly Owned[]): Promise<(owner: Owned) => QuotaRoom[]> {
-  const projectIds = [...new Set(owners.map(({ projectId }) => projectId))]
-  const userIds = [...new Set(owners.flatMap(({ userId }) => userId ?? []))]
-  const quotas = await lockQuotas(tx, { projectIds, userIds }, 'RUNNING')
-  return limitsOf(await countUse(tx, quotas))
+  return limitsOf(await countUse(tx, await lockQuotas(tx, ownersOf(owners), 'RUNNING')))
 }
 
-export async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<LimitingQuota[]> {
+/** The same, to be told of: nothing is held. */
+export async function readQuotaUse(db: Queryable, owners: readonly Owned[]): Promise<(owner: Owned) => QuotaRoom[]> {
+  return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
+}
+
+function ownersOf(owners: readonly Owned[]): Owners {
+  return {
+    projectIds: [...new Set(owners.map(({ projectId }) => projectId))],
+    userIds: [...new Set(owners.flatMap(({ userId }) => userId ?? []))],
+  }
+}
+
+async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<LimitingQuota[]> {
   if (quotas.length === 0) return []
   const values = [quotas.map(({ scope }) => scope), quotas.map(({ scopeId }) => scopeId)]
   const { rows } = await db.query<{ number: number; running: number; slots: Record<string, string> }>(SQL, values)
@@ -71,7 +80,7 @@ export async function countUse(db: Queryable, quotas: readonly LockedQuota[]): P
   })
 }
 
-export function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owned) => QuotaRoom[] {
+function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owned) => QuotaRoom[] {
   const limits: Record<QuotaScope, (quota: LimitingQuota, owner: Owned) => boolean> = {
     USER: ({ scopeId }, { userId }) => scopeId === userId,
     PROJECT: ({ scopeId }, { projectId }) => scopeId === projectId,

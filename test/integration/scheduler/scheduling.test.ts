@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CLAIM_BATCH_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
+import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'
 import { createSessions } from '../../../src/services/create-sessions.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
@@ -108,7 +109,7 @@ describe('the line', () => {
     await server.run('schedule-sessions')
     expect(await sessionRow(db, small)).toMatchObject({
       status: 'PENDING',
-      pendingReason: `the room that it needs is kept for session ${large}`,
+      pendingReason: ROOM_IS_KEPT,
     })
     await sql(`UPDATE kernels SET slots_held = false WHERE session_id = $1`, [holder])
     await server.run('schedule-sessions')

@@ -27,7 +27,12 @@ export const SessionNode = builder.prismaNode('Session', {
     statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it stands there.' }),
     result: t.expose('result', { type: SessionResultEnum, description: 'How it came out.' }),
     statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it ended as it did, in words.' }),
-    pendingReason: t.exposeString('pendingReason', { nullable: true, description: 'Why it still waits, in words.' }),
+    pendingReason: t.string({
+      nullable: true,
+      description: 'Why it still waits, in words with the numbers of this moment; null where it does not.',
+      select: { status: true },
+      resolve: ({ id, status }, _args, { loaders }) => (status === 'PENDING' ? loaders.pendingReasons.load(id) : null),
+    }),
     exitCode: t.exposeInt('exitCode', { nullable: true, description: 'Of the kernel that decided how it ended.' }),
     failureCause: t.expose('failureCause', {
       type: FailureCauseEnum,

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../../src/domain/limits.ts'
+import { ROOM_IS_KEPT } from '../../../../src/domain/scheduling/explain-pending.ts'
 import { parseQuantities, parseQuantity } from '../../../../src/domain/scheduling/quantity.ts'
 import type { QuotaRoom } from '../../../../src/domain/scheduling/quota.ts'
 import { inOrderOfAge } from '../../../../src/domain/scheduling/sequence.ts'
@@ -29,8 +30,8 @@ describe('the line', () => {
     expect(placement.overtaken.size).toBe(0)
     expect(placement.skipped.map(({ reason }) => reason)).toEqual([
       'needs cpu 5, more than any agent of resource group g has free',
-      'the room that it needs is kept for session a-big',
-      'the room that it needs is kept for session a-big',
+      ROOM_IS_KEPT,
+      ROOM_IS_KEPT,
     ])
     expect(agentsOf(placeAll(line, [busy, room('y', cpu('4'))]))).toEqual({ b: 'y', c: 'y' })
     expect(agentsOf(placeAll(line, [room('x', cpu('8'), cpu('6'))]))).toEqual({ 'a-big': 'x', c: 'x' })

@@ -1,0 +1,71 @@
+import { HEAD_OF_LINE_SKIPS_MAX, LINE_PLACE_MAX } from '../limits.ts'
+import { quotaShortage, type QuotaRoom } from './quota.ts'
+import type { AgentRoom } from './room.ts'
+import type { Sequencer } from './sequence.ts'
+import { totalOf, type Shape } from './shape.ts'
+import { fitsBesideKept, whyNot } from './why-not.ts'
+
+/** What is known, at one moment, of a session in PENDING and its resource group. */
+export interface PendingFacts {
+  group: string
+  sequencer: Sequencer
+  dependencies: { total: number; open: number; failed: string | null }
+  /** ISO 8601; null where it has come. */
+  startsAt: string | null
+  /** Milliseconds until it is in line again; null where it is. */
+  restsForMs: number | null
+  /** The last that went wrong with it; null for nothing. */
+  lastError: string | null
+  shape: Shape
+  /** Agents that take work, with room kept for those that hold the line before it. */
+  rooms: readonly AgentRoom[]
+  /** Agents of its group that take no work: how many, by status. */
+  absent: Readonly<Record<string, number>>
+  quotas: readonly QuotaRoom[]
+  /** How many are before it in line; counted no further than one beyond LINE_PLACE_MAX. */
+  before: number
+}
+
+export const ROOM_IS_KEPT = `the room that it needs is kept for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
+
+/** Why it still waits, in words with the numbers: the first of all reasons that hold. */
+export function explainPending(facts: PendingFacts): string {
+  return (
+    beforeLine(facts) ?? noRoom(facts) ?? overQuota(facts) ?? (isKeptOut(facts) ? ROOM_IS_KEPT : placeInLine(facts))
+  )
+}
+
+function beforeLine({ dependencies, startsAt, restsForMs, lastError }: PendingFacts): string | undefined {
+  const { total, open, failed } = dependencies
+  if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
+  if (startsAt !== null) return `starts no earlier than ${startsAt}`
+  if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
+  if (restsForMs === null) return undefined
+  const rests = `rests for ${Math.ceil(restsForMs / 1000)} s`
+  return lastError === null ? rests : `${rests} after a failure: ${lastError}`
+}
+
+function noRoom({ shape, rooms, group, absent }: PendingFacts): string | undefined {
+  const shortage = whyNot(shape, rooms, group)
+  if (!shortage || rooms.length > 0) return shortage?.long
+  const others = Object.entries(absent).map(([status, count]) => `${count} ${status}`)
+  return `${shortage.long} (${others.length > 0 ? others.join(', ') : 'it has none'})`
+}
+
+function overQuota({ quotas, shape }: PendingFacts): string | undefined {
+  const total = totalOf(shape)
+  return quotas.map((quota) => quotaShortage(quota, total)?.long).find((words) => words !== undefined)
+}
+
+function isKeptOut({ shape, rooms }: PendingFacts): boolean {
+  return !fitsBesideKept(shape, rooms)
+}
+
+function placeInLine({ sequencer, before, group }: PendingFacts): string {
+  const many = before > LINE_PLACE_MAX ? `more than ${LINE_PLACE_MAX}` : String(before)
+  const sessions = before === 1 ? 'session' : 'sessions'
+  if (sequencer === 'DRF')
+    return `waits for its turn by dominant shares, with ${many} other ${sessions} of resource group ${group}`
+  if (before === 0) return `is the next in the line of resource group ${group}`
+  return `waits for its turn, ${many} ${sessions} before it in the line of resource group ${group}`
+}

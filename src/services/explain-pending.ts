@@ -1,0 +1,73 @@
+import { createAgentPool } from '../domain/scheduling/agent-pool.ts'
+import { explainPending } from '../domain/scheduling/explain-pending.ts'
+import { parseQuantities } from '../domain/scheduling/quantity.ts'
+import { quotaShortage, type QuotaRoom } from '../domain/scheduling/quota.ts'
+import type { AgentRoom } from '../domain/scheduling/room.ts'
+import { shapeOf, totalOf } from '../domain/scheduling/shape.ts'
+import { readAgentRooms } from '../store/sql/agent-room.sql.ts'
+import { readQuotaUse } from '../store/sql/quota-room.sql.ts'
+import { readAbsentAgents, readHolders, readPending, type Asking } from '../store/sql/read-pending.sql.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/**
+ * Why these sessions still wait, by id; those that do not are left out. Worked out from what holds at this moment, so
+ * it is true also of sessions deep in the line, at which the scheduler has not looked for long. A number of statements
+ * that does not depend on how many sessions are asked about.
+ */
+export async function explainPendingSessions(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, string>> {
+  const pending = await readPending(db, sessionIds)
+  if (pending.length === 0) return new Map()
+  const groups = [...new Set(pending.map(({ group }) => group))]
+  const [rooms, holders, absent] = await Promise.all([
+    readAgentRooms(db, groups),
+    readHolders(db, groups),
+    readAbsentAgents(db, groups),
+  ])
+  const quotasOf = await readQuotaUse(db, [...pending, ...holders])
+  for (const [group, theirs] of rooms) {
+    keepFor(
+      holders.filter((holder) => holder.group === group && fitsQuotas(holder, quotasOf(holder))),
+      theirs,
+    )
+  }
+  return new Map(
+    pending.map((session) => {
+      const { id, group, total, open, failed } = session
+      const facts = {
+        ...session,
+        dependencies: { total, open, failed },
+        shape: shapeOfAsking(session),
+        rooms: holders.some((holder) => holder.id === id) ? unkept(rooms.get(group)) : (rooms.get(group) ?? []),
+        absent: absent.get(group) ?? {},
+        quotas: quotasOf(session),
+      }
+      return [id, explainPending(facts)]
+    }),
+  )
+}
+
+function shapeOfAsking(session: Asking) {
+  return shapeOf({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
+}
+
+function fitsQuotas(session: Asking, quotas: readonly QuotaRoom[]): boolean {
+  const total = totalOf(shapeOfAsking(session))
+  return quotas.every((quota) => quotaShortage(quota, total) === undefined)
+}
+
+/** As a look at the line does. */
+function keepFor(holders: readonly Asking[], rooms: readonly AgentRoom[]): void {
+  const pool = createAgentPool(rooms, 'DISPERSED', null)
+  for (const holder of holders) pool.keepFor(shapeOfAsking(holder), new Set(holder.avoidAgents))
+}
+
+/** Nothing is kept from those for whom it is kept. */
+function unkept(rooms: readonly AgentRoom[] = []): AgentRoom[] {
+  return rooms.map((room) => {
+    const free = new Map([...room.free].map(([slot, amount]) => [slot, amount + (room.kept.get(slot) ?? 0n)]))
+    return { ...room, free, kept: new Map() }
+  })
+}
