@@ -11,7 +11,7 @@ export type SyncPointName =
   | 'dispatch:before-commit'
   | 'resubmit:after-lock'
   | 'resubmit:before-commit'
-  | 'schedule:before-quotas'
+  | 'schedule:after-quotas'
   | 'webhook:before-settle'
 
 const PASSED = Promise.resolve()

@@ -6,6 +6,7 @@ import type { QuotaRoom } from '../../domain/scheduling/quota.ts'
 import type { AgentRoom } from '../../domain/scheduling/room.ts'
 import { byDominantShare, inOrderOfAge, type Sequence } from '../../domain/scheduling/sequence.ts'
 import { shapeOf } from '../../domain/scheduling/shape.ts'
+import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readAgentRooms, readUseByOwner } from '../../store/sql/agent-room.sql.ts'
 import { assignKernels, noteOvertaken, noteTurn } from '../../store/sql/assign-kernels.sql.ts'
@@ -18,8 +19,11 @@ export async function placePending(
   tx: Queryable,
   group: PendingGroup & { roundRobinAt: string | null },
   sessions: readonly PendingSession[],
+  sync: SyncPoints,
 ): Promise<Placement> {
   const quotasOf = await readQuotaRoom(tx, sessions)
+  // Another server that counts the use of the same quota for another group.
+  await sync.reached('schedule:after-quotas')
   const rooms = (await readAgentRooms(tx, [group.name])).get(group.name) ?? []
   const pool = createAgentPool(rooms, group.selector, group.roundRobinAt)
   const line = {

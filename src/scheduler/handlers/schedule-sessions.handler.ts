@@ -38,9 +38,7 @@ export function scheduleSessions(
       const ready = unlessDrained(group, startable, result)
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
       if (ready.length > 0) {
-        // Two servers that place sessions of two groups which share a quota.
-        await sync.reached('schedule:before-quotas')
-        const placement = await placePending(tx, { ...group, roundRobinAt }, ready)
+        const placement = await placePending(tx, { ...group, roundRobinAt }, ready, sync)
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
         result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
         moreAtOnce ||= placement.ranOut
