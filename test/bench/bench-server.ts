@@ -24,6 +24,8 @@ export interface BenchServer extends AsyncDisposable {
   hub: WakeHub
   context: ServiceContext
   startServices(...only: ServiceName[]): Promise<void>
+  /** One look of a service that was not started. */
+  look(name: ServiceName): Promise<void>
   startAgent(createExecutor: (hooks: ExecutorHooks) => Executor, slots: Record<string, string>): Promise<void>
 }
 
@@ -52,6 +54,9 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
         if (isWoken(name)) hub.on(name, services[name].wake)
         services[name].start()
       }
+    },
+    async look(name) {
+      await services[name].runOnce()
     },
     async startAgent(createExecutor, slots) {
       const agent = createAgent({
