@@ -8,20 +8,13 @@ import { lifecycles } from './lifecycles.bench.ts'
 import { describeMachine } from './machine.ts'
 import { processes } from './processes.bench.ts'
 import { formatReport } from './report.ts'
-<<<<<<< HEAD
 import { resubmission } from './resubmission.bench.ts'
-=======
 import { schedule } from './schedule.bench.ts'
->>>>>>> ece3374 (Bench of scheduling: what is placed in a second, and what a look costs, by the length of the line)
 import { retries } from './retries.bench.ts'
 import { statistics } from './statistics.bench.ts'
 import { storm } from './storm.bench.ts'
 
-<<<<<<< HEAD
-const BENCHES: readonly Bench[] = [lifecycles, retries, resubmission, storm, lateness, agentNews, processes, statistics]
-=======
-const BENCHES: readonly Bench[] = [lifecycles, schedule, retries, storm, lateness, processes]
->>>>>>> ece3374 (Bench of scheduling: what is placed in a second, and what a look costs, by the length of the line)
+const BENCHES: readonly Bench[] = [lifecycles, schedule, retries, resubmission, storm, lateness, agentNews, processes, statistics]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
 interface Options {
