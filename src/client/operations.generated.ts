@@ -19,9 +19,9 @@ export type AgentFilter = {
 
 /** Which of the agents that fit is taken. */
 export type AgentSelector =
-  /** The one with the least left. */
+  /** The one that would be the fullest. */
   | 'CONCENTRATED'
-  /** The one with the most left. */
+  /** The one that would be the least full. */
   | 'DISPERSED'
   /** One after the other. */
   | 'ROUND_ROBIN';
@@ -531,7 +531,7 @@ export type SchedulingResult =
 
 /** In which order sessions of the same priority are scheduled. */
 export type Sequencer =
-  /** Whose project has the smallest dominant share first. */
+  /** Whose user, or project where there is none, has the smallest dominant share of the group first. */
   | 'DRF'
   /** The oldest first. */
   | 'FIFO'

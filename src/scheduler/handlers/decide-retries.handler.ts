@@ -6,6 +6,7 @@ import { decideSession, decisionRow } from '../../services/decide-session.ts'
 import type { Database } from '../../store/database.ts'
 import { claimUndecided } from '../../store/sql/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/record-decisions.sql.ts'
+import { rouseDependents } from '../../store/sql/rouse-dependents.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**
@@ -22,6 +23,11 @@ export async function decideRetries(context: {
     const sessions = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
     const rows = sessions.map((session) => decisionRow(session, decideSession(session, context.log)))
     await recordDecisions(tx, rows)
+    const ended = rows.filter(({ phase }) => phase !== 'SCHEDULED')
+    await rouseDependents(
+      tx,
+      ended.map(({ chainId }) => chainId),
+    )
     const byRetry = sessions.filter(({ origin }) => origin === 'AUTO_RETRY')
     return { decisions: rows, retried: new Set(byRetry.map(({ id }) => id)) }
   })

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { insertRows } from '../../support/insert-rows.ts'
 import { misbookedSlots } from '../../support/session-rows.ts'
 import { smallCluster, type Happening } from './small-cluster.ts'
 
@@ -19,6 +21,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
       does: fc.constant('create'),
       maxRetries: fc.nat({ max: 2 }),
       kernels: fc.integer({ min: 1, max: 3 }),
+      mode: fc.constantFrom('SINGLE_NODE', 'MULTI_NODE'),
       cpu: fc.constantFrom('0.1', '0.7', '1', '2.5'),
     } as const),
   },
@@ -45,6 +48,13 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ does: 'restart' }) },
 )
+
+/** How the group schedules, and how many sessions of the project may run at once. */
+const scheduling = fc.record({
+  sequencer: fc.constantFrom('FIFO', 'LIFO', 'DRF'),
+  selector: fc.constantFrom('DISPERSED', 'CONCENTRATED', 'ROUND_ROBIN'),
+  maxRunning: fc.constantFrom(null, 2),
+})
 
 const ENDED = `SELECT id, status, result, exit_code, status_reason, status_data, terminated_at IS NOT NULL AS ended FROM sessions
   WHERE status IN ('TERMINATED', 'ERROR', 'CANCELLED') ORDER BY id`
@@ -84,6 +94,8 @@ UNION ALL
 SELECT 'slots held by what has ended or waits', k.session_id FROM kernels k
   WHERE k.slots_held AND k.status IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')`
 
+const RUNNING = `SELECT count(*) AS n FROM sessions WHERE status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')`
+
 const UNFINISHED = `
 SELECT 'a session without an end' AS what, id FROM sessions WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
 UNION ALL
@@ -98,8 +110,18 @@ SELECT 'a retryable failure that was not retried', s.id FROM sessions s JOIN ret
 it('whatever happens, every promise holds at every moment, and all comes to an end', async () => {
   const { db } = database
   let children = 0
-  const property = fc.asyncProperty(fc.array(happening, { minLength: 10, maxLength: 45 }), async (happenings) => {
+  const happeningsOf = fc.array(happening, { minLength: 10, maxLength: 45 })
+  const property = fc.asyncProperty(scheduling, happeningsOf, async (options, happenings) => {
     await database.fresh()
+    await db.query('UPDATE resource_groups SET sequencer = $1::sequencer, selector = $2::agent_selector', [
+      options.sequencer,
+      options.selector,
+    ])
+    if (options.maxRunning !== null) {
+      await insertRows(db, 'resource_policies', [
+        { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: {}, max_running: options.maxRunning },
+      ])
+    }
     const cluster = await smallCluster(db)
     const ended = new Map<string, unknown>()
 
@@ -110,6 +132,8 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
       }
       expect((await db.query(BROKEN)).rows).toEqual([])
       expect(await misbookedSlots(db)).toEqual([])
+      const atOnce = await db.query<{ n: number }>(RUNNING)
+      expect(atOnce.rows[0]!.n).toBeLessThanOrEqual(options.maxRunning ?? Number.POSITIVE_INFINITY)
       const running = cluster.running()
       expect(running, 'no kernel runs twice').toEqual([...new Set(running)])
       const twice = await db.query(
@@ -131,4 +155,5 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
   })
   await fc.assert(property, { numRuns: 12 })
   expect(children, 'the runs say something about retries').toBeGreaterThan(0)
-})
+  // Some thousand looks of all services one after the other.
+}, 120_000)

@@ -9,7 +9,7 @@ import { ALL_SERVICES, testServer, type TestServer } from '../../support/test-se
 
 /** What can happen to a cluster of two agents. Numbers pick among what there is, modulo its count. */
 export type Happening =
-  | { does: 'create'; maxRetries: number; kernels: number; cpu: string }
+  | { does: 'create'; maxRetries: number; kernels: number; mode: 'SINGLE_NODE' | 'MULTI_NODE'; cpu: string }
   | { does: 'round' }
   | { does: 'exit'; pick: number; code: number }
   | { does: 'cannot'; pick: number }
@@ -101,7 +101,7 @@ export async function smallCluster(db: Database): Promise<SmallCluster> {
       case 'create':
         await server.create({
           clusterSize: it.kernels,
-          clusterMode: 'MULTI_NODE',
+          clusterMode: it.mode,
           resourceSlots: [{ slot: 'cpu', amount: it.cpu }],
           retryPolicy: { maxRetries: it.maxRetries, retryDelay: 2 },
         })

@@ -8,15 +8,17 @@ export const SequencerEnum = builder.enumType('Sequencer', {
   values: {
     FIFO: { description: 'The oldest first.' },
     LIFO: { description: 'The newest first.' },
-    DRF: { description: 'Whose project has the smallest dominant share first.' },
+    DRF: {
+      description: 'Whose user, or project where there is none, has the smallest dominant share of the group first.',
+    },
   } as const,
 })
 
 export const AgentSelectorEnum = builder.enumType('AgentSelector', {
   description: 'Which of the agents that fit is taken.',
   values: {
-    CONCENTRATED: { description: 'The one with the least left.' },
-    DISPERSED: { description: 'The one with the most left.' },
+    CONCENTRATED: { description: 'The one that would be the fullest.' },
+    DISPERSED: { description: 'The one that would be the least full.' },
     ROUND_ROBIN: { description: 'One after the other.' },
   } as const,
 })
