@@ -14,7 +14,17 @@ import { retries } from './retries.bench.ts'
 import { statistics } from './statistics.bench.ts'
 import { storm } from './storm.bench.ts'
 
-const BENCHES: readonly Bench[] = [lifecycles, schedule, retries, resubmission, storm, lateness, agentNews, processes, statistics]
+const BENCHES: readonly Bench[] = [
+  lifecycles,
+  schedule,
+  retries,
+  resubmission,
+  storm,
+  lateness,
+  agentNews,
+  processes,
+  statistics,
+]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
 interface Options {
