@@ -18,7 +18,7 @@ async function reasonOf(id: string): Promise<string | undefined> {
 }
 
 describe('a pending session says that', () => {
-  it('it is next, or how many are before it, though nobody has looked at it', async () => {
+  it('nobody or how many are before it, though the scheduler has not looked at it', async () => {
     const { server } = given
     const first = await server.create()
     const second = await server.create()
@@ -101,7 +101,7 @@ describe('a pending session says that', () => {
     expect(await reasonOf(id)).toBe(`starts no earlier than ${startsAt.toISOString()}`)
   })
 
-  it('it rests after a failure, and which', async () => {
+  it('a failure makes it rest, and which', async () => {
     const { server, agent, sql } = given
     const id = await server.create()
     await driveAll(server, agent, 'CREATING')
