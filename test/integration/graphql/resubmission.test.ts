@@ -41,6 +41,51 @@ async function resubmit(input: object, token = member) {
 }
 
 describe('resubmitSessions', () => {
+  test('is told by the chain: its state, its epochs with what was set anew, and the change', async () => {
+    const { id } = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 2 }, phase: 'SCHEDULED' })
+    const text = `query ($id: UUID!) { chain(id: $id) { state attempts epochs { epoch by resubmissionId overrides { field value } }
+      changes { edges { node { attempt differences { field before after } } } } } }`
+
+    expect((await server.query(text, { id }, member)).data.chain).toMatchObject({ state: 'WAITING_RETRY', attempts: 1 })
+    const overrides = {
+      retryPolicy: { maxRetries: 5 },
+      resourceSlots: [{ slot: 'mem', amount: '2g' }],
+      batchTimeout: 60,
+    }
+    const { resubmission } = await resubmit({ sessionIds: [id], overrides })
+    expect((await server.query(text, { id }, member)).data.chain).toEqual({
+      state: 'LIVE',
+      attempts: 2,
+      epochs: [
+        { epoch: 0, by: null, resubmissionId: null, overrides: [] },
+        {
+          epoch: 1,
+          by: 'MEMBER-token',
+          resubmissionId: resubmission.resubmissionId,
+          overrides: [
+            { field: 'batchTimeout', value: '60' },
+            { field: 'resourceSlots.mem', value: '2147483648' },
+            { field: 'retryPolicy.maxRetries', value: '5' },
+          ],
+        },
+      ],
+      changes: {
+        edges: [
+          {
+            node: {
+              attempt: 2,
+              differences: [
+                { field: 'batchTimeout', before: null, after: '60' },
+                { field: 'resourceSlots.mem', before: '1048576', after: '2147483648' },
+                { field: 'retryPolicy.maxRetries', before: '2', after: '5' },
+              ],
+            },
+          },
+        ],
+      },
+    })
+  })
+
   test('answers with the resubmission, the new sessions, and what was refused', async () => {
     const [good, running] = [await failed(), await factory.session({ status: 'RUNNING' })]
     const result = await resubmit({
