@@ -14,6 +14,8 @@ export interface PendingFacts {
   startsAt: string | null
   /** Milliseconds until it is in line again; null where it is. */
   restsForMs: number | null
+  /** Why nothing new is scheduled in its group, in words; null where it is not drained. */
+  drained: string | null
   /** The last that went wrong with it; null for nothing. */
   lastError: string | null
   shape: Shape
@@ -31,7 +33,11 @@ export const ROOM_IS_KEPT = `the room that it needs is kept for a session that $
 /** Why it still waits, in words with the numbers: the first of all reasons that hold. */
 export function explainPending(facts: PendingFacts): string {
   return (
-    beforeLine(facts) ?? noRoom(facts) ?? overQuota(facts) ?? (isKeptOut(facts) ? ROOM_IS_KEPT : placeInLine(facts))
+    beforeLine(facts) ??
+    facts.drained ??
+    noRoom(facts) ??
+    overQuota(facts) ??
+    (isKeptOut(facts) ? ROOM_IS_KEPT : placeInLine(facts))
   )
 }
 

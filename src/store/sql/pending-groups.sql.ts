@@ -12,10 +12,14 @@ export interface PendingGroup {
   drained: string | null
 }
 
+/** Of `resource_groups g`: why nothing new is scheduled in it, in words; null where it is not drained. */
+export const DRAINED = `CASE WHEN g.drained_at IS NOT NULL
+    THEN concat_ws(': ', 'resource group ' || g.name || ' is being drained', g.drain_reason) END`
+
 /** Each group costs one step into the index sessions_pending, however long its line. */
 const GROUPS_SQL = `
 SELECT g.name, g.sequencer, g.selector, g.pending_timeout_ms IS NOT NULL AS expires,
-  CASE WHEN g.drained_at IS NOT NULL THEN concat_ws(': ', 'resource group ' || g.name || ' is being drained', g.drain_reason) END AS drained
+  ${DRAINED} AS drained
 FROM resource_groups g
 WHERE g.pending_timeout_ms IS NOT NULL OR EXISTS (
   SELECT FROM sessions s WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.next_try_at IS NULL)

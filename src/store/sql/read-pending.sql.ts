@@ -3,6 +3,7 @@ import type { Sequencer } from '../../domain/scheduling/sequence.ts'
 import type { ClusterMode } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 import { DEPENDENCIES } from './dependencies.sql.ts'
+import { DRAINED } from './pending-groups.sql.ts'
 
 /** What decides where a pending session may go. */
 export interface Asking {
@@ -25,6 +26,7 @@ export interface PendingRow extends Asking {
   startsAt: string | null
   restsForMs: number | null
   lastError: string | null
+  drained: string | null
   total: number
   open: number
   failed: string | null
@@ -42,7 +44,7 @@ const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS 
  * sessions_pending: below 1 ms for each, however long the line.
  */
 const SQL = `
-SELECT ${ASKING}, g.sequencer,
+SELECT ${ASKING}, g.sequencer, ${DRAINED} AS drained,
   CASE WHEN s.starts_at > now() THEN to_char(s.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS "startsAt",
   CASE WHEN s.next_try_at > now() THEN ceil(extract(epoch FROM s.next_try_at - now()) * 1000)::float8 END AS "restsForMs",
   CASE WHEN s.next_try_at > now() THEN (SELECT h.message FROM scheduling_history h

@@ -38,6 +38,14 @@ describe('a pending session says that', () => {
     expect(await reasonOf(first)).toBeUndefined()
   })
 
+  it('its group is drained, and why', async () => {
+    const id = await given.server.create()
+    await given.sql(`UPDATE resource_groups SET drained_at = now(), drain_reason = 'the machines move'`)
+    expect(await reasonOf(id)).toBe('resource group default is being drained: the machines move')
+    await given.sql(`UPDATE resource_groups SET drain_reason = NULL`)
+    expect(await reasonOf(id)).toBe('resource group default is being drained')
+  })
+
   it('no agent is alive, or may take it', async () => {
     const { server, sql } = given
     const id = await server.create()
