@@ -9,6 +9,7 @@ import type { Authenticate } from '../services/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
+import type { ReadSessions } from './session-reads.ts'
 
 /** What the server has, the same for all requests. */
 export interface GraphQLServices {
@@ -21,6 +22,8 @@ export interface GraphQLServices {
   log: Logger
   metrics: Metrics
   openSubscriptions: OpenSubscriptions
+  /** For requests, and for events that many are told of at once. */
+  sessionReads: { alone: ReadSessions; together: ReadSessions }
   /** Aborts when the server closes: endless work ends. */
   closing: AbortSignal
 }
@@ -67,7 +70,7 @@ export function createContext(
     viewer,
     requestId,
     log: services.log.child({ requestId }),
-    loaders: createLoaders(services, viewer),
+    loaders: createLoaders(services, viewer, services.sessionReads.alone),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
     connection,
     revoked,
@@ -77,5 +80,7 @@ export function createContext(
 /** For the next event of a subscription: nothing that an earlier event loaded is believed any more. */
 export function renew(context: GraphQLContext): void {
   const { services, viewer } = context
-  Object.assign(context, initContextCache(), { loaders: createLoaders(services, viewer) })
+  Object.assign(context, initContextCache(), {
+    loaders: createLoaders(services, viewer, services.sessionReads.together),
+  })
 }

@@ -5,11 +5,12 @@ import { GraphQLError } from 'graphql'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
+import { sessionReader, sharedSessionReader } from './session-reads.ts'
 import { createGraphQLServer } from './server.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
-export type GraphQLDependencies = Omit<GraphQLServices, 'closing' | 'openSubscriptions'> & {
+export type GraphQLDependencies = Omit<GraphQLServices, 'closing' | 'openSubscriptions' | 'sessionReads'> & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
   trustedDocuments?: TrustedDocuments | undefined
@@ -31,7 +32,9 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const closing = new AbortController()
   const { authenticate, log } = dependencies
   const openSubscriptions = createOpenSubscriptions(closing.signal)
-  const services: GraphQLServices = { ...dependencies, openSubscriptions, closing: closing.signal }
+  const alone = sessionReader(dependencies.prisma)
+  const sessionReads = { alone, together: sharedSessionReader(alone) }
+  const services: GraphQLServices = { ...dependencies, openSubscriptions, sessionReads, closing: closing.signal }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
     handle: async (request, response, requestId) => {

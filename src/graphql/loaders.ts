@@ -26,6 +26,7 @@ import type { Quota } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
+import type { ReadSessions } from './session-reads.ts'
 
 /** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
 export interface Loaders {
@@ -67,9 +68,10 @@ export interface PageRequest {
 export function createLoaders(
   services: Pick<ServiceContext, 'db'> & { prisma: PrismaClient },
   viewer: Viewer,
+  readSessions: ReadSessions,
 ): Loaders {
   return {
-    sessions: createSessionLoader(services.prisma, viewer),
+    sessions: createSessionLoader(readSessions, viewer),
     pendingReasons: new DataLoader(async (ids) => {
       const reasons = await explainPendingSessions(services, ids)
       return ids.map((id) => reasons.get(id) ?? null)

@@ -1,19 +1,10 @@
 import DataLoader from 'dataloader'
-import type { Prisma, PrismaClient, Session } from '../generated/prisma/client.ts'
+import type { Session } from '../generated/prisma/client.ts'
 import type { Viewer } from '../services/service-context.ts'
-import { projectScope } from './scope.ts'
+import type { ReadSessions, SessionRead } from './session-reads.ts'
 
-export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
+export type SessionRequest = Pick<SessionRead, 'by' | 'select' | 'selectKey'> & { value: string }
 
-export interface SessionRequest {
-  by: SessionKey
-  value: string
-  /** What the selection set needs, as Pothos made it; equal for all places of one path. */
-  select: Prisma.SessionSelect
-  selectKey: string
-}
-
-/** Rows carry what `select` names and the three keys; the type claims the whole row for Pothos' sake. */
 export type SessionLoader = DataLoader<SessionRequest, Session[], string>
 
 /**
@@ -21,16 +12,12 @@ export type SessionLoader = DataLoader<SessionRequest, Session[], string>
  * of another tenant is not found. One statement (and one per relation in the selection) for all that ask by
  * the same key with the same selection, whether 1 or 50 rows ask, for whole chains as for single sessions.
  */
-export function createSessionLoader(prisma: PrismaClient, viewer: Viewer): SessionLoader {
+export function createSessionLoader(read: ReadSessions, { projectId }: Viewer): SessionLoader {
   const groupOf = ({ by, selectKey }: SessionRequest) => `${by} ${selectKey}`
 
-  async function read(requests: SessionRequest[]): Promise<Map<string, Session[]>> {
-    const { by, select } = requests[0]!
-    const rows = (await prisma.session.findMany({
-      where: { ...projectScope(viewer), [by]: { in: [...new Set(requests.map(({ value }) => value))] } },
-      select: { ...select, id: true, chainId: true, parentSessionId: true, attempt: true },
-      orderBy: { attempt: 'asc' },
-    })) as Session[]
+  async function readGroup(requests: SessionRequest[]): Promise<Map<string, Session[]>> {
+    const { by, select, selectKey } = requests[0]!
+    const rows = await read({ projectId, by, values: requests.map(({ value }) => value), select, selectKey })
     return Map.groupBy(rows, (row) => row[by]!)
   }
 
@@ -38,7 +25,7 @@ export function createSessionLoader(prisma: PrismaClient, viewer: Viewer): Sessi
     async (requests) => {
       const groups = [...Map.groupBy(requests, groupOf)]
       const found = new Map(
-        await Promise.all(groups.map(async ([group, members]) => [group, await read(members)] as const)),
+        await Promise.all(groups.map(async ([group, members]) => [group, await readGroup(members)] as const)),
       )
       return requests.map((request) => found.get(groupOf(request))?.get(request.value) ?? [])
     },

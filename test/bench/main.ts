@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { createLogger } from '../../src/observability/log.ts'
 import { agentNews } from './agent-news.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
+import { fanOut } from './fan-out.bench.ts'
 import { openGround } from './ground.ts'
 import { lateness } from './lateness.bench.ts'
 import { lifecycles } from './lifecycles.bench.ts'
@@ -24,6 +25,7 @@ const BENCHES: readonly Bench[] = [
   agentNews,
   processes,
   statistics,
+  fanOut,
 ]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 

@@ -301,3 +301,24 @@ test('without a session in the selection, an event costs subscribers no statemen
   })
   expect(statements.filter((sql) => !/session_events|api_tokens|pg_notify/.test(sql))).toEqual([])
 })
+
+test('sessions of an event are read together for all who are told of it, and for each project by itself', async () => {
+  const projectId = await server.factory.project()
+  const token = await server.factory.token({ role: 'MEMBER', projectId })
+  const [theirs, ours] = [await server.factory.session({ projectId, name: 'theirs' }), await server.factory.session()]
+  const text = 'subscription { sessionEvents { session { name sessionId } } }'
+  const all = Array.from({ length: 40 }, () => open().subscribe(text))
+  const member = open(token).subscribe(text)
+  const taken = all.map((stream) => stream.take(2))
+  const own = member.take(1)
+  await subscribed(41)
+  const { statements } = await recordStatements(async () => {
+    await happen({ sessionId: ours.id })
+    await happen({ sessionId: theirs.id, projectId })
+    expect(await own).toEqual([{ sessionEvents: { session: { name: 'theirs', sessionId: theirs.id } } }])
+    for (const events of await Promise.all(taken)) {
+      expect(events.map(({ sessionEvents }) => sessionEvents.session.sessionId)).toEqual([ours.id, theirs.id])
+    }
+  })
+  expect(statements.filter((sql) => /FROM "public"\."sessions"/.test(sql)).length).toBeLessThan(15)
+})

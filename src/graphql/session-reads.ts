@@ -1,0 +1,69 @@
+import type { Prisma, PrismaClient, Session } from '../generated/prisma/client.ts'
+
+export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
+
+/** Sessions of one project (null: of all) by a key, oldest attempt first. */
+export interface SessionRead {
+  projectId: string | null
+  by: SessionKey
+  values: readonly string[]
+  /** What the selection set needs, as Pothos made it; equal for all places of one path. */
+  select: Prisma.SessionSelect
+  selectKey: string
+}
+
+export type ReadSessions = (read: SessionRead) => Promise<Session[]>
+
+/** Rows carry what `select` names and the three keys; the type claims the whole row for Pothos' sake. */
+export function sessionReader(prisma: PrismaClient): ReadSessions {
+  return async ({ projectId, by, values, select }) =>
+    (await prisma.session.findMany({
+      where: { ...(projectId !== null && { projectId }), [by]: { in: [...new Set(values)] } },
+      select: { ...select, id: true, chainId: true, parentSessionId: true, attempt: true },
+      orderBy: { attempt: 'asc' },
+    })) as Session[]
+}
+
+interface Gathering {
+  values: Set<string>
+  rows: Promise<Session[]>
+}
+
+/**
+ * The same for many who ask for the same at about the same time: subscribers to one event. What comes while a read
+ * is under way waits for it and is then read together, so that each gets what was true after it asked. Nothing is
+ * kept. Only what is alike in project and selection is read together: nobody gets what is not its own.
+ */
+export function sharedSessionReader(read: ReadSessions): ReadSessions {
+  const underWay = new Map<string, Promise<unknown>>()
+  const gathering = new Map<string, Gathering>()
+
+  function gather(key: string, request: SessionRead): Gathering {
+    const values = new Set<string>()
+    const turn = (underWay.get(key) ?? Promise.resolve()).then(() => nextTurn())
+    const rows = turn.then(() => {
+      gathering.delete(key)
+      return read({ ...request, values: [...values] })
+    })
+    const settled = rows.catch(() => undefined)
+    underWay.set(key, settled)
+    void settled.then(() => underWay.get(key) === settled && underWay.delete(key))
+    const gathered = { values, rows }
+    gathering.set(key, gathered)
+    return gathered
+  }
+
+  return async (request) => {
+    const { projectId, by, values, selectKey } = request
+    const key = `${projectId} ${by} ${selectKey}`
+    const gathered = gathering.get(key) ?? gather(key, request)
+    for (const value of values) gathered.values.add(value)
+    const wanted = new Set(values)
+    // Each its own copy: what one operation does to its rows is nothing to the others.
+    return (await gathered.rows).filter((row) => wanted.has(row[by]!)).map((row) => ({ ...row }))
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
