@@ -1,6 +1,14 @@
 import type { CallOptions, Connection } from './connection.ts'
-import { ChainDocument, type AttemptFragment, type FailureCause } from './operations.generated.ts'
+import {
+  ChainDocument,
+  ChainsDocument,
+  type AttemptFragment,
+  type ChainFilter,
+  type ChainOrder,
+  type FailureCause,
+} from './operations.generated.ts'
 import { eventOperations } from './events.ts'
+import { allPages } from './pages.ts'
 import { gone } from './sessions.ts'
 import { createAlarm } from './streams/alarm.ts'
 import { closeable } from './streams/closeable.ts'
@@ -70,6 +78,13 @@ export function chainOperations(connection: Connection) {
   return {
     /** All attempts of the chain that a session belongs to. @throws NotFoundError */
     chain,
+
+    /** One line a chain, those with the newest activity first unless ordered otherwise. */
+    chains({ filter, orderBy }: { filter?: ChainFilter; orderBy?: ChainOrder } = {}, options?: CallOptions) {
+      return allPages(
+        async (page) => (await connection.request(ChainsDocument, { filter, orderBy, ...page }, options)).chains,
+      )
+    },
 
     /** The chain as it is, and again whenever it has changed, until it has ended. @throws NotFoundError */
     watchChain,

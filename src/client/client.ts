@@ -7,6 +7,8 @@ import { logOperations } from './logs.ts'
 import { resubmissionOperations } from './resubmissions.ts'
 import { retryOperations } from './retries.ts'
 import { sessionOperations } from './sessions.ts'
+import { tokenOperations } from './tokens.ts'
+import { webhookOperations } from './webhooks.ts'
 import type { OnProgress } from './progress.ts'
 import type { RetryOptions } from './retry/retry-config.ts'
 import type { TimeoutOptions } from './retry/timeouts.ts'
@@ -39,6 +41,8 @@ export function createClientOn(settings: ConnectionSettings) {
     ...eventOperations(connection),
     ...chainOperations(connection),
     ...logOperations(connection),
+    ...tokenOperations(connection),
+    ...webhookOperations(connection),
 
     /** The servers, in the order in which they are asked. */
     urls: connection.urls.map(({ href }) => href),

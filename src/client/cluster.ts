@@ -1,9 +1,11 @@
 import type { CallOptions, Connection } from './connection.ts'
 import {
   AgentsDocument,
+  DrainAgentDocument,
   ProjectsDocument,
   QuotasDocument,
   ResourceGroupsDocument,
+  ResumeAgentDocument,
   SetQuotaDocument,
   type AgentFilter,
   type SetQuotaInput,
@@ -17,6 +19,18 @@ export function clusterOperations(connection: Connection) {
     /** The nodes that run kernels, by name. */
     agents(filter?: AgentFilter, options?: CallOptions) {
       return allPages(async (page) => (await request(AgentsDocument, { filter, ...page }, options)).agents)
+    },
+
+    /** Gives it nothing new; what runs there runs on. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async drainAgent(agentId: string, reason?: string, options?: CallOptions) {
+      const data = await request(DrainAgentDocument, { input: { agentId, reason } }, options)
+      return payloadOf(data.drainAgent).agent
+    },
+
+    /** @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async resumeAgent(agentId: string, reason?: string, options?: CallOptions) {
+      const data = await request(ResumeAgentDocument, { input: { agentId, reason } }, options)
+      return payloadOf(data.resumeAgent).agent
     },
 
     async resourceGroups(options?: CallOptions) {

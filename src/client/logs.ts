@@ -1,6 +1,13 @@
 import { chainOperations, hasEnded } from './chain.ts'
 import type { CallOptions, Connection } from './connection.ts'
-import { KernelLogsDocument, type AttemptFragment, type KernelLogsSubscription } from './operations.generated.ts'
+import { NotFoundError } from './api-errors.ts'
+import {
+  KernelLogPageDocument,
+  KernelLogsDocument,
+  type AttemptFragment,
+  type KernelLogsSubscription,
+} from './operations.generated.ts'
+import { allPages } from './pages.ts'
 import { closeable } from './streams/closeable.ts'
 import { merge } from './streams/merge.ts'
 
@@ -61,6 +68,20 @@ export function logOperations(connection: Connection) {
           { ...options, signal },
         )
       })
+    },
+
+    /** What the kernels of one attempt have written by now, one kernel after the other. @throws NotFoundError */
+    async *writtenLogs(sessionId: string, options: CallOptions = {}): AsyncGenerator<AttemptLog, void, void> {
+      const attempt = (await chain(sessionId, options)).find((one) => one.sessionId === sessionId)!
+      for (const { id, kernelId, role, index } of attempt.kernels) {
+        const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
+        const pages = allPages(async (page) => {
+          const { node } = await connection.request(KernelLogPageDocument, { id, ...page }, options)
+          if (node?.__typename === 'Kernel') return node.logs
+          throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${kernelId}.`)
+        })
+        yield* labelled(pages, labels)
+      }
     },
 
     /** Of all attempts of a chain, one after the other, to the chain's end. @throws NotFoundError */

@@ -74,6 +74,60 @@ export type CancelRetryInput = {
   sessionId: string;
 };
 
+/** All that are given must match. */
+export type ChainFilter = {
+  /** By `newestActivityAt`. */
+  activityAt?: DateTimeFilter | null | undefined;
+  /** By how many attempts there are. */
+  attempts?: IntRange | null | undefined;
+  /** Whose newest failure had one of these causes. */
+  cause?: Array<FailureCause> | null | undefined;
+  /** By when the first attempt was created. */
+  createdAt?: DateTimeFilter | null | undefined;
+  /** With this label. */
+  label?: LabelInput | null | undefined;
+  /** By name. */
+  name?: StringFilter | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** Beginnings of words of the name and the labels; all must be there, in any order. Upper and lower case are one. Words are runs of letters and digits. */
+  search?: string | null | undefined;
+  /** In one of these states. */
+  state?: Array<ChainState> | null | undefined;
+};
+
+/** What to order chains by. */
+export type ChainOrder = {
+  /** Which way. */
+  direction?: OrderDirection | null | undefined;
+  /** By what. */
+  field: ChainOrderField;
+};
+
+/** By what chains can be ordered. */
+export type ChainOrderField =
+  /** When an attempt was last created or judged, or its retry changed. */
+  | 'ACTIVITY'
+  /** How many attempts it has. */
+  | 'ATTEMPTS'
+  /** How long it took from its creation to its end; what goes on counts up to when the first page was read. */
+  | 'TOTAL_TIME';
+
+/** What became of a chain. The last three are final, unless a person submits it again. */
+export type ChainState =
+  /** A person ended its newest attempt before it came to a result. */
+  | 'CANCELLED'
+  /** Its newest attempt failed, and no retry follows. */
+  | 'FAILED'
+  /** Its newest attempt failed; a retry is due, but something keeps it. */
+  | 'HELD'
+  /** Its newest attempt is under way, or over and not yet judged. */
+  | 'LIVE'
+  /** Its newest attempt succeeded. */
+  | 'SUCCEEDED'
+  /** Its newest attempt failed; a retry waits out its delay. */
+  | 'WAITING_RETRY';
+
 /** How the kernels of a session are spread. */
 export type ClusterMode =
   /** On as many agents as it takes. */
@@ -131,6 +185,34 @@ export type CreateSessionsInput = {
   sessions: Array<CreateSessionInput>;
 };
 
+/** A token to make. */
+export type CreateTokenInput = {
+  /** From when on it works no longer. Without it, never. */
+  expiresAt?: string | null | undefined;
+  /** For people: what it is for. */
+  name: string;
+  /** By name: the one that it sees. A MEMBER and a VIEWER have one, an AGENT has none. */
+  project?: string | null | undefined;
+  /** What it may do. */
+  role: TokenRole;
+};
+
+/** An endpoint, and of what it is to hear. */
+export type CreateWebhookInput = {
+  /** Of this chain alone. */
+  chainId?: string | null | undefined;
+  /** What it is for, for people. */
+  description?: string | null | undefined;
+  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `session.*`. */
+  eventTypes: Array<string>;
+  /** Of sessions alone that have all of these labels. */
+  labels?: Array<LabelInput> | null | undefined;
+  /** Whose events. Without it: those of the project of the token; with a token for all projects, those of all. */
+  project?: string | null | undefined;
+  /** http:// or https://, with port 80, 443 or one above 1023. Private addresses are refused when it is sent to. */
+  url: string;
+};
+
 /** All that are given must match. */
 export type DateTimeFilter = {
   /** Later than this. */
@@ -141,6 +223,20 @@ export type DateTimeFilter = {
   lt?: string | null | undefined;
   /** Not later than this. */
   lte?: string | null | undefined;
+};
+
+/** Which webhook to delete. */
+export type DeleteWebhookInput = {
+  /** Which. */
+  webhookId: string;
+};
+
+/** Which agent. */
+export type DrainAgentInput = {
+  /** Its id. */
+  agentId: string;
+  /** Why, for people. */
+  reason?: string | null | undefined;
 };
 
 /** One variable of the environment. */
@@ -182,6 +278,14 @@ export type HoldReason =
   | 'QUOTA'
   /** The rate limit of retries is reached. */
   | 'RATE_LIMITED';
+
+/** A range of whole numbers, ends included. */
+export type IntRange = {
+  /** At most so many. */
+  max?: number | null | undefined;
+  /** At least so many. */
+  min?: number | null | undefined;
+};
 
 /** Where a kernel stands: as for sessions. An agent may be ahead of the scheduler. */
 export type KernelStatus =
@@ -247,6 +351,20 @@ export type RateLimitInput = {
   perSecond: number;
 };
 
+/** Which delivery to make again. */
+export type ReplayDeliveryInput = {
+  /** Which. */
+  deliveryId: string;
+};
+
+/** What to send again. */
+export type ReplayWebhookInput = {
+  /** Events from this moment on; at most 14 days ago. */
+  since: string;
+  /** To which webhook. */
+  webhookId: string;
+};
+
 /** An amount of one resource, per kernel. */
 export type ResourceSlotInput = {
   /** How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`. */
@@ -303,6 +421,14 @@ export type ResubmitSessionsInput = {
   overrides?: ResubmissionOverrides | null | undefined;
   /** These sessions; at most 100000. */
   sessionIds?: Array<string> | null | undefined;
+};
+
+/** Which agent. */
+export type ResumeAgentInput = {
+  /** Its id. */
+  agentId: string;
+  /** Why, for people. */
+  reason?: string | null | undefined;
 };
 
 /** What the retry stays away from. */
@@ -516,6 +642,20 @@ export type RetryTimeoutGrowthInput = {
   max?: number | null | undefined;
 };
 
+/** A token to revoke. */
+export type RevokeTokenInput = {
+  /** Which. */
+  tokenId: string;
+};
+
+/** Which secret to replace. */
+export type RotateWebhookSecretInput = {
+  /** For how long requests are signed with the old one, too: a day where it is not given, at most 7 days. */
+  overlapSeconds?: number | null | undefined;
+  /** Of which webhook. */
+  webhookId: string;
+};
+
 /** How one try of a handler was judged. */
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
@@ -528,6 +668,12 @@ export type SchedulingResult =
   | 'SKIPPED'
   /** It went on. */
   | 'SUCCESS';
+
+/** Which webhook to test. */
+export type SendTestEventInput = {
+  /** Which. */
+  webhookId: string;
+};
 
 /** In which order sessions of the same priority are scheduled. */
 export type Sequencer =
@@ -742,6 +888,54 @@ export type TerminateSessionInput = {
   sessionId: string;
 };
 
+/** What a token may do. */
+export type TokenRole =
+  /** Everything, in its project or in all. */
+  | 'ADMIN'
+  /** Runs kernels, and reads nothing here. */
+  | 'AGENT'
+  /** Reads and changes the sessions of its project. */
+  | 'MEMBER'
+  /** Reads what its project has. */
+  | 'VIEWER';
+
+/** What to change. What is not given stays as it is. */
+export type UpdateWebhookInput = {
+  /** Of this chain alone. Null: of all. */
+  chainId?: string | null | undefined;
+  /** What it is for. Null clears it. */
+  description?: string | null | undefined;
+  /** While it is not, nothing is sent to it and nothing new is kept for it. What waited goes on when it is again; `replayWebhook` brings the rest. */
+  enabled?: boolean | null | undefined;
+  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `session.*`. */
+  eventTypes?: Array<string> | null | undefined;
+  /** Of sessions alone that have all of these. Null: of all. */
+  labels?: Array<LabelInput> | null | undefined;
+  /** Where events are sent; what waits goes there, too. */
+  url?: string | null | undefined;
+  /** Which. */
+  webhookId: string;
+};
+
+/** What became of a delivery. */
+export type WebhookDeliveryStatus =
+  /** The endpoint answered with a status of 200 to 299. */
+  | 'DELIVERED'
+  /** All attempts of its schedule failed, or the endpoint is gone. */
+  | 'FAILED'
+  /** It waits for its next attempt, or one is under way. */
+  | 'PENDING';
+
+export type ChainsQueryVariables = Exact<{
+  filter?: ChainFilter | null | undefined;
+  orderBy?: ChainOrder | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: ChainState, cause: FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+
 export type AgentsQueryVariables = Exact<{
   filter?: AgentFilter | null | undefined;
   first?: number | null | undefined;
@@ -763,6 +957,56 @@ export type ProjectsQueryVariables = Exact<{
 
 
 export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, createdAt: string } }> } };
+
+export type DrainAgentMutationVariables = Exact<{
+  input: DrainAgentInput;
+}>;
+
+
+export type DrainAgentMutation = { drainAgent:
+    | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: AgentStatus } }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ResumeAgentMutationVariables = Exact<{
+  input: ResumeAgentInput;
+}>;
+
+
+export type ResumeAgentMutation = { resumeAgent:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ResumeAgentPayload', agent: { agentId: string, name: string, status: AgentStatus } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -816,7 +1060,7 @@ export type FailureFragment =
 
 export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: SessionType, status: SessionStatus, result: SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: FailureCause | null, chainId: string, attempt: number, epoch: number, origin: SessionOrigin, retryCount: number, maxRetries: number, retryCause: FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
-export type KernelSummaryFragment = { kernelId: string, role: string, index: number, status: KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, agent: { agentId: string, name: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, status: KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, agent: { agentId: string, name: string } | null };
 
 export type DecisionFragment = { sessionId: string, chainId: string, phase: RetryPhase, cause: FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
@@ -1184,6 +1428,257 @@ export type RetryNowMutation = { retryNow:
     | { __typename: 'RetryNowPayload', session: SessionSummaryFragment }
    };
 
+export type KernelLogPageQueryVariables = Exact<{
+  id: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type KernelLogPageQuery = { node:
+    | { __typename: 'Agent' }
+    | { __typename: 'Chain' }
+    | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: LogStream, text: string, at: string } }> } }
+    | { __typename: 'Project' }
+    | { __typename: 'ResourceGroup' }
+    | { __typename: 'Resubmission' }
+    | { __typename: 'Session' }
+    | { __typename: 'Webhook' }
+    | { __typename: 'WebhookDelivery' }
+   | null };
+
+export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: TokenRole, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { viewer: TokenSummaryFragment | null };
+
+export type TokensQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type TokensQuery = { tokens: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: TokenSummaryFragment }> } };
+
+export type CreateTokenMutationVariables = Exact<{
+  input: CreateTokenInput;
+}>;
+
+
+export type CreateTokenMutation = { createToken:
+    | { __typename: 'CreateTokenPayload', secret: string, token: TokenSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type RevokeTokenMutationVariables = Exact<{
+  input: RevokeTokenInput;
+}>;
+
+
+export type RevokeTokenMutation = { revokeToken:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RevokeTokenPayload', token: TokenSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
+
+export type DeliveryFragment = { deliveryId: string, messageId: string, eventType: string, status: WebhookDeliveryStatus, sessionId: string | null, chainId: string | null, occurredAt: string, createdAt: string, nextAttemptAt: string | null, finishedAt: string | null, attempts: Array<{ number: number, startedAt: string, durationSeconds: number, statusCode: number | null, error: string | null, response: string | null }> };
+
+export type WebhooksQueryVariables = Exact<{
+  project?: string | null | undefined;
+  enabled?: boolean | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type WebhooksQuery = { webhooks: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: WebhookSummaryFragment }> } };
+
+export type WebhookDeliveriesQueryVariables = Exact<{
+  webhookId: string;
+  status?: Array<WebhookDeliveryStatus> | WebhookDeliveryStatus | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type WebhookDeliveriesQuery = { webhookDeliveries: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DeliveryFragment }> } };
+
+export type CreateWebhookMutationVariables = Exact<{
+  input: CreateWebhookInput;
+}>;
+
+
+export type CreateWebhookMutation = { createWebhook:
+    | { __typename: 'CreateWebhookPayload', secret: string, webhook: WebhookSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UpdateWebhookMutationVariables = Exact<{
+  input: UpdateWebhookInput;
+}>;
+
+
+export type UpdateWebhookMutation = { updateWebhook:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateWebhookPayload', webhook: WebhookSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DeleteWebhookMutationVariables = Exact<{
+  input: DeleteWebhookInput;
+}>;
+
+
+export type DeleteWebhookMutation = { deleteWebhook:
+    | { __typename: 'DeleteWebhookPayload', webhookId: string }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+   };
+
+export type RotateWebhookSecretMutationVariables = Exact<{
+  input: RotateWebhookSecretInput;
+}>;
+
+
+export type RotateWebhookSecretMutation = { rotateWebhookSecret:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RotateWebhookSecretPayload', secret: string, webhook: WebhookSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type SendTestEventMutationVariables = Exact<{
+  input: SendTestEventInput;
+}>;
+
+
+export type SendTestEventMutation = { sendTestEvent:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SendTestEventPayload', delivery: DeliveryFragment }
+   };
+
+export type ReplayDeliveryMutationVariables = Exact<{
+  input: ReplayDeliveryInput;
+}>;
+
+
+export type ReplayDeliveryMutation = { replayDelivery:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ReplayDeliveryPayload', delivery: DeliveryFragment }
+   };
+
+export type ReplayWebhookMutationVariables = Exact<{
+  input: ReplayWebhookInput;
+}>;
+
+
+export type ReplayWebhookMutation = { replayWebhook:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ReplayWebhookPayload', replayed: number, more: boolean }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
 export class TypedDocumentString<TResult, TVariables>
   extends String
   implements DocumentTypeDecoration<TResult, TVariables>
@@ -1262,6 +1757,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"SessionSummary"}) as unknown as TypedDocumentString<SessionSummaryFragment, unknown>;
 export const KernelSummaryFragmentDoc = new TypedDocumentString(`
     fragment KernelSummary on Kernel {
+  id
   kernelId
   role
   index
@@ -1355,6 +1851,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   }
 }
 fragment KernelSummary on Kernel {
+  id
   kernelId
   role
   index
@@ -1523,6 +2020,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   }
 }
 fragment KernelSummary on Kernel {
+  id
   kernelId
   role
   index
@@ -1713,6 +2211,105 @@ export const SwitchFragmentDoc = new TypedDocumentString(`
   rateLimitUntil
 }
     `, {"fragmentName":"Switch"}) as unknown as TypedDocumentString<SwitchFragment, unknown>;
+export const TokenSummaryFragmentDoc = new TypedDocumentString(`
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}
+    `, {"fragmentName":"TokenSummary"}) as unknown as TypedDocumentString<TokenSummaryFragment, unknown>;
+export const WebhookSummaryFragmentDoc = new TypedDocumentString(`
+    fragment WebhookSummary on Webhook {
+  webhookId
+  url
+  description
+  eventTypes
+  project {
+    name
+  }
+  chainId
+  labels {
+    key
+    value
+  }
+  enabled
+  disabledAt
+  disabledReason
+  failingSince
+  restingUntil
+  lastDeliveredAt
+  previousSecretExpiresAt
+  createdAt
+}
+    `, {"fragmentName":"WebhookSummary"}) as unknown as TypedDocumentString<WebhookSummaryFragment, unknown>;
+export const DeliveryFragmentDoc = new TypedDocumentString(`
+    fragment Delivery on WebhookDelivery {
+  deliveryId
+  messageId
+  eventType
+  status
+  sessionId
+  chainId
+  occurredAt
+  createdAt
+  nextAttemptAt
+  finishedAt
+  attempts {
+    number
+    startedAt
+    durationSeconds
+    statusCode
+    error
+    response
+  }
+}
+    `, {"fragmentName":"Delivery"}) as unknown as TypedDocumentString<DeliveryFragment, unknown>;
+export const ChainsDocument = new TypedDocumentString(`
+    query Chains($filter: ChainFilter, $orderBy: ChainOrder, $first: Int, $after: String) {
+  chains(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        chainId
+        name
+        state
+        cause
+        attempts
+        failureCount
+        project {
+          name
+        }
+        outlook {
+          willRetry
+          at
+          reason
+        }
+        newestAttempt {
+          sessionId
+        }
+        runningSeconds
+        waitingSeconds
+        totalSeconds
+        createdAt
+        newestActivityAt
+        endedAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ChainsQuery, ChainsQueryVariables>;
 export const AgentsDocument = new TypedDocumentString(`
     query Agents($filter: AgentFilter, $first: Int, $after: String) {
   agents(filter: $filter, first: $first, after: $after) {
@@ -1781,6 +2378,56 @@ export const ProjectsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ProjectsQuery, ProjectsQueryVariables>;
+export const DrainAgentDocument = new TypedDocumentString(`
+    mutation DrainAgent($input: DrainAgentInput!) {
+  drainAgent(input: $input) {
+    __typename
+    ... on DrainAgentPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
+export const ResumeAgentDocument = new TypedDocumentString(`
+    mutation ResumeAgent($input: ResumeAgentInput!) {
+  resumeAgent(input: $input) {
+    __typename
+    ... on ResumeAgentPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
 export const EventCursorDocument = new TypedDocumentString(`
     query EventCursor {
   eventCursor
@@ -2434,6 +3081,7 @@ export const SessionDocument = new TypedDocumentString(`
   }
 }
 fragment KernelSummary on Kernel {
+  id
   kernelId
   role
   index
@@ -2598,6 +3246,7 @@ export const ChainDocument = new TypedDocumentString(`
   }
 }
 fragment KernelSummary on Kernel {
+  id
   kernelId
   role
   index
@@ -3066,3 +3715,490 @@ fragment SessionSummary on Session {
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;
+export const KernelLogPageDocument = new TypedDocumentString(`
+    query KernelLogPage($id: ID!, $first: Int, $after: String) {
+  node(id: $id) {
+    __typename
+    ... on Kernel {
+      logs(first: $first, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        edges {
+          cursor
+          node {
+            cursor
+            stream
+            text
+            at
+          }
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<KernelLogPageQuery, KernelLogPageQueryVariables>;
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  viewer {
+    ...TokenSummary
+  }
+}
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}`) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const TokensDocument = new TypedDocumentString(`
+    query Tokens($first: Int, $after: String) {
+  tokens(first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...TokenSummary
+      }
+    }
+  }
+}
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}`) as unknown as TypedDocumentString<TokensQuery, TokensQueryVariables>;
+export const CreateTokenDocument = new TypedDocumentString(`
+    mutation CreateToken($input: CreateTokenInput!) {
+  createToken(input: $input) {
+    __typename
+    ... on CreateTokenPayload {
+      secret
+      token {
+        ...TokenSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
+export const RevokeTokenDocument = new TypedDocumentString(`
+    mutation RevokeToken($input: RevokeTokenInput!) {
+  revokeToken(input: $input) {
+    __typename
+    ... on RevokeTokenPayload {
+      token {
+        ...TokenSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
+export const WebhooksDocument = new TypedDocumentString(`
+    query Webhooks($project: String, $enabled: Boolean, $first: Int, $after: String) {
+  webhooks(project: $project, enabled: $enabled, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...WebhookSummary
+      }
+    }
+  }
+}
+    fragment WebhookSummary on Webhook {
+  webhookId
+  url
+  description
+  eventTypes
+  project {
+    name
+  }
+  chainId
+  labels {
+    key
+    value
+  }
+  enabled
+  disabledAt
+  disabledReason
+  failingSince
+  restingUntil
+  lastDeliveredAt
+  previousSecretExpiresAt
+  createdAt
+}`) as unknown as TypedDocumentString<WebhooksQuery, WebhooksQueryVariables>;
+export const WebhookDeliveriesDocument = new TypedDocumentString(`
+    query WebhookDeliveries($webhookId: UUID!, $status: [WebhookDeliveryStatus!], $first: Int, $after: String) {
+  webhookDeliveries(
+    webhookId: $webhookId
+    status: $status
+    first: $first
+    after: $after
+  ) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...Delivery
+      }
+    }
+  }
+}
+    fragment Delivery on WebhookDelivery {
+  deliveryId
+  messageId
+  eventType
+  status
+  sessionId
+  chainId
+  occurredAt
+  createdAt
+  nextAttemptAt
+  finishedAt
+  attempts {
+    number
+    startedAt
+    durationSeconds
+    statusCode
+    error
+    response
+  }
+}`) as unknown as TypedDocumentString<WebhookDeliveriesQuery, WebhookDeliveriesQueryVariables>;
+export const CreateWebhookDocument = new TypedDocumentString(`
+    mutation CreateWebhook($input: CreateWebhookInput!) {
+  createWebhook(input: $input) {
+    __typename
+    ... on CreateWebhookPayload {
+      secret
+      webhook {
+        ...WebhookSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment WebhookSummary on Webhook {
+  webhookId
+  url
+  description
+  eventTypes
+  project {
+    name
+  }
+  chainId
+  labels {
+    key
+    value
+  }
+  enabled
+  disabledAt
+  disabledReason
+  failingSince
+  restingUntil
+  lastDeliveredAt
+  previousSecretExpiresAt
+  createdAt
+}`) as unknown as TypedDocumentString<CreateWebhookMutation, CreateWebhookMutationVariables>;
+export const UpdateWebhookDocument = new TypedDocumentString(`
+    mutation UpdateWebhook($input: UpdateWebhookInput!) {
+  updateWebhook(input: $input) {
+    __typename
+    ... on UpdateWebhookPayload {
+      webhook {
+        ...WebhookSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment WebhookSummary on Webhook {
+  webhookId
+  url
+  description
+  eventTypes
+  project {
+    name
+  }
+  chainId
+  labels {
+    key
+    value
+  }
+  enabled
+  disabledAt
+  disabledReason
+  failingSince
+  restingUntil
+  lastDeliveredAt
+  previousSecretExpiresAt
+  createdAt
+}`) as unknown as TypedDocumentString<UpdateWebhookMutation, UpdateWebhookMutationVariables>;
+export const DeleteWebhookDocument = new TypedDocumentString(`
+    mutation DeleteWebhook($input: DeleteWebhookInput!) {
+  deleteWebhook(input: $input) {
+    __typename
+    ... on DeleteWebhookPayload {
+      webhookId
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DeleteWebhookMutation, DeleteWebhookMutationVariables>;
+export const RotateWebhookSecretDocument = new TypedDocumentString(`
+    mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
+  rotateWebhookSecret(input: $input) {
+    __typename
+    ... on RotateWebhookSecretPayload {
+      secret
+      webhook {
+        ...WebhookSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment WebhookSummary on Webhook {
+  webhookId
+  url
+  description
+  eventTypes
+  project {
+    name
+  }
+  chainId
+  labels {
+    key
+    value
+  }
+  enabled
+  disabledAt
+  disabledReason
+  failingSince
+  restingUntil
+  lastDeliveredAt
+  previousSecretExpiresAt
+  createdAt
+}`) as unknown as TypedDocumentString<RotateWebhookSecretMutation, RotateWebhookSecretMutationVariables>;
+export const SendTestEventDocument = new TypedDocumentString(`
+    mutation SendTestEvent($input: SendTestEventInput!) {
+  sendTestEvent(input: $input) {
+    __typename
+    ... on SendTestEventPayload {
+      delivery {
+        ...Delivery
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment Delivery on WebhookDelivery {
+  deliveryId
+  messageId
+  eventType
+  status
+  sessionId
+  chainId
+  occurredAt
+  createdAt
+  nextAttemptAt
+  finishedAt
+  attempts {
+    number
+    startedAt
+    durationSeconds
+    statusCode
+    error
+    response
+  }
+}`) as unknown as TypedDocumentString<SendTestEventMutation, SendTestEventMutationVariables>;
+export const ReplayDeliveryDocument = new TypedDocumentString(`
+    mutation ReplayDelivery($input: ReplayDeliveryInput!) {
+  replayDelivery(input: $input) {
+    __typename
+    ... on ReplayDeliveryPayload {
+      delivery {
+        ...Delivery
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment Delivery on WebhookDelivery {
+  deliveryId
+  messageId
+  eventType
+  status
+  sessionId
+  chainId
+  occurredAt
+  createdAt
+  nextAttemptAt
+  finishedAt
+  attempts {
+    number
+    startedAt
+    durationSeconds
+    statusCode
+    error
+    response
+  }
+}`) as unknown as TypedDocumentString<ReplayDeliveryMutation, ReplayDeliveryMutationVariables>;
+export const ReplayWebhookDocument = new TypedDocumentString(`
+    mutation ReplayWebhook($input: ReplayWebhookInput!) {
+  replayWebhook(input: $input) {
+    __typename
+    ... on ReplayWebhookPayload {
+      replayed
+      more
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<ReplayWebhookMutation, ReplayWebhookMutationVariables>;

@@ -9,8 +9,12 @@ export interface FoundServer {
   urls: URL[]
   token: string | undefined
   /** Where the URL comes from. */
-  source: 'options' | 'environment' | 'profile' | 'local'
+  source: Source | 'local'
+  /** Where the token comes from; `local` is the data directory of a server on this machine. */
+  tokenSource: Source | 'local' | undefined
 }
+
+type Source = 'options' | 'environment' | 'profile'
 
 const LOCAL_URL = 'http://127.0.0.1:4000'
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
@@ -35,7 +39,9 @@ export function findServer(
     where(urls, stated.urls ? 'options' : 'environment') ??
     where(profile?.urls, 'profile') ??
     where([LOCAL_URL], 'local')!
-  return { ...found, token: token ?? keptToken(found.urls, environment.dataDir, profile) }
+  if (token !== undefined)
+    return { ...found, token, tokenSource: stated.token === undefined ? 'environment' : 'options' }
+  return { ...found, ...keptToken(found.urls, environment.dataDir, profile) }
 }
 
 function where(urls: readonly string[] | undefined, source: FoundServer['source']) {
@@ -54,10 +60,17 @@ function chooseProfile(
   return profile
 }
 
-function keptToken(urls: readonly URL[], dataDir: string, profile: Profile | undefined): string | undefined {
+function keptToken(
+  urls: readonly URL[],
+  dataDir: string,
+  profile: Profile | undefined,
+): Pick<FoundServer, 'token' | 'tokenSource'> {
   const kept = new Set(profile?.urls.map((url) => serverUrl(url).href))
-  if (profile?.token !== undefined && urls.every(({ href }) => kept.has(href))) return profile.token
-  return urls.every(({ hostname }) => LOOPBACK.test(hostname)) ? localToken(dataDir) : undefined
+  if (profile?.token !== undefined && urls.every(({ href }) => kept.has(href))) {
+    return { token: profile.token, tokenSource: 'profile' }
+  }
+  const token = urls.every(({ hostname }) => LOOPBACK.test(hostname)) ? localToken(dataDir) : undefined
+  return { token, tokenSource: token === undefined ? undefined : 'local' }
 }
 
 function localToken(dataDir: string): string | undefined {

@@ -10,7 +10,7 @@ import { profilesPath, readProfiles } from './profiles.ts'
 import { NodeWebSocket } from './web-socket.ts'
 
 export * from '../exports.ts'
-export { CLIENT_VARIABLES } from './environment.ts'
+export { CLIENT_VARIABLES, readEnvironment } from './environment.ts'
 export { findServer, type FoundServer } from './find-server.ts'
 export { profilesPath, readProfiles, writeProfiles, type Profile, type Profiles } from './profiles.ts'
 

@@ -36,3 +36,13 @@ builder.queryField('tokens', (t) =>
     { name: 'TokenEdge', description: 'One token and its place.' },
   ),
 )
+
+builder.queryField('viewer', (t) =>
+  t.prismaField({
+    type: TokenType,
+    nullable: true,
+    description: 'The token that asks: who you are here, and what you may do.',
+    resolve: (query, _root, _args, { services, viewer }) =>
+      services.prisma.apiToken.findUnique({ ...query, where: { id: viewer.tokenId } }),
+  }),
+)

@@ -1,0 +1,147 @@
+import process from 'node:process'
+import { Command } from 'commander'
+import {
+  createClient,
+  findServer,
+  profilesPath,
+  readEnvironment,
+  readProfiles,
+  type Client,
+  type FoundServer,
+  type Progress,
+} from '../client/node/index.ts'
+import { exitStatus } from './exit-codes.ts'
+import { createOutput, type Output } from './output/output.ts'
+import { presentError } from './present-error.ts'
+
+/** What every command that talks to a server is given. */
+export interface ClientContext {
+  client: Client
+  server: FoundServer
+  out: Output
+  /** Aborts on Ctrl-C, unless the command has listened to it itself. */
+  signal: AbortSignal
+}
+
+interface ConnectionOptions {
+  url?: string[]
+  token?: string
+  profile?: string
+  json?: boolean
+}
+
+/** Without an answer: how long a single question is asked again, and how long something that is followed is. */
+const ASK_SECONDS = 4
+const FOLLOW_SECONDS = 600
+
+/** A command with a description and examples, one a line as `command # what it does`. */
+export function describedCommand(name: string, description: string, examples: readonly string[]): Command {
+  const command = new Command(name).description(description)
+  return examples.length === 0
+    ? command
+    : command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`)
+}
+
+/** Adds the options that say which server, and how to answer. */
+export function withConnection(command: Command): Command {
+  return command
+    .optionsGroup('Connection and output:')
+    .option('--url <url>', 'server (REPRISE_URL); repeat it for several on one database', collect)
+    .option('--token <token>', 'token (REPRISE_TOKEN), which other users of this machine can then see')
+    .option('--profile <name>', 'kept server and token to use (REPRISE_PROFILE)')
+    .option('--json', 'answer in JSON: one document, or one a line where it is a stream')
+}
+
+/**
+ * What a command does, with a client that is closed behind it. Answers with an exit status where that is not 0.
+ * `follow`: it goes on for long, so servers that restart are waited for.
+ */
+export function act<Options extends object>(
+  command: Command,
+  work: (context: ClientContext, options: Options, args: string[]) => Promise<number | void>,
+  { follow = false }: { follow?: boolean } = {},
+): Command {
+  return withConnection(command).action(async () => {
+    const options = command.opts<Options & ConnectionOptions>()
+    const out = createOutput(options.json ?? false)
+    let server: FoundServer | undefined
+    const interrupted = new AbortController()
+    const interrupt = () => interrupted.abort()
+    process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+    try {
+      server = serverOf(options)
+      await using client = createClient({
+        urls: server.urls.map(({ href }) => href),
+        token: server.token,
+        retry: networkRetry(follow),
+        onProgress: tellOfWaiting(out),
+      })
+      const context = { client, server, out, signal: interrupted.signal }
+      process.exitCode = (await work(context, options, argumentsOf(command))) ?? 0
+    } catch (error) {
+      process.exitCode = interrupted.signal.aborted ? exitStatus('INTERRUPTED') : tellError(error, server, out)
+    } finally {
+      process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    }
+  })
+}
+
+/** For commands that need no server. */
+export function actHere<Options extends object>(
+  command: Command,
+  work: (out: Output, options: Options, args: string[]) => Promise<number | void>,
+): Command {
+  return command.option('--json', 'answer in JSON').action(async () => {
+    const options = command.opts<Options & { json?: boolean }>()
+    const out = createOutput(options.json ?? false)
+    try {
+      process.exitCode = (await work(out, options, argumentsOf(command))) ?? 0
+    } catch (error) {
+      process.exitCode = tellError(error, undefined, out)
+    }
+  })
+}
+
+/** Those that were given, in their order. */
+function argumentsOf(command: Command): string[] {
+  return command.processedArgs.flat().filter((argument): argument is string => typeof argument === 'string')
+}
+
+export function serverOf({ url, token, profile }: ConnectionOptions): FoundServer {
+  const environment = readEnvironment(process.env, () => {})
+  return findServer({ urls: url, token, profile }, environment, () => readProfiles(profilesPath(process.env)))
+}
+
+export function collect(value: string, earlier: string[] = []): string[] {
+  return [...earlier, value]
+}
+
+/** What the environment says goes before what suits a command. */
+function networkRetry(follow: boolean) {
+  if (process.env['REPRISE_NETWORK_RETRY_SECONDS']?.trim()) return undefined
+  return { network: { stopAfterSeconds: follow ? FOLLOW_SECONDS : ASK_SECONDS } }
+}
+
+function tellOfWaiting(out: Output): (progress: Progress) => void {
+  let told = ''
+  return (progress) => {
+    const message = progress.error instanceof Error ? progress.error.message : String(progress.error)
+    if (message === told || progress.delaySeconds === 0) return
+    told = message
+    out.note(out.notes.style('dim', `${message}; trying again`))
+  }
+}
+
+/** Answers with the exit status. */
+function tellError(error: unknown, server: FoundServer | undefined, out: Output): number {
+  const { status, ...presented } = presentError(error, server)
+  if (out.json) {
+    out.note(JSON.stringify({ error: presented }))
+    return status
+  }
+  const { code, message, advice, requestId } = presented
+  out.note(`${out.notes.style('red', 'error')}: ${message}${/^(USAGE|FAILED)$/.test(code) ? '' : ` (${code})`}`)
+  for (const line of advice) out.note(`  ${line}`)
+  if (requestId !== undefined) out.note(`  The server’s log has more under request ${requestId}.`)
+  return status
+}

@@ -1,0 +1,68 @@
+import { Command } from 'commander'
+import { NotFoundError, type AgentStatus, type Client } from '../../client/node/index.ts'
+import { act, describedCommand } from '../client-command.ts'
+import { choices } from '../options/values.ts'
+import { AGENT_STATUSES } from '../options/words.ts'
+import { statusStyle } from '../output/status-style.ts'
+import { relative } from '../output/time.ts'
+import { takeAll } from '../session/take.ts'
+
+export function agentsCommand(): Command {
+  return new Command('agents')
+    .description('the nodes that run kernels: list, drain, resume')
+    .addCommand(list(), { isDefault: true })
+    .addCommand(move('drain', 'give an agent nothing new; what runs there runs on'))
+    .addCommand(move('resume', 'give an agent work again'))
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list agents with what they have and what of it is used', [
+    'reprise agents',
+    'reprise agents list --status suspect,lost',
+  ])
+    .addOption(choices('--status <statuses>', 'in one of these', AGENT_STATUSES))
+    .option('--resource-group <name>', 'of this group')
+  return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
+    const { status, resourceGroup } = filter
+    out.table(
+      await takeAll(client.agents({ status, resourceGroup }, { signal })),
+      [
+        { title: 'AGENT', value: ({ agentId }) => agentId },
+        { title: 'NAME', value: ({ name }) => name, flexible: true },
+        { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status) },
+        { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
+        { title: 'USED', value: ({ slots }) => slots.map(usage).join(' '), flexible: true },
+        { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
+        { title: 'VERSION', value: ({ version }) => version, flexible: true },
+      ],
+      'no agents: nothing can run. `reprise serve` brings one along; `reprise agent` adds others.',
+    )
+  })
+}
+
+function usage({ slot, capacity, used }: { slot: string; capacity: string; used: string }): string {
+  return slot === 'mem' ? `mem ${gigabytes(used)}/${gigabytes(capacity)} GiB` : `${slot} ${used}/${capacity}`
+}
+
+function gigabytes(bytes: string): string {
+  return String(Number((Number(bytes) / 2 ** 30).toFixed(1)))
+}
+
+function move(name: 'drain' | 'resume', description: string): Command {
+  const command = describedCommand(name, description, [`reprise agents ${name} node-7 --reason "new disk"`])
+    .argument('<agent>', 'id or name')
+    .option('--reason <text>', 'why, for those who look later')
+  return act<{ reason?: string }>(command, async ({ client, out }, { reason }, [text]) => {
+    const id = await findAgent(client, text!)
+    const agent = await (name === 'drain' ? client.drainAgent(id, reason) : client.resumeAgent(id, reason))
+    out.show(agent, () => `${agent.name} ${agent.agentId}: ${agent.status}`)
+  })
+}
+
+async function findAgent(client: Client, text: string): Promise<string> {
+  const found = (await takeAll(client.agents())).filter(({ agentId, name }) => agentId === text || name === text)
+  if (found.length === 1) return found[0]!.agentId
+  const message =
+    found.length === 0 ? `There is no agent ${text}.` : `${found.length} agents are called ${text}: use an id.`
+  throw new NotFoundError('AGENT_NOT_FOUND', message)
+}

@@ -1,0 +1,77 @@
+import { Command } from 'commander'
+import type { RetryScope } from '../../client/node/index.ts'
+import { act, describedCommand } from '../client-command.ts'
+import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
+import { oneOf } from '../options/values.ts'
+import { RETRY_SCOPES } from '../options/words.ts'
+import { UsageError } from '../present-error.ts'
+
+export function defaultsCommand(): Command {
+  return new Command('defaults')
+    .description('what new sessions fall back on where their policy says nothing')
+    .addCommand(show(), { isDefault: true })
+    .addCommand(set())
+    .addCommand(clear())
+}
+
+export const SCOPE_ARGUMENTS = ['<scope>', '[name]'] as const
+
+/** `cluster`, `domain NAME` or `project NAME`. @throws UsageError */
+export function scopeOf([scope, name]: string[]): { scope: RetryScope; name?: string } {
+  const known = oneOf(scope!, RETRY_SCOPES)
+  if ((known === 'CLUSTER') !== (name === undefined)) {
+    throw new UsageError(known === 'CLUSTER' ? 'The cluster has no name.' : `Which ${scope}? Its name comes next.`)
+  }
+  return { scope: known, name }
+}
+
+function show(): Command {
+  const command = describedCommand('show', 'show what is set, the widest scope first', ['reprise defaults'])
+  return act(command, async ({ client, out, signal }) => {
+    const all = await client.retryDefaults({ signal })
+    const rows = all.flatMap(({ scope, name, policy }) =>
+      (policy?.given ?? []).map((field) => ({
+        scope,
+        name,
+        field,
+        value: JSON.stringify(policy![field as keyof NonNullable<typeof policy>]),
+      })),
+    )
+    if (out.json) return out.show(all, () => '')
+    out.table(
+      rows,
+      [
+        { title: 'SCOPE', value: ({ scope }) => scope },
+        { title: 'NAME', value: ({ name }) => name },
+        { title: 'FIELD', value: ({ field }) => field },
+        { title: 'VALUE', value: ({ value }) => value, flexible: true },
+      ],
+      'nothing is set: what is shipped holds',
+    )
+  })
+}
+
+function set(): Command {
+  const command = describedCommand('set', 'replace the defaults of the cluster, a domain or a project', [
+    'reprise defaults set cluster --retries 2',
+    'reprise defaults set project research --retries 5 --backoff exponential --max-elapsed 12h',
+  ])
+  for (const argument of SCOPE_ARGUMENTS) command.argument(argument)
+  return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, args) => {
+    const policy = readPolicy(options)
+    if (!policy) throw new UsageError('Say what to set, like --retries 3; `defaults clear` takes all away.')
+    const made = await client.setRetryDefaults({ ...scopeOf(args), policy })
+    out.show(made, () => `set for ${args.join(' ')}: ${(made.policy?.given ?? []).join(', ')}`)
+  })
+}
+
+function clear(): Command {
+  const command = describedCommand('clear', 'take away the defaults of a scope', [
+    'reprise defaults clear project research',
+  ])
+  for (const argument of SCOPE_ARGUMENTS) command.argument(argument)
+  return act(command, async ({ client, out }, _options, args) => {
+    const made = await client.setRetryDefaults({ ...scopeOf(args), policy: null })
+    out.show(made, () => `nothing is set for ${args.join(' ')} any more`)
+  })
+}

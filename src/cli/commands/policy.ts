@@ -1,0 +1,96 @@
+import { Command } from 'commander'
+import type { AirflowSettingsInput, FailureCause } from '../../client/node/index.ts'
+import { act, describedCommand, type ClientContext } from '../client-command.ts'
+import { readAirflowSettings } from '../options/airflow-settings.ts'
+import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
+import { choice, wholeNumber } from '../options/values.ts'
+import { CAUSES } from '../options/words.ts'
+import { plotDelays, type Planned } from '../output/plot.ts'
+import type { Column } from '../output/table.ts'
+import { formatTable } from '../output/table.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { duration } from '../output/time.ts'
+import { findSession } from '../session/find-session.ts'
+
+interface PreviewOptions extends PolicyOptions {
+  cause?: FailureCause
+  exitCode?: number
+  session?: string
+  fromAirflow?: string
+}
+
+export function policyCommand(): Command {
+  return new Command('policy').description('look at what a retry policy does').addCommand(preview())
+}
+
+function preview(): Command {
+  const command = describedCommand('preview', 'show the delays that a policy gives, without creating anything', [
+    'reprise policy preview --retries 6 --retry-delay 30s --backoff exponential',
+    'reprise policy preview --policy policy.json --cause oom-killed',
+    `reprise policy preview --from-airflow '{"retries": 4, "retry_delay": 300, "retry_exponential_backoff": true}'`,
+  ])
+    .addOption(choice('--cause <cause>', 'as after this failure', CAUSES))
+    .option('--exit-code <code>', 'as after this exit code', wholeNumber)
+    .option('--session <session>', 'the further retries of this session')
+    .option('--from-airflow <settings>', 'of an Airflow operator: JSON, a file of JSON, or - for standard input')
+  return act<PreviewOptions>(addPolicyOptions(command), async (context, options) => {
+    if (options.fromAirflow !== undefined) return showAirflow(context, readAirflowSettings(options.fromAirflow))
+    const { client, out } = context
+    const sessionId = options.session === undefined ? undefined : await findSession(client, options.session)
+    const { cause, exitCode } = options
+    const policy = readPolicy(options) ?? {}
+    const found = await client.previewRetryPolicy({ policy, cause, exitCode, sessionId })
+    out.show(found, () => {
+      const words = `${found.eligible ? 'retried' : 'not retried'}: ${found.explanation}`
+      return found.schedule.length === 0 ? words : `${words}\n\n${schedule(found.schedule, out.terminal)}`
+    })
+  })
+}
+
+async function showAirflow({ client, out }: ClientContext, settings: AirflowSettingsInput): Promise<void> {
+  const found = await client.previewAirflowPolicy(settings)
+  const { sources, ...policy } = found.policy
+  const decided = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  out.show(found, () => {
+    const fields = Object.entries(policy).filter(([field]) => decided.has(field))
+    return [
+      out.terminal.style('dim', 'policy, as for --policy'),
+      JSON.stringify(Object.fromEntries(fields), null, 2),
+      '',
+      out.terminal.style('dim', 'delays here'),
+      schedule(found.schedule, out.terminal),
+      '',
+      out.terminal.style('dim', 'delays in Airflow'),
+      schedule(found.airflowDelays, out.terminal),
+      '',
+      ...found.explanation.alike.map((line) => `= ${line}`),
+      ...found.explanation.differs.map((line) => `≠ ${line}`),
+    ].join('\n')
+  })
+}
+
+type Row = Planned & { bar: string; resourceSlots?: readonly { slot: string; amount: string }[] }
+
+function schedule(planned: readonly Planned[], terminal: Terminal): string {
+  if (planned.length === 0) return 'no retries'
+  const bars = plotDelays(planned, terminal)
+  const rows: Row[] = planned.map((one, index) => ({ ...one, bar: bars[index]! }))
+  const grows = rows.some(({ resourceSlots }) => resourceSlots && resourceSlots.length > 0)
+  const columns: Column<Row>[] = [
+    { title: 'RETRY', value: ({ retry }) => retry, align: 'right' },
+    { title: 'DELAY', value: ({ delaySeconds }) => duration(delaySeconds), align: 'right' },
+    { title: 'SPREAD', value: spreadOf, align: 'right' },
+    { title: 'IN ALL', value: ({ elapsedSeconds }) => duration(elapsedSeconds), align: 'right' },
+    ...(grows ? [{ title: 'SLOTS', value: slotsOf } satisfies Column<Row>] : []),
+  ]
+  const lines = formatTable(rows, columns, { ...terminal, columns: undefined }).split('\n')
+  return lines.map((line, index) => (index === 0 ? line : `${line}  ${bars[index - 1]}`)).join('\n')
+}
+
+function spreadOf({ earliestSeconds, latestSeconds }: Row): string {
+  return earliestSeconds === latestSeconds ? '' : `${duration(earliestSeconds)} … ${duration(latestSeconds)}`
+}
+
+function slotsOf({ resourceSlots = [] }: Row): string {
+  return resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`).join(' ')
+}

@@ -1,0 +1,116 @@
+import process from 'node:process'
+import { createInterface } from 'node:readline/promises'
+import { Command } from 'commander'
+import { createClient, profilesPath, readProfiles, writeProfiles, type Profile } from '../../client/node/index.ts'
+import { actHere, collect, describedCommand, serverOf } from '../client-command.ts'
+import { formatTable } from '../output/table.ts'
+import { UsageError } from '../present-error.ts'
+
+interface LoginOptions {
+  url?: string[]
+  token?: string
+  name: string
+  check: boolean
+}
+
+export function loginCommand(): Command {
+  const command = describedCommand('login', 'keep a server and its token under a name, for this user alone', [
+    'reprise login --url https://reprise.example.com    # asks for the token',
+    'reprise login --name lab --url https://one.lab --url https://two.lab < token-file',
+  ])
+    .option('--url <url>', 'server; repeat it for several on one database', collect)
+    .option('--token <token>', 'token, which other users of this machine can then see; else it is asked for')
+    .option('--name <name>', 'what to keep it under', 'default')
+    .option('--no-check', 'do not ask the server whether the token is in force')
+  return actHere<LoginOptions>(command, async (out, { url, token: given, name, check }) => {
+    const urls = url ?? serverOf({ url }).urls.map(({ href }) => href)
+    const token = given ?? (await askForToken())
+    if (token === '') throw new UsageError('No token was given.')
+    const whole: Profile = { urls: serverOf({ url: urls, token }).urls.map(({ href }) => href), token }
+    if (check) {
+      await using client = createClient({ ...whole, retry: { network: { stopAfterSeconds: 3 } } })
+      const viewer = await client.viewer()
+      if (viewer) out.note(`${viewer.name}: ${viewer.role} of ${viewer.project?.name ?? 'the whole cluster'}`)
+    }
+    const path = profilesPath(process.env)
+    const { profiles } = readProfiles(path)
+    writeProfiles(path, { current: name, profiles: { ...profiles, [name]: whole } })
+    out.show({ name, urls: whole.urls, path }, () => `kept as ${name} in ${path}, and used from now on`)
+  })
+}
+
+export function profilesCommand(): Command {
+  return new Command('profiles')
+    .description('servers and tokens that `login` has kept')
+    .addCommand(list(), { isDefault: true })
+    .addCommand(use())
+    .addCommand(remove())
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list them; * is the one in use', ['reprise profiles'])
+  return actHere(command, async (out) => {
+    const { current, profiles } = readProfiles(profilesPath(process.env))
+    const rows = Object.entries(profiles).map(([name, { urls, token }]) => ({
+      name,
+      current: name === current,
+      urls,
+      token: token === undefined ? null : `${token.slice(0, 8)}…`,
+    }))
+    if (rows.length === 0) out.note('no profiles: `reprise login` keeps one')
+    out.show(rows, () =>
+      formatTable(
+        rows,
+        [
+          { title: '', value: (row) => (row.current ? '*' : ' ') },
+          { title: 'PROFILE', value: (row) => row.name },
+          { title: 'SERVERS', value: (row) => row.urls.join(' '), flexible: true },
+          { title: 'TOKEN', value: (row) => row.token },
+        ],
+        out.terminal,
+      ),
+    )
+  })
+}
+
+function use(): Command {
+  const command = describedCommand('use', 'use this one where none is named', ['reprise profiles use lab'])
+  return actHere(command.argument('<name>'), async (out, _options, [name]) => {
+    const path = profilesPath(process.env)
+    const kept = readProfiles(path)
+    mustExist(kept.profiles, name!)
+    writeProfiles(path, { ...kept, current: name! })
+    out.show({ current: name }, () => `${name} is used from now on`)
+  })
+}
+
+function remove(): Command {
+  const command = describedCommand('remove', 'forget one; its token stays in force', ['reprise profiles remove lab'])
+  return actHere(command.argument('<name>'), async (out, _options, [name]) => {
+    const path = profilesPath(process.env)
+    const { current, profiles } = readProfiles(path)
+    mustExist(profiles, name!)
+    const { [name!]: _gone, ...rest } = profiles
+    writeProfiles(path, { ...(current !== name && { current }), profiles: rest })
+    out.show({ removed: name }, () => `${name} is forgotten`)
+  })
+}
+
+function mustExist(profiles: Readonly<Record<string, Profile>>, name: string): void {
+  if (Object.hasOwn(profiles, name)) return
+  throw new UsageError(`There is no profile ${name}, but ${Object.keys(profiles).join(', ') || 'none'}.`)
+}
+
+/** Not shown while it is typed; a line of standard input where that is no terminal. */
+async function askForToken(): Promise<string> {
+  const { stdin, stderr } = process
+  const lines = createInterface({ input: stdin, terminal: stdin.isTTY })
+  try {
+    if (stdin.isTTY) stderr.write('token: ')
+    for await (const line of lines) return line.trim()
+    return ''
+  } finally {
+    lines.close()
+    if (stdin.isTTY) stderr.write('\n')
+  }
+}

@@ -1,0 +1,71 @@
+import { Command } from 'commander'
+import { act, describedCommand } from '../client-command.ts'
+import { pairs } from '../options/session-options.ts'
+import { oneOf, wholeNumber } from '../options/values.ts'
+import { QUOTA_SCOPES } from '../options/words.ts'
+
+export function quotasCommand(): Command {
+  return new Command('quotas')
+    .description('what users, projects and domains may have at once')
+    .addCommand(show(), { isDefault: true })
+    .addCommand(set())
+}
+
+function show(): Command {
+  const command = describedCommand('show', 'show limits, and what of them is used', ['reprise quotas'])
+  return act(command, async ({ client, out, signal }) => {
+    out.table(
+      await client.quotas({ signal }),
+      [
+        { title: 'SCOPE', value: ({ scope }) => scope },
+        { title: 'NAME', value: ({ name }) => name, flexible: true },
+        { title: 'PENDING', value: ({ usage, maxPending }) => `${usage.pending}/${maxPending ?? '∞'}`, align: 'right' },
+        { title: 'RUNNING', value: ({ usage, maxRunning }) => `${usage.running}/${maxRunning ?? '∞'}`, align: 'right' },
+        { title: 'SLOTS', value: slotsOf, flexible: true },
+      ],
+      'no quotas: nothing is limited',
+    )
+  })
+}
+
+interface Slots {
+  slots: readonly { slot: string; amount: string }[]
+}
+
+function slotsOf({ slots, usage }: Slots & { usage: Slots }): string {
+  const used = new Map(usage.slots.map(({ slot, amount }) => [slot, amount]))
+  return slots.map(({ slot, amount }) => `${slot} ${used.get(slot) ?? 0}/${amount}`).join(' ')
+}
+
+interface QuotaOptions {
+  slot?: [string, string][]
+  maxPending?: number | null
+  maxRunning?: number | null
+}
+
+function set(): Command {
+  const command = describedCommand('set', 'limit a user, a project or a domain', [
+    'reprise quotas set project research --max-running 20 --slot cpu=64 --slot mem=256g',
+    'reprise quotas set user ada --max-pending none',
+  ])
+    .argument('<scope>', 'user, project or domain')
+    .argument('<name>', 'of which')
+    .option('--max-pending <n>', 'sessions that wait; `none` lifts it', numberOrNone)
+    .option('--max-running <n>', 'sessions that have a place; `none` lifts it', numberOrNone)
+    .option('--slot <slot=amount>', 'over all kernels; replaces what was set; may be repeated', pairs)
+  return act<QuotaOptions>(command, async ({ client, out }, { slot, maxPending, maxRunning }, [scope, name]) => {
+    const slots = slot?.map(([slotName, amount]) => ({ slot: slotName, amount }))
+    const quota = await client.setQuota({
+      scope: oneOf(scope!, QUOTA_SCOPES),
+      name: name!,
+      maxPending,
+      maxRunning,
+      slots,
+    })
+    out.show(quota, () => `set for ${scope} ${name}`)
+  })
+}
+
+function numberOrNone(text: string): number | null {
+  return text === 'none' ? null : wholeNumber(text)
+}

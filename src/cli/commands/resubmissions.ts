@@ -1,0 +1,45 @@
+import { Command } from 'commander'
+import { act, describedCommand } from '../client-command.ts'
+import { statusStyle } from '../output/status-style.ts'
+import { relative } from '../output/time.ts'
+import { take } from '../session/take.ts'
+
+const SHOWN = 50
+
+export function resubmissionsCommand(): Command {
+  return new Command('resubmissions')
+    .description('what people have resubmitted, and how it stands')
+    .addCommand(list(), { isDefault: true })
+    .addCommand(abort())
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list resubmissions, the newest first', ['reprise resubmissions'])
+  return act(command, async ({ client, out, signal }) => {
+    const { items } = await take(client.resubmissions({ signal }), SHOWN)
+    out.table(
+      items,
+      [
+        { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId },
+        { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state) },
+        { title: 'DONE', value: ({ done }) => done, align: 'right' },
+        { title: 'REFUSED', value: ({ refusedCount }) => refusedCount, align: 'right' },
+        { title: 'TOTAL', value: ({ total }) => total, align: 'right' },
+        { title: 'BY', value: ({ actor }) => actor, flexible: true },
+        { title: 'MADE', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+        { title: 'KEY', value: ({ clientKey }) => clientKey, flexible: true },
+      ],
+      'no resubmissions',
+    )
+  })
+}
+
+function abort(): Command {
+  const command = describedCommand('abort', 'leave undone what one has not done yet', [
+    'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
+  ]).argument('<id>', 'id of a resubmission')
+  return act(command, async ({ client, out }, _options, [id]) => {
+    const made = await client.abortResubmission(id!)
+    out.show(made, () => `${made.resubmissionId}: ${made.state}, ${made.done} of ${made.total} done`)
+  })
+}

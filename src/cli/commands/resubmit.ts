@@ -1,0 +1,110 @@
+import type { Command } from 'commander'
+import type { ResubmissionOverrides, Resubmission, ResubmitSessionsInput } from '../../client/node/index.ts'
+import { act, collect, describedCommand, type ClientContext } from '../client-command.ts'
+import { exitStatus } from '../exit-codes.ts'
+import { addFilterOptions, readFilter, type FilterOptions } from '../options/filter-options.ts'
+import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
+import { addSpecOptions, named, slotsOf, type SpecOptions } from '../options/session-options.ts'
+import { progressBar } from '../output/progress-bar.ts'
+import { UsageError } from '../present-error.ts'
+import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
+import { takeAll } from '../session/take.ts'
+
+interface ResubmitOptions extends FilterOptions, SpecOptions, PolicyOptions {
+  clientKey?: string
+  detach?: boolean
+  allowAgent?: string[]
+  avoidAgent?: string[]
+}
+
+export function resubmitCommand(): Command {
+  const command = describedCommand('resubmit', 'give failed work a new budget: sessions by name, or all that match', [
+    'reprise resubmit nightly --mem 8g --retries 5',
+    'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
+    'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
+  ]).argument('[sessions...]', SESSION_ARGUMENT)
+  addFilterOptions(command)
+  command
+    .optionsGroup('What is different this time:')
+    .option('--allow-agent <id>', 'the only agents to run on; may be repeated', collect)
+    .option('--avoid-agent <id>', 'agents to stay away from; may be repeated', collect)
+  addPolicyOptions(addSpecOptions(command))
+  command
+    .optionsGroup('How:')
+    .option('--client-key <key>', 'the same key again gives the same resubmission')
+    .option('--detach', 'do not wait for the end of many; `reprise resubmissions` shows how they stand')
+  return act<ResubmitOptions>(command, resubmit)
+}
+
+async function resubmit(context: ClientContext, options: ResubmitOptions, names: string[]): Promise<number> {
+  const { client, out } = context
+  const filter = readFilter(options)
+  if ((names.length === 0) === (filter === undefined)) {
+    throw new UsageError('Name sessions, or say which with options like --cause: one of the two.')
+  }
+  const sessionIds = names.length === 0 ? undefined : await Promise.all(names.map((name) => findSession(client, name)))
+  const { clientKey } = options
+  const input: ResubmitSessionsInput = { sessionIds, filter, clientKey, overrides: overridesOf(options) }
+  const made = await client.resubmitSessions(input)
+  const { resubmissionId, state } = made.resubmission
+  if (state === 'RUNNING' && !options.detach) {
+    const end = await waitForEnd(context, made.resubmission)
+    const items = client.resubmissionItems(resubmissionId, { status: 'REFUSED' })
+    const refused = (await takeAll(items)).map(({ sessionId, code, message }) => ({ sessionId, code, message }))
+    return tell(context, { resubmission: end, sessions: [], refused })
+  }
+  if (state === 'RUNNING') out.note(`${made.resubmission.total} sessions go on in the background`)
+  return tell(context, made)
+}
+
+function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefined {
+  const overrides: ResubmissionOverrides = {
+    resourceSlots: slotsOf(options),
+    environ: named(options.env),
+    batchTimeout: options.timeout,
+    priority: options.priority,
+    resourceGroup: options.resourceGroup,
+    allowAgents: options.allowAgent,
+    avoidAgents: options.avoidAgent,
+    retryPolicy: readPolicy(options),
+  }
+  return Object.values(overrides).some((value) => value !== undefined) ? overrides : undefined
+}
+
+/** Ctrl-C leaves undone what is not done yet. */
+async function waitForEnd({ client, out, signal }: ClientContext, { resubmissionId }: Resubmission) {
+  out.note(`resubmission ${resubmissionId}; Ctrl-C leaves the rest undone`)
+  const bar = progressBar('resubmitting')
+  const onResubmission = ({ total, pending, refusedCount }: Resubmission) =>
+    bar.update(total - pending, total, refusedCount > 0 ? `${refusedCount} refused` : '')
+  try {
+    return await client.waitForResubmission(resubmissionId, { signal, onResubmission })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    await client.abortResubmission(resubmissionId)
+    return await client.resubmission(resubmissionId)
+  } finally {
+    bar.end()
+  }
+}
+
+function tell(
+  { out, signal }: ClientContext,
+  made: {
+    resubmission: Resubmission
+    sessions: readonly { sessionId: string; name: string; attempt: number }[]
+    refused: readonly { sessionId: string; code: string | null; message: string | null }[]
+  },
+): number {
+  const { done, total, state } = made.resubmission
+  out.show(made, () => {
+    const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)
+    return [
+      ...lines,
+      `${done} of ${total} sessions resubmitted${state === 'ABORTED' ? ', the rest left undone' : ''}`,
+    ].join('\n')
+  })
+  for (const { sessionId, code, message } of made.refused) out.note(`refused ${sessionId}: ${message} (${code})`)
+  if (signal.aborted) return exitStatus('INTERRUPTED')
+  return made.refused.length > 0 && done === 0 ? exitStatus('CONFLICT') : 0
+}

@@ -1,0 +1,68 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { act, describedCommand } from '../client-command.ts'
+import { decimal, future, wholeNumber } from '../options/values.ts'
+import { instant } from '../output/time.ts'
+import { UsageError } from '../present-error.ts'
+import { SCOPE_ARGUMENTS, scopeOf } from './defaults.ts'
+
+interface SwitchOptions {
+  off?: boolean
+  on?: boolean
+  rate?: { perSecond: number; burst: number } | null
+  until?: string
+}
+
+export function switchCommand(): Command {
+  return new Command('switch')
+    .description('hold retries that become due, or limit their rate')
+    .addCommand(show(), { isDefault: true })
+    .addCommand(set())
+}
+
+function show(): Command {
+  const command = describedCommand('show', 'show what has an effect, the widest scope first', ['reprise switch'])
+  return act(command, async ({ client, out, signal }) => {
+    out.table(
+      await client.retrySwitches({ signal }),
+      [
+        { title: 'SCOPE', value: ({ scope }) => scope },
+        { title: 'NAME', value: ({ name }) => name },
+        { title: 'RETRIES', value: ({ disabled }) => (disabled ? 'held' : 'on') },
+        { title: 'UNTIL', value: ({ disabledUntil }) => instant(disabledUntil) },
+        { title: 'RATE', value: ({ rateLimit }) => rateLimit && `${rateLimit.perSecond}/s, burst ${rateLimit.burst}` },
+        { title: 'UNTIL', value: ({ rateLimitUntil }) => instant(rateLimitUntil) },
+      ],
+      'nothing is set: retries go as they become due',
+    )
+  })
+}
+
+function set(): Command {
+  const command = describedCommand('set', 'hold retries of the cluster, a domain or a project, or let them go', [
+    'reprise switch set cluster --off --until 2h',
+    'reprise switch set project research --rate 5/10',
+    'reprise switch set project research --on --rate none',
+  ])
+  for (const argument of SCOPE_ARGUMENTS) command.argument(argument)
+  command
+    .option('--off', 'hold them')
+    .option('--on', 'let them go, in a ramp')
+    .option('--rate <per-second/burst>', 'at most so many, like 5/10; `none` lifts it', rate)
+    .option('--until <time>', 'then back to what held for good; a time or a duration from now', future)
+  return act<SwitchOptions>(command, async ({ client, out }, options, args) => {
+    const { on, off, until, rate: rateLimit } = options
+    if (on && off) throw new UsageError('--on and --off exclude each other.')
+    if (!on && !off && rateLimit === undefined) throw new UsageError('Say what to set: --off, --on or --rate.')
+    const disabled = off ? true : on ? false : undefined
+    const made = await client.setRetrySwitch({ ...scopeOf(args), disabled, rateLimit, until })
+    const limit = made.rateLimit ? `, at most ${made.rateLimit.perSecond}/s` : ''
+    out.show(made, () => `retries of ${args.join(' ')} are ${made.disabled ? 'held' : 'on'}${limit}`)
+  })
+}
+
+function rate(text: string) {
+  if (text === 'none') return null
+  const [perSecond, burst] = text.split('/')
+  if (burst === undefined) throw new InvalidArgumentError('It is not like 5/10: per second, and at once.')
+  return { perSecond: decimal(perSecond!), burst: wholeNumber(burst) }
+}

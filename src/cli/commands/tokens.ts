@@ -1,0 +1,74 @@
+import { Command } from 'commander'
+import type { TokenRole } from '../../client/node/index.ts'
+import { act, describedCommand } from '../client-command.ts'
+import { choice, future } from '../options/values.ts'
+import { TOKEN_ROLES } from '../options/words.ts'
+import { instant, relative } from '../output/time.ts'
+import { takeAll } from '../session/take.ts'
+
+export function tokensCommand(): Command {
+  return new Command('tokens')
+    .description('what programs show to be let in, for administrators')
+    .addCommand(list(), { isDefault: true })
+    .addCommand(create())
+    .addCommand(revoke())
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list tokens, the newest first', [
+    'reprise tokens',
+    'reprise tokens list --all',
+  ])
+  command.option('--all', 'those that are revoked, too')
+  return act<{ all?: boolean }>(command, async ({ client, out, signal }, { all }) => {
+    const tokens = await takeAll(client.tokens({ signal }))
+    out.table(
+      tokens.filter(({ revokedAt }) => all || !revokedAt),
+      [
+        { title: 'TOKEN', value: ({ tokenId }) => tokenId },
+        { title: 'NAME', value: ({ name }) => name, flexible: true },
+        { title: 'ROLE', value: ({ role }) => role },
+        { title: 'PROJECT', value: ({ project }) => project?.name ?? 'all', flexible: true },
+        { title: 'BEGINS', value: ({ prefix }) => prefix, flexible: true },
+        { title: 'USED', value: ({ lastUsedAt }) => relative(lastUsedAt), align: 'right' },
+        { title: 'ENDS', value: (token) => (token.revokedAt ? 'revoked' : relative(token.expiresAt)), align: 'right' },
+      ],
+      'no tokens',
+    )
+  })
+}
+
+interface CreateOptions {
+  role: TokenRole
+  project?: string
+  expires?: string
+}
+
+function create(): Command {
+  const command = describedCommand('create', 'make a token; it is shown this once, on standard output', [
+    'reprise tokens create ci --role member --project default --expires 90d',
+    'reprise tokens create node-7 --role agent > /etc/reprise/token',
+  ])
+    .argument('<name>', 'what it is for')
+    .addOption(choice('--role <role>', 'what it may do', TOKEN_ROLES).makeOptionMandatory())
+    .option('-p, --project <name>', 'the one project that it sees')
+    .option('--expires <time>', 'when it ends; a time or a duration from now', future)
+  return act<CreateOptions>(command, async ({ client, out }, { role, project, expires }, [name]) => {
+    const { secret, token } = await client.createToken({ name: name!, role, project, expiresAt: expires })
+    const end = token.expiresAt ? `, until ${instant(token.expiresAt)}` : ''
+    out.note(
+      `token ${token.tokenId}, ${token.role} of ${token.project?.name ?? 'the whole cluster'}${end}; shown once:`,
+    )
+    out.show({ secret, token }, () => secret)
+  })
+}
+
+function revoke(): Command {
+  const command = describedCommand('revoke', 'end a token, on every server within seconds', [
+    'reprise tokens revoke 01990000-0000-7000-8000-000000000000',
+  ]).argument('<id>', 'id of the token, as `tokens` lists it')
+  return act(command, async ({ client, out }, _options, [id]) => {
+    const token = await client.revokeToken(id!)
+    out.show(token, () => `${token.name} ${token.tokenId}: revoked`)
+  })
+}

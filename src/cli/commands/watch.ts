@@ -1,0 +1,65 @@
+import type { Command } from 'commander'
+import type { RetryEvent, SessionEvent } from '../../client/node/index.ts'
+import { act, describedCommand } from '../client-command.ts'
+import { statusStyle } from '../output/status-style.ts'
+import type { Output } from '../output/output.ts'
+import { timeOfDay } from '../output/time.ts'
+import { findSession } from '../session/find-session.ts'
+
+interface WatchOptions {
+  project?: string
+  after?: string
+  retries?: boolean
+}
+
+export function watchCommand(): Command {
+  const command = describedCommand(
+    'watch',
+    'show events as they happen, until Ctrl-C; servers that restart are waited for',
+    [
+      'reprise watch',
+      'reprise watch nightly --retries',
+      'reprise watch --json --after $(cat cursor) | while read -r event; do …; done',
+    ],
+  )
+    .argument('[session]', 'chain of this session only, by its id or name')
+    .option('-p, --project <name>', 'of this project only')
+    .option('--retries', 'only what concerns retries, with reasons and times')
+    .option('--after <cursor>', 'go on behind this event, missing none; the cursor stands in each with --json')
+  return act<WatchOptions>(
+    command,
+    async ({ client, out, signal }, { project, after, retries }, [text]) => {
+      const session = text === undefined ? undefined : await client.session(await findSession(client, text))
+      const filter = { project, chainId: session?.chainId }
+      const from = { after: after ?? (await client.eventCursor({ signal })), signal }
+      // Whoever waits for this line knows that nothing from now on is missed.
+      out.note(out.notes.style('dim', `watching from ${from.after}`))
+      if (retries)
+        for await (const event of client.retryEvents(filter, from)) out.item(event, () => retryLine(event, out))
+      else for await (const event of client.sessionEvents(filter, from)) out.item(event, () => sessionLine(event, out))
+    },
+    { follow: true },
+  )
+}
+
+function retryLine(event: RetryEvent, { terminal }: Output): string {
+  const { type, attempt, maxAttempts, reason, childSessionId } = event
+  const style = statusStyle(type.replace('RETRY_', ''))
+  const parts = [
+    terminal.style('dim', timeOfDay(event.occurredAt)),
+    event.sessionId,
+    style ? terminal.style(style, type) : type,
+    `attempt ${attempt} of ${maxAttempts}`,
+    reason,
+    childSessionId && `→ ${childSessionId}`,
+  ]
+  return parts.filter(Boolean).join('  ')
+}
+
+function sessionLine(event: SessionEvent, { terminal }: Output): string {
+  const { type, fromStatus, toStatus, reason } = event
+  const style = toStatus ? statusStyle(toStatus) : undefined
+  const move = toStatus && `${fromStatus ?? ''} → ${style ? terminal.style(style, toStatus) : toStatus}`.trim()
+  const parts = [terminal.style('dim', timeOfDay(event.occurredAt)), event.sessionId, type, move, reason]
+  return parts.filter(Boolean).join('  ')
+}

@@ -1,0 +1,172 @@
+import { Command } from 'commander'
+import type { WebhookDeliveryStatus } from '../../client/node/index.ts'
+import { act, collect, describedCommand } from '../client-command.ts'
+import { pairs } from '../options/session-options.ts'
+import { choices, past, seconds, wholeNumber } from '../options/values.ts'
+import { DELIVERY_STATUSES } from '../options/words.ts'
+import { statusStyle } from '../output/status-style.ts'
+import { relative } from '../output/time.ts'
+import { UsageError } from '../present-error.ts'
+import { take, takeAll } from '../session/take.ts'
+
+export function webhooksCommand(): Command {
+  const command = new Command('webhooks').description('endpoints that events are sent to')
+  command.addCommand(list(), { isDefault: true })
+  for (const subcommand of [create(), enable(), disable(), remove(), rotate(), test(), deliveries(), replay()]) {
+    command.addCommand(subcommand)
+  }
+  return command
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list webhooks', ['reprise webhooks'])
+  command.option('-p, --project <name>', 'of this project')
+  return act<{ project?: string }>(command, async ({ client, out, signal }, { project }) => {
+    out.table(
+      await takeAll(client.webhooks({ project }, { signal })),
+      [
+        { title: 'WEBHOOK', value: ({ webhookId }) => webhookId },
+        { title: 'URL', value: ({ url }) => url, flexible: true },
+        { title: 'EVENTS', value: ({ eventTypes }) => eventTypes.join(','), flexible: true },
+        { title: 'STATE', value: (row) => (row.enabled ? (row.failingSince ? 'failing' : 'on') : 'off') },
+        { title: 'PROJECT', value: (row) => row.project?.name ?? 'all', flexible: true },
+        { title: 'DELIVERED', value: ({ lastDeliveredAt }) => relative(lastDeliveredAt), align: 'right' },
+        { title: 'WHY OFF', value: ({ disabledReason }) => disabledReason, flexible: true },
+      ],
+      'no webhooks',
+    )
+  })
+}
+
+interface CreateOptions {
+  event?: string[]
+  project?: string
+  chain?: string
+  label?: [string, string][]
+  description?: string
+}
+
+function create(): Command {
+  const command = describedCommand('create', 'have events sent to an endpoint; prints the secret, this once', [
+    "reprise webhooks create https://ci.example.com/hook --event 'session.retry_*'",
+  ])
+    .argument('<url>')
+    .option('--event <type>', 'event to send, a * at its end for any rest; may be repeated (default: all)', collect)
+    .option('-p, --project <name>', 'whose events')
+    .option('--chain <id>', 'of this chain only')
+    .option('-l, --label <key=value>', 'of sessions with this label only; may be repeated', pairs)
+    .option('--description <text>', 'what it is for')
+  return act<CreateOptions>(command, async ({ client, out }, options, [url]) => {
+    const { event = ['*'], project, chain: chainId, description } = options
+    const labels = options.label?.map(([key, value]) => ({ key, value }))
+    const input = { url: url!, eventTypes: event, project, chainId, labels, description }
+    const { secret, webhook } = await client.createWebhook(input)
+    out.note(`webhook ${webhook.webhookId}; its secret, shown once:`)
+    out.show({ secret, webhook }, () => secret)
+  })
+}
+
+const ID = '<id>'
+
+function enable(): Command {
+  const command = describedCommand('enable', 'send to it again', [`reprise webhooks enable ${ID}`]).argument(ID)
+  return act(command, async ({ client, out }, _options, [webhookId]) => {
+    const webhook = await client.updateWebhook({ webhookId: webhookId!, enabled: true })
+    out.show(webhook, () => `${webhook.url}: on`)
+  })
+}
+
+function disable(): Command {
+  const command = describedCommand('disable', 'send nothing to it', [`reprise webhooks disable ${ID}`]).argument(ID)
+  return act(command, async ({ client, out }, _options, [webhookId]) => {
+    const webhook = await client.updateWebhook({ webhookId: webhookId!, enabled: false })
+    out.show(webhook, () => `${webhook.url}: off`)
+  })
+}
+
+function remove(): Command {
+  const command = describedCommand('delete', 'delete it', [`reprise webhooks delete ${ID}`]).argument(ID)
+  return act(command, async ({ client, out }, _options, [webhookId]) => {
+    await client.deleteWebhook(webhookId!)
+    out.show({ webhookId }, () => `${webhookId}: deleted`)
+  })
+}
+
+function rotate(): Command {
+  const command = describedCommand('rotate', 'make a new secret; for a while requests carry both signatures', [
+    `reprise webhooks rotate ${ID} --overlap 2h`,
+  ])
+    .argument(ID)
+    .option('--overlap <duration>', 'how long the old one signs, too (default: a day)', seconds)
+  return act<{ overlap?: number }>(command, async ({ client, out }, { overlap }, [webhookId]) => {
+    const { secret, webhook } = await client.rotateWebhookSecret({ webhookId: webhookId!, overlapSeconds: overlap })
+    out.note('the new secret, shown once:')
+    out.show({ secret, webhook }, () => secret)
+  })
+}
+
+function test(): Command {
+  const command = describedCommand('test', 'send an event to try it out', [`reprise webhooks test ${ID}`]).argument(ID)
+  return act(command, async ({ client, out }, _options, [webhookId]) => {
+    const delivery = await client.sendTestEvent(webhookId!)
+    out.show(delivery, () => `delivery ${delivery.deliveryId}: \`reprise webhooks deliveries ${webhookId}\` shows it`)
+  })
+}
+
+function deliveries(): Command {
+  const command = describedCommand('deliveries', 'list what was sent, the newest first', [
+    `reprise webhooks deliveries ${ID} --status failed`,
+  ])
+    .argument(ID)
+    .addOption(choices('--status <statuses>', 'in one of these', DELIVERY_STATUSES))
+    .option('--limit <n>', 'at most so many; 0 is all (default: 50)', wholeNumber)
+  return act<{ status?: WebhookDeliveryStatus[]; limit?: number }>(
+    command,
+    async ({ client, out, signal }, { status, limit = 50 }, [webhookId]) => {
+      const { items } = await take(client.webhookDeliveries(webhookId!, { status }, { signal }), limit)
+      out.table(
+        items,
+        [
+          { title: 'DELIVERY', value: ({ deliveryId }) => deliveryId },
+          { title: 'EVENT', value: ({ eventType }) => eventType, flexible: true },
+          { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status) },
+          { title: 'ATTEMPTS', value: ({ attempts }) => attempts.length, align: 'right' },
+          { title: 'NEXT', value: ({ nextAttemptAt }) => relative(nextAttemptAt), align: 'right' },
+          { title: 'LAST ANSWER', value: (row) => answerOf(row.attempts.at(-1)), flexible: true },
+        ],
+        'no deliveries',
+      )
+    },
+  )
+}
+
+function answerOf(attempt: { statusCode: number | null; error: string | null } | undefined): string {
+  return attempt ? [attempt.statusCode, attempt.error].filter((part) => part !== null).join(' ') : '–'
+}
+
+function replay(): Command {
+  const command = describedCommand('replay', 'send again: one delivery, or all that failed since a time', [
+    'reprise webhooks replay --delivery <id>',
+    `reprise webhooks replay ${ID} --since 6h`,
+  ])
+    .argument('[id]', 'of the webhook')
+    .option('--delivery <id>', 'this delivery alone')
+    .option('--since <time>', 'all since then; a time, or a duration like 6h', past)
+  return act<{ delivery?: string; since?: string }>(command, async ({ client, out }, options, [webhookId]) => {
+    const { delivery, since } = options
+    if (delivery !== undefined) {
+      const again = await client.replayDelivery(delivery)
+      return out.show(again, () => `delivery ${again.deliveryId}: ${again.status}`)
+    }
+    if (webhookId === undefined || since === undefined) {
+      throw new UsageError('Say what to replay: --delivery, or a webhook and --since.')
+    }
+    let replayed = 0
+    for (let more = true; more;) {
+      const part = await client.replayWebhook(webhookId, since)
+      replayed += part.replayed
+      more = part.more && part.replayed > 0
+    }
+    out.show({ replayed }, () => `${replayed} deliveries go again`)
+  })
+}

@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+
+export interface CompletedOption {
+  flags: string[]
+  description: string
+  /** Whether a value follows. */
+  takesValue: boolean
+  /** What it may be, where that is known. */
+  values: readonly string[]
+}
+
+export interface CompletedCommand {
+  /** With spaces: `retry now`; empty for the program itself. */
+  path: string
+  description: string
+  subcommands: { name: string; description: string }[]
+  options: CompletedOption[]
+  /** What its first argument may be, where that is known. */
+  values: readonly string[]
+}
+
+/** The program and all its commands, flat. */
+export function commandTree(program: Command, path: readonly string[] = []): CompletedCommand[] {
+  const visible = program.commands.filter((command) => command.name() !== 'help')
+  const own: CompletedCommand = {
+    path: path.join(' '),
+    description: firstSentence(program.description()),
+    subcommands: visible.map((command) => ({
+      name: command.name(),
+      description: firstSentence(command.description()),
+    })),
+    options: [
+      ...program.options.map(({ short, long, description, required, optional, argChoices }) => ({
+        flags: [short, long].filter((flag) => flag != null),
+        description: firstSentence(description),
+        takesValue: required || optional,
+        values: argChoices ?? [],
+      })),
+      { flags: ['-h', '--help'], description: 'show help', takesValue: false, values: [] },
+    ],
+    values: program.registeredArguments[0]?.argChoices ?? [],
+  }
+  return [own, ...visible.flatMap((command) => commandTree(command, [...path, command.name()]))]
+}
+
+/** On one line, and without what a shell may take for its own. */
+function firstSentence(text: string): string {
+  return text.replaceAll(/[`'"$\\[\]:]/g, '').replaceAll(/\s+/g, ' ')
+}

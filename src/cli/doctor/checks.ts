@@ -1,0 +1,174 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ForbiddenError, readEnvironment, type Client, type FoundServer } from '../../client/node/index.ts'
+import { duration } from '../output/time.ts'
+import { tokenOrigin } from '../present-error.ts'
+import { takeAll } from '../session/take.ts'
+import { unknownToServer } from './schema.ts'
+
+export interface Finding {
+  what: string
+  state: 'ok' | 'warning' | 'fault' | 'skipped'
+  found: string
+  /** What to do about it. */
+  advice?: string
+}
+
+interface Subject {
+  client: Client
+  server: FoundServer
+  environment: NodeJS.ProcessEnv
+}
+
+const NODE_MIN = [20, 0]
+/** Servers with an embedded agent run TypeScript as it is. */
+const NODE_SERVER_MIN = [22, 18]
+const SKEW_SECONDS_MAX = 5
+const ANSWER_WITHIN_MS = 5_000
+
+/** One finding after the other, each as soon as it is there. What cannot be looked at is skipped, and says so. */
+export async function* runChecks(subject: Subject): AsyncGenerator<Finding> {
+  yield nodeVersion()
+  yield dataDirectory(subject)
+  const { finding, reachable } = await reachServers(subject)
+  yield* finding
+  if (!reachable) return
+  const token = await checkToken(subject)
+  yield token
+  if (token.state === 'fault') return
+  yield await checkSchema(subject)
+  yield await checkAgents(subject)
+}
+
+function nodeVersion(): Finding {
+  const what = 'Node'
+  const found = process.version
+  const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
+  const below = ([a, b]: number[]) => major < a! || (major === a! && minor < b!)
+  if (below(NODE_MIN)) return { what, state: 'fault', found, advice: 'Version 20 or later is needed.' }
+  if (!below(NODE_SERVER_MIN)) return { what, state: 'ok', found }
+  return { what, state: 'warning', found, advice: 'Good for a client; a server needs 22.18 or later.' }
+}
+
+function dataDirectory({ environment }: Subject): Finding {
+  const { dataDir } = readEnvironment(environment, () => {})
+  const what = `data directory ${dataDir}`
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      return { what, state: 'skipped', found: 'not there: no server was started from here' }
+    }
+    const advice = 'Run it as the user whom it belongs to, or name another with REPRISE_DATA_DIR.'
+    return { what, state: 'warning', found: (error as Error).message, advice }
+  }
+  const mode = statSync(join(dataDir, 'admin-token'), { throwIfNoEntry: false })?.mode
+  if (mode === undefined) return { what, state: 'ok', found: 'there, without an admin token' }
+  if ((mode & 0o077) === 0) return { what, state: 'ok', found: 'there, with its admin token' }
+  const advice = `chmod 600 ${join(dataDir, 'admin-token')}`
+  return { what, state: 'fault', found: 'others can read its admin token', advice }
+}
+
+async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; reachable: boolean }> {
+  const findings: Finding[] = []
+  let reachable = false
+  for (const url of server.urls) {
+    const ready = await ask(new URL('readyz', url))
+    const what = `server ${url.href} (${server.source === 'local' ? 'the default' : `from ${server.source}`})`
+    if (ready instanceof Error) {
+      const advice = 'Start it with `reprise serve`, or name another with --url, REPRISE_URL or a profile.'
+      findings.push({ what, state: 'fault', found: ready.message, advice })
+      continue
+    }
+    reachable = true
+    findings.push(readiness(what, ready), clockSkew(ready))
+  }
+  return { finding: findings, reachable }
+}
+
+interface Answer {
+  status: number
+  text: string
+  /** By the server's clock. */
+  date: string | null
+  askedAt: number
+  answeredAt: number
+}
+
+async function ask(url: URL): Promise<Answer | Error> {
+  const askedAt = Date.now()
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) })
+    const text = (await response.text()).trim()
+    return { status: response.status, text, date: response.headers.get('date'), askedAt, answeredAt: Date.now() }
+  } catch (error) {
+    const { cause, message } = error as Error
+    return new Error(cause instanceof Error && cause.message ? cause.message : message)
+  }
+}
+
+function readiness(what: string, { status, text }: Answer): Finding {
+  if (status === 200) return { what, state: 'ok', found: 'ready, with its database' }
+  if (status !== 503) return { what, state: 'fault', found: `answers ${status}`, advice: 'Is this a Reprise server?' }
+  const advice = 'Its database does not answer, or it is about to stop; its log says more.'
+  return { what, state: 'fault', found: `not ready: ${text}`, advice }
+}
+
+/** To a second: the header tells no more. */
+function clockSkew({ date, askedAt, answeredAt }: Answer): Finding {
+  const what = 'clock'
+  const theirs = date === null ? Number.NaN : Date.parse(date)
+  if (Number.isNaN(theirs)) return { what, state: 'skipped', found: 'the server does not tell its time' }
+  // The header is cut to the second.
+  const early = (askedAt - (theirs + 1000)) / 1000
+  const late = (theirs - answeredAt) / 1000
+  const skew = Math.max(0, early, late)
+  const found =
+    skew === 0 ? 'as the server’s' : `${duration(skew)} ${late > early ? 'behind' : 'ahead of'} the server’s`
+  if (skew <= SKEW_SECONDS_MAX) return { what, state: 'ok', found }
+  return { what, state: 'warning', found, advice: 'Times shown here are off by that. Set the clocks by NTP.' }
+}
+
+async function checkToken({ client, server }: Subject): Promise<Finding> {
+  const what = 'token'
+  try {
+    const viewer = await client.viewer()
+    const origin = tokenOrigin(server)
+    if (!viewer) return { what, state: 'warning', found: `${origin} is in force, but not in the database` }
+    const end = viewer.expiresAt ? `, until ${viewer.expiresAt}` : ''
+    const where = viewer.project?.name ?? 'the whole cluster'
+    return { what, state: 'ok', found: `${viewer.name}, ${viewer.role} of ${where}${end} (${origin})` }
+  } catch (error) {
+    const denied = error instanceof ForbiddenError
+    const advice = denied
+      ? 'Give one that is in force with --token or REPRISE_TOKEN, or keep one with `reprise login`.'
+      : undefined
+    return { what, state: 'fault', found: `${tokenOrigin(server)}: ${(error as Error).message}`, advice }
+  }
+}
+
+async function checkSchema({ client }: Subject): Promise<Finding> {
+  const what = 'schema'
+  try {
+    const unknown = await unknownToServer(client)
+    if (unknown.length === 0) return { what, state: 'ok', found: 'the server has all that this version asks for' }
+    const advice = `Bring both to the same version. It lacks: ${unknown.slice(0, 3).join('; ')}`
+    return { what, state: 'fault', found: `${unknown.length} operations are unknown to the server`, advice }
+  } catch (error) {
+    return { what, state: 'skipped', found: `the server does not tell it: ${(error as Error).message}` }
+  }
+}
+
+async function checkAgents({ client }: Subject): Promise<Finding> {
+  const what = 'agents'
+  try {
+    const agents = await takeAll(client.agents())
+    const count = (status: string) => agents.filter((agent) => agent.status === status).length
+    const found = `${count('ALIVE')} alive, ${count('SUSPECT')} suspect, ${count('LOST')} lost, ${count('DRAINING')} draining`
+    if (count('ALIVE') > 0) return { what, state: count('SUSPECT') > 0 ? 'warning' : 'ok', found }
+    const advice = 'Nothing can run. Start `reprise agent` somewhere, or a server with the role agent.'
+    return { what, state: 'fault', found, advice }
+  } catch (error) {
+    return { what, state: 'skipped', found: (error as Error).message }
+  }
+}

@@ -1,0 +1,13 @@
+import { buildClientSchema, getIntrospectionQuery, parse, validate, type IntrospectionQuery } from 'graphql'
+import * as operations from '../../client/operations.generated.ts'
+import type { Client } from '../../client/node/index.ts'
+
+/** What the server would refuse of all that this client may ask, a line each. @throws ApiError where it tells no schema */
+export async function unknownToServer(client: Client): Promise<string[]> {
+  const schema = buildClientSchema(await client.request<IntrospectionQuery>(getIntrospectionQuery()))
+  const documents = Object.entries(operations).filter(([name]) => name.endsWith('Document'))
+  return documents.flatMap(([name, document]) => {
+    const faults = validate(schema, parse(String(document)))
+    return faults.length === 0 ? [] : [`${name.replace(/Document$/, '')}: ${faults[0]!.message}`]
+  })
+}

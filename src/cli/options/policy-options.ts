@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import type { FailureCause, RetryPolicyInput, RetryRuleInput } from '../../client/node/index.ts'
+import { UsageError } from '../present-error.ts'
+import { parseRule, RULE_SYNTAX } from './rule.ts'
+import { choice, choices, decimal, seconds, secondsOrNone, wholeNumber } from './values.ts'
+import { BACKOFFS, CAUSES, JITTERS, PRESETS } from './words.ts'
+
+export interface PolicyOptions {
+  retries?: number
+  retryDelay?: number
+  backoff?: RetryPolicyInput['backoff']
+  backoffMultiplier?: number
+  maxRetryDelay?: number | null
+  jitter?: RetryPolicyInput['jitter']
+  jitterRatio?: number
+  retryOn?: FailureCause[]
+  maxElapsed?: number | null
+  uncountedPreStart?: true
+  maxUncountedRetries?: number
+  preset?: RetryPolicyInput['preset']
+  rule?: RetryRuleInput[]
+  policy?: string
+}
+
+export function addPolicyOptions(command: Command): Command {
+  return command
+    .optionsGroup('Retry policy (durations like 30, 90s, 5m, 2h):')
+    .option('--retries <n>', 'retries; total attempts are one more', wholeNumber)
+    .option('--retry-delay <duration>', 'delay of the first retry', seconds)
+    .addOption(choice('--backoff <kind>', 'whether delays grow', BACKOFFS))
+    .option('--backoff-multiplier <factor>', 'by how much, each time', decimal)
+    .option('--max-retry-delay <duration>', 'no delay is longer; `none` is 24 h', secondsOrNone)
+    .addOption(choice('--jitter <kind>', 'what is added so that not all come back at once', JITTERS))
+    .option('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal)
+    .addOption(choices('--retry-on <causes>', 'causes that are retried, a comma between', CAUSES))
+    .option('--max-elapsed <duration>', 'no retry starts later than this; `none` is no bound', secondsOrNone)
+    .option('--uncounted-pre-start', 'attempts whose work never started use up no retry')
+    .option('--max-uncounted-retries <n>', 'bound on those', wholeNumber)
+    .addOption(choice('--preset <name>', 'policy to start from', PRESETS))
+    .option('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
+      ...(earlier ?? []),
+      parseRule(text),
+    ])
+    .option('--policy <file>', 'policy as JSON, `-` for standard input; the options above go before it')
+    .addHelpText('after', `\n${RULE_SYNTAX}`)
+}
+
+/** The policy that the options give together; undefined where they give none. @throws UsageError */
+export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined {
+  const stated: RetryPolicyInput = {
+    maxRetries: options.retries,
+    retryDelay: options.retryDelay,
+    backoff: options.backoff,
+    backoffMultiplier: options.backoffMultiplier,
+    maxRetryDelay: options.maxRetryDelay,
+    jitter: options.jitter,
+    jitterRatio: options.jitterRatio,
+    eligibleCauses: options.retryOn,
+    maxElapsed: options.maxElapsed,
+    countPreStartFailures: options.uncountedPreStart === undefined ? undefined : false,
+    maxUncountedRetries: options.maxUncountedRetries,
+    preset: options.preset,
+    rules: options.rule,
+  }
+  // What is null was said; what is undefined was not.
+  const given = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined))
+  if (options.policy === undefined) return Object.keys(given).length === 0 ? undefined : given
+  return { ...readJson<RetryPolicyInput>(options.policy, '--policy'), ...given }
+}
+
+/** @throws UsageError */
+export function readJson<Value extends object>(path: string, option: string): Value {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path === '-' ? 0 : path, 'utf8'))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Value
+  } catch (error) {
+    throw new UsageError(`${option} ${path}: ${(error as Error).message}`)
+  }
+  throw new UsageError(`${option} ${path}: it is no JSON object`)
+}

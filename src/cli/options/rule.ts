@@ -1,0 +1,51 @@
+import { InvalidArgumentError } from 'commander'
+import type { RetryAvoidance, RetryRuleAction, RetryRuleInput } from '../../client/node/index.ts'
+import { decimal, oneOf, pair, seconds, wholeNumber } from './values.ts'
+import { CAUSES } from './words.ts'
+
+const AVOIDANCES: readonly RetryAvoidance[] = ['AGENT', 'RESOURCE_GROUP']
+const ACTIONS: readonly RetryRuleAction[] = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL']
+
+export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncounted, fail), then words in any order:
+  cause=oom-killed,…  exit=137,143  exit-not=1,2  reason='*CUDA*'    which failures; all that are given must hold
+  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent             what is different about the retry
+  It may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
+
+/** A rule of its short form, or of JSON. @throws InvalidArgumentError */
+export function parseRule(text: string): RetryRuleInput {
+  if (text.trimStart().startsWith('{')) return parseJson(text)
+  const [first, ...words] = text.split(/\s+/).filter(Boolean)
+  const rule: RetryRuleInput = { action: oneOf(first ?? '', ACTIONS), match: {} }
+  for (const word of words) {
+    const [name, value] = pair(word)
+    const read = Object.hasOwn(WORDS, name) ? WORDS[name] : undefined
+    if (!read) throw new InvalidArgumentError(`${name} is none of ${Object.keys(WORDS).join(', ')}.`)
+    read(rule, value)
+  }
+  return rule
+}
+
+const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => void>> = {
+  cause: ({ match }, value) => (match.causes = value.split(',').map((cause) => oneOf(cause, CAUSES))),
+  exit: ({ match }, value) => (match.exitCodes = value.split(',').map(wholeNumber)),
+  'exit-not': ({ match }, value) => (match.exitCodesNotIn = value.split(',').map(wholeNumber)),
+  reason: ({ match }, value) => (match.reason = value),
+  delay: (rule, value) => (rule.delay = seconds(value)),
+  avoid: (rule, value) => (rule.avoid = oneOf(value, AVOIDANCES)),
+  timeout(rule, value) {
+    const [factor = '', max] = value.split(':')
+    rule.scaleTimeout = { factor: decimal(factor), max: max === undefined ? null : seconds(max) }
+  },
+  scale(rule, value) {
+    const [slot = '', factor = '', max = null] = value.split(':')
+    rule.scaleResources = [...(rule.scaleResources ?? []), { slot, factor: decimal(factor), max }]
+  },
+}
+
+function parseJson(text: string): RetryRuleInput {
+  try {
+    return JSON.parse(text) as RetryRuleInput
+  } catch (error) {
+    throw new InvalidArgumentError(`It is no JSON: ${(error as Error).message}.`)
+  }
+}

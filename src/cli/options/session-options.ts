@@ -1,0 +1,108 @@
+import process from 'node:process'
+import { basename } from 'node:path'
+import { InvalidArgumentError, type Command } from 'commander'
+import type { ClusterMode, CreateSessionInput, SessionType } from '../../client/node/index.ts'
+import { collect } from '../client-command.ts'
+import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
+import { choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
+import { SESSION_TYPES } from './words.ts'
+
+export interface SessionOptions extends PolicyOptions, SpecOptions {
+  name?: string
+  project?: string
+  image?: string
+  clusterSize?: number
+  clusterMode?: ClusterMode
+  type?: SessionType
+  label?: [string, string][]
+  startsAt?: string
+  dependsOn?: string[]
+  creationId?: string
+}
+
+/** What a resubmission may change, too. */
+export interface SpecOptions {
+  env?: [string, string][]
+  slot?: [string, string][]
+  cpu?: string
+  mem?: string
+  timeout?: number
+  priority?: number
+  resourceGroup?: string
+}
+
+export function addSpecOptions(command: Command): Command {
+  return command
+    .option('-e, --env <name=value>', 'variable; NAME alone takes it from here', variable)
+    .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
+    .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
+    .option('--mem <amount>', 'the same as --slot mem=…; k, m, g, t are binary', amount)
+    .option('--timeout <duration>', 'how long it may run', seconds)
+    .option('--priority <n>', 'from 0 to 100; the highest goes first', wholeNumber)
+    .option('--resource-group <name>', 'agents to run on')
+}
+
+export function addSessionOptions(command: Command): Command {
+  command
+    .optionsGroup('Session:')
+    .option('-n, --name <name>', 'what to call it; the program’s name where it is not given')
+    .option('-p, --project <name>', 'project')
+  addSpecOptions(command)
+    .option('--image <image>', 'preset of environment and interpreter')
+    .option('-l, --label <key=value>', 'label; may be repeated', pairs)
+    .option('--cluster-size <n>', 'kernels', wholeNumber)
+    .addOption(choice('--cluster-mode <mode>', 'where they may sit', ['SINGLE_NODE', 'MULTI_NODE'] as const))
+    .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', SESSION_TYPES))
+    .option('--starts-at <time>', 'not before; a time or a duration from now', future)
+    .option('--depends-on <id>', 'session whose chain must have succeeded before; may be repeated', collect)
+    .option('--creation-id <id>', 'the same id again gives the same session')
+  return addPolicyOptions(command)
+}
+
+export function sessionInput(options: SessionOptions, command: string[]): CreateSessionInput {
+  const { env, label, timeout, startsAt, dependsOn, creationId } = options
+  return {
+    name: options.name ?? basename(command[0]!),
+    command,
+    project: options.project,
+    image: options.image,
+    environ: named(env),
+    labels: label?.map(([key, value]) => ({ key, value })),
+    resourceSlots: slotsOf(options),
+    batchTimeout: timeout,
+    priority: options.priority,
+    resourceGroup: options.resourceGroup,
+    clusterSize: options.clusterSize,
+    clusterMode: options.clusterMode,
+    sessionType: options.type,
+    startsAt,
+    dependsOn,
+    creationId,
+    retryPolicy: readPolicy(options),
+  }
+}
+
+export function named(env: SpecOptions['env']) {
+  return env?.map(([name, value]) => ({ name, value }))
+}
+
+export function slotsOf({ slot = [], cpu, mem }: SpecOptions) {
+  const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
+  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
+}
+
+export function pairs(text: string, earlier: [string, string][] = []): [string, string][] {
+  return [...earlier, pair(text)]
+}
+
+function amount(text: string): string {
+  decimal(text.replace(/[kmgt]$/i, ''))
+  return text
+}
+
+function variable(text: string, earlier: [string, string][] = []): [string, string][] {
+  if (text.includes('=')) return pairs(text, earlier)
+  const value = process.env[text]
+  if (value === undefined) throw new InvalidArgumentError(`There is no variable ${text} here to take along.`)
+  return [...earlier, [text, value]]
+}

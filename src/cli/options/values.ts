@@ -1,0 +1,80 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+/** How what stands on the command line is read. All throw InvalidArgumentError, which commander tells with the option. */
+
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It is not a whole number.')
+  return Number(text)
+}
+
+export function decimal(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('It is not a number.')
+  return value
+}
+
+const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
+
+/** Seconds of `90`, `90s`, `1.5m`, `2h`, `1d`. */
+export function seconds(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/.exec(text)
+  if (!match) throw new InvalidArgumentError('It is not a duration, like 30, 90s, 5m, 2h or 1d.')
+  return Number(match[1]) * UNITS[(match[2] ?? 's') as keyof typeof UNITS]
+}
+
+/** The same, or `none`, which is null. */
+export function secondsOrNone(text: string): number | null {
+  return text === 'none' ? null : seconds(text)
+}
+
+/** A time as ISO 8601 has it; a duration is that long ago. */
+export function past(text: string): string {
+  return moment(text, -1)
+}
+
+/** A time as ISO 8601 has it; a duration is from now on. */
+export function future(text: string): string {
+  return moment(text, 1)
+}
+
+function moment(text: string, sign: 1 | -1): string {
+  if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return new Date(Date.now() + sign * seconds(text) * 1000).toISOString()
+  const date = new Date(text)
+  if (!/^\d{4}-/.test(text) || Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError('It is neither a time, like 2026-11-21T12:00:00Z, nor a duration, like 2h.')
+  }
+  return date.toISOString()
+}
+
+/** `name=value`; the value may have further `=`. */
+export function pair(text: string): [name: string, value: string] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('It is not like NAME=VALUE.')
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** An option of one word out of some, in capitals on the wire, written here in small letters with hyphens. */
+export function choice<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
+  return new Option(flags, description).choices(words.map(written)).argParser((text) => oneOf(text, words))
+}
+
+/** The same for several, a comma between. */
+export function choices<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
+  return new Option(flags, description)
+    .choices(words.map(written))
+    .argParser((text, earlier: Word[] | undefined) => [
+      ...(earlier ?? []),
+      ...text.split(',').map((word) => oneOf(word, words)),
+    ])
+}
+
+export function oneOf<Word extends string>(text: string, words: readonly Word[]): Word {
+  const word = text.trim().toUpperCase().replaceAll('-', '_')
+  const found = words.find((candidate) => candidate === word)
+  if (found === undefined) throw new InvalidArgumentError(`Allowed are ${words.map(written).join(', ')}.`)
+  return found
+}
+
+function written(word: string): string {
+  return word.toLowerCase().replaceAll('_', '-')
+}

@@ -1,0 +1,32 @@
+import process from 'node:process'
+import type { AttemptLog } from '../../client/node/index.ts'
+import type { Output } from './output.ts'
+
+/**
+ * What kernels write, to the stream to which they wrote it. With several kernels each line begins with its kernel's
+ * name; then lines are kept back until they are whole.
+ */
+export function logWriter(out: Output, kernels: () => number) {
+  const open = new Map<string, { text: string; chunk: AttemptLog }>()
+  const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
+  const write = (chunk: AttemptLog, line: string) => {
+    const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
+    streamOf(chunk).write(`${terminal.style('cyan', `${chunk.kernel} |`)} ${line}\n`)
+  }
+  return {
+    write(chunk: AttemptLog): void {
+      if (out.json) return out.item({ type: 'log', ...chunk }, () => '')
+      if (kernels() <= 1) return void streamOf(chunk).write(chunk.text)
+      const key = `${chunk.kernelId} ${chunk.stream}`
+      const lines = ((open.get(key)?.text ?? '') + chunk.text).split('\n')
+      const rest = lines.pop()!
+      for (const line of lines) write(chunk, line)
+      open.set(key, { text: rest, chunk })
+    },
+    /** An attempt is over: what has no end of line is written as it is. */
+    flush(): void {
+      for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
+      open.clear()
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import process from 'node:process'
+import { formatTable, type Column } from './table.ts'
+import { terminalOf, type Terminal } from './terminal.ts'
+
+/** Data goes to standard output, what is said about it to standard error. */
+export interface Output {
+  /** Whether programs read it. */
+  readonly json: boolean
+  readonly terminal: Terminal
+  readonly notes: Terminal
+  print(text: string): void
+  note(text: string): void
+  /** One JSON document, or text for people. */
+  show(value: unknown, text: () => string): void
+  /** One JSON line of a stream, or a line for people. */
+  item(value: unknown, text: () => string): void
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty: string): void
+}
+
+export function createOutput(json: boolean): Output {
+  const terminal = terminalOf(process.stdout)
+  const notes = terminalOf(process.stderr)
+  const print = (text: string) => void process.stdout.write(`${text}\n`)
+  const note = (text: string) => void process.stderr.write(`${text}\n`)
+  return {
+    json,
+    terminal,
+    notes,
+    print,
+    note,
+    show: (value, text) => print(json ? JSON.stringify(value, null, 2) : text()),
+    item: (value, text) => print(json ? JSON.stringify(value) : text()),
+    table(rows, columns, empty) {
+      if (json) print(JSON.stringify(rows, null, 2))
+      else if (rows.length === 0) note(empty)
+      else print(formatTable(rows, columns, terminal))
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import cliTruncate from 'cli-truncate'
+import stringWidth from 'string-width'
+import type { Style, Terminal } from './terminal.ts'
+
+export interface Column<Row> {
+  title: string
+  value: (row: Row) => string | number | null | undefined
+  style?: (row: Row) => Style | undefined
+  align?: 'right'
+  /** May be cut in its middle where the terminal is too narrow. Ids are not: they are there to be copied. */
+  flexible?: true
+}
+
+const GAP = 2
+/** What can be cut is not cut below this while anything else can be. */
+const FLEXIBLE_MIN = 8
+
+/** Lines up to the terminal's width; all of it where there is none. */
+export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], terminal: Terminal): string {
+  const cells = rows.map((row) => columns.map(({ value }) => oneLine(String(value(row) ?? '–'))))
+  const natural = columns.map(({ title }, index) =>
+    Math.max(stringWidth(title), ...cells.map((line) => stringWidth(line[index]!))),
+  )
+  const widths = terminal.columns === undefined ? natural : fit(natural, columns, terminal.columns)
+  const shown = columns.flatMap((_, index) => (widths[index]! > 0 ? [index] : []))
+  const line = (texts: readonly string[], style: (index: number) => Style | undefined) =>
+    shown
+      .map((index, place) => {
+        const text = cliTruncate(texts[index]!, widths[index]!, { position: 'middle' })
+        const last = place === shown.length - 1 && columns[index]!.align !== 'right'
+        const padding = last ? '' : ' '.repeat(Math.max(0, widths[index]! - stringWidth(text)))
+        const chosen = style(index)
+        const styled = chosen === undefined ? text : terminal.style(chosen, text)
+        return columns[index]!.align === 'right' ? padding + styled : styled + padding
+      })
+      .join(' '.repeat(GAP))
+  const head = line(
+    columns.map(({ title }) => title),
+    () => 'dim',
+  )
+  const body = cells.map((texts, row) => line(texts, (index) => columns[index]!.style?.(rows[row]!)))
+  return [head, ...body].map((text) => text.trimEnd()).join('\n')
+}
+
+/** Narrows the widest flexible column step by step; then takes away columns from the right, but never the first. */
+function fit(natural: readonly number[], columns: readonly { flexible?: true }[], available: number): number[] {
+  const widths = [...natural]
+  const total = () => {
+    const shown = widths.filter((width) => width > 0)
+    return shown.reduce((sum, width) => sum + width + GAP, -GAP)
+  }
+  while (total() > available) {
+    const narrowable = widths.flatMap((width, index) =>
+      columns[index]!.flexible && width > FLEXIBLE_MIN ? [index] : [],
+    )
+    const widest = narrowable.toSorted((a, b) => widths[b]! - widths[a]!)[0]
+    if (widest !== undefined) {
+      widths[widest]!--
+      continue
+    }
+    const last = widths.findLastIndex((width) => width > 0)
+    if (last <= 0) {
+      widths[0] = available
+      break
+    }
+    widths[last] = 0
+  }
+  return widths
+}
+
+function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- what a session is called must not move the cursor
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+}

@@ -1,0 +1,112 @@
+import { InvalidArgumentError } from 'commander'
+import {
+  ApiError,
+  ClientConfigurationError,
+  ConflictError,
+  ConnectionError,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  RepriseClientError,
+  ValidationError,
+  type FoundServer,
+} from '../client/node/index.ts'
+import { exitStatus, type ExitCode } from './exit-codes.ts'
+
+/** A fault of how a command was called, in words for who called it. */
+export class UsageError extends Error {}
+
+export interface PresentedError {
+  code: string
+  message: string
+  /** What to do about it. */
+  advice: string[]
+  requestId?: string
+  status: number
+}
+
+/** What an error means to the person at the terminal. */
+export function presentError(error: unknown, server: FoundServer | undefined): PresentedError {
+  const status = statusOf(error)
+  const { code, message } = wordsOf(error)
+  const requestId = error instanceof RepriseClientError ? error.requestId : undefined
+  return { code, message, advice: adviceFor(error, server), requestId, status }
+}
+
+const STATUSES: readonly [new (...args: never[]) => Error, ExitCode][] = [
+  [UsageError, 'USAGE'],
+  [InvalidArgumentError, 'USAGE'],
+  [ClientConfigurationError, 'USAGE'],
+  [ValidationError, 'USAGE'],
+  [NotFoundError, 'NOT_FOUND'],
+  [ForbiddenError, 'DENIED'],
+  [ConflictError, 'CONFLICT'],
+  [InvalidStateError, 'CONFLICT'],
+  [QuotaExceededError, 'CONFLICT'],
+  [ConnectionError, 'UNREACHABLE'],
+]
+
+function statusOf(error: unknown): number {
+  const found = STATUSES.find(([type]) => error instanceof type)
+  return exitStatus(found?.[1] ?? 'FAILED')
+}
+
+function wordsOf(error: unknown): { code: string; message: string } {
+  if (error instanceof ValidationError && error.issues.length > 0) {
+    return { code: error.code, message: 'the input is wrong' }
+  }
+  if (error instanceof RepriseClientError) return { code: error.code, message: error.message }
+  const message = error instanceof Error ? error.message : String(error)
+  return { code: error instanceof UsageError ? 'USAGE' : 'FAILED', message }
+}
+
+function adviceFor(error: unknown, server: FoundServer | undefined): string[] {
+  if (error instanceof ValidationError) {
+    return error.issues.map(({ path, message }) => (path ? `${path}: ${message}` : message))
+  }
+  if (error instanceof ConnectionError && server) {
+    return [
+      `Is the server running at ${urlsOf(server)}? \`reprise serve\` starts one here; \`reprise doctor\` looks closer.`,
+      `The address comes from ${ORIGINS[server.source]}; --url, REPRISE_URL or --profile name another.`,
+    ]
+  }
+  if (error instanceof ForbiddenError && server) return tokenAdvice(error, server)
+  if (error instanceof ApiError && error.retryable) return ['The same may work later.']
+  return []
+}
+
+const ORIGINS = {
+  options: 'the command line',
+  environment: 'the environment',
+  profile: 'a profile',
+  local: 'the default, a server on this machine',
+} as const
+
+const TOKEN_ORIGINS = {
+  options: '--token',
+  environment: 'REPRISE_TOKEN',
+  profile: 'a profile',
+  local: 'the data directory of this machine’s server (admin-token)',
+} as const
+
+export function tokenOrigin(server: FoundServer): string {
+  if (server.token === undefined || server.tokenSource === undefined) return 'no token'
+  return `the token ${server.token.slice(0, 8)}… from ${TOKEN_ORIGINS[server.tokenSource]}`
+}
+
+function tokenAdvice({ code }: ForbiddenError, server: FoundServer): string[] {
+  if (server.token === undefined) {
+    return ['No token was found. Give one with --token or REPRISE_TOKEN, or keep one with `reprise login`.']
+  }
+  const used = `${tokenOrigin(server)} was shown to ${urlsOf(server)}.`
+  const what =
+    code === 'UNAUTHENTICATED'
+      ? 'It is not in force there: revoked, expired, or of another server.'
+      : 'Its role or project does not allow this; `reprise doctor` shows which it has.'
+  return [used[0]!.toUpperCase() + used.slice(1), what]
+}
+
+function urlsOf({ urls }: FoundServer): string {
+  return urls.map(({ href }) => href.replace(/\/$/, '')).join(', ')
+}

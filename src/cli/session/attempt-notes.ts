@@ -1,0 +1,38 @@
+import type { Attempt } from '../../client/node/index.ts'
+import { logWriter } from '../output/log-writer.ts'
+import type { Output } from '../output/output.ts'
+import { instant, relative } from '../output/time.ts'
+import type { ChainFollower } from './follow-chain.ts'
+import { outcomeOf, whyRetried } from './session-words.ts'
+
+/** Logs on their own streams; between attempts, on standard error, which comes next and why. */
+export function attemptNotes(out: Output): ChainFollower {
+  let kernels = 1
+  const logs = logWriter(out, () => kernels)
+  return {
+    onAttempt(attempt) {
+      kernels = attempt.kernels.length
+      const { sessionId, retryState } = attempt
+      if (out.json) return out.item({ type: 'attempt', ...attempt }, () => '')
+      const head = `── ${retryState.label} · session ${sessionId} `
+      out.note(out.notes.style('bold', head.padEnd(Math.min(out.notes.columns ?? 72, 72), '─')))
+    },
+    onLog: logs.write,
+    onAttemptEnd(attempt) {
+      logs.flush()
+      if (out.json) return out.item({ type: 'attempt_ended', ...attempt }, () => '')
+      out.note(out.notes.style(attempt.result === 'SUCCESS' ? 'green' : 'yellow', endOf(attempt)))
+    },
+  }
+}
+
+function endOf(attempt: Attempt): string {
+  const { phase, scheduledAt } = attempt.retryState
+  const head = `── attempt ${attempt.attempt} ${attempt.result === 'SUCCESS' ? 'succeeded' : `ended: ${outcomeOf(attempt)}`}`
+  const why = whyRetried(attempt)
+  if (attempt.result === 'SUCCESS' || why === null) return head
+  if (phase === 'SCHEDULED' && scheduledAt) {
+    return `${head}\n   ${why}\n   next attempt ${relative(scheduledAt)}, at ${instant(scheduledAt)}`
+  }
+  return `${head}\n   ${phase === 'HELD' ? 'held: ' : ''}${why}`
+}

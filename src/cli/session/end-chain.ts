@@ -1,0 +1,29 @@
+import { InvalidStateError, type Client, type SessionSummary } from '../../client/node/index.ts'
+import { isOver } from './session-words.ts'
+
+/** Between looking and acting the chain may move on: a retry may start, a session may end. */
+const TRIES_MAX = 5
+const WAITING: readonly string[] = ['SCHEDULED', 'HELD']
+
+/**
+ * Ends the work for good, whatever stands at the end of its chain: a session that lives, or a retry that waits.
+ * @throws InvalidStateError where all of it has ended
+ */
+export async function endChain(
+  client: Client,
+  sessionId: string,
+  options: { force?: boolean; reason?: string } = {},
+): Promise<{ ended: 'session' | 'retry'; session: SessionSummary }> {
+  for (let tries = 1; ; tries++) {
+    const last = (await client.chain(sessionId)).at(-1)!
+    try {
+      if (isOver(last) && WAITING.includes(last.retryState.phase)) {
+        return { ended: 'retry', session: await client.cancelRetry(last.sessionId) }
+      }
+      return { ended: 'session', session: await client.terminateSession(last.sessionId, options) }
+    } catch (error) {
+      const settled = isOver(last) && !WAITING.includes(last.retryState.phase) && last.retryState.phase !== 'UNDECIDED'
+      if (!(error instanceof InvalidStateError) || settled || tries === TRIES_MAX) throw error
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import type { Attempt, SessionSummary } from '../../client/node/index.ts'
+import { duration } from '../output/time.ts'
+
+type Ended = Pick<SessionSummary, 'status' | 'exitCode' | 'failureCause' | 'statusReason' | 'pendingReason' | 'result'>
+
+/** `exit code 1, KERNEL_NONZERO_EXIT`; why it waits; nothing while all is well. */
+export function outcomeOf({ status, exitCode, failureCause, statusReason, pendingReason, result }: Ended): string {
+  if (result === 'SUCCESS') return 'succeeded'
+  if (failureCause !== null) {
+    return [exitCode === null ? null : `exit code ${exitCode}`, failureCause].filter((part) => part !== null).join(', ')
+  }
+  if (status === 'PENDING') return pendingReason ?? ''
+  return statusReason ?? ''
+}
+
+/** How long it ran, or has run. */
+export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'startedAt' | 'terminatedAt'>): string {
+  if (!startedAt) return '–'
+  return duration(((terminatedAt ? Date.parse(terminatedAt) : Date.now()) - Date.parse(startedAt)) / 1000)
+}
+
+/** Why it was, will be or is not retried: what the server has stored about it. */
+export function whyRetried(attempt: Pick<Attempt, 'retryDecision' | 'retryState'>): string | null {
+  return attempt.retryDecision?.explanation ?? attempt.retryState.reason
+}
+
+const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
+
+export function isOver({ status }: Pick<SessionSummary, 'status'>): boolean {
+  return OVER.includes(status)
+}

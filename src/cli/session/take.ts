@@ -1,0 +1,16 @@
+/** The first so many items; 0 is all. */
+export async function take<Item>(
+  source: AsyncIterable<Item>,
+  limit: number,
+): Promise<{ items: Item[]; more: boolean }> {
+  const items: Item[] = []
+  for await (const item of source) {
+    if (limit > 0 && items.length === limit) return { items, more: true }
+    items.push(item)
+  }
+  return { items, more: false }
+}
+
+export async function takeAll<Item>(source: AsyncIterable<Item>): Promise<Item[]> {
+  return (await take(source, 0)).items
+}

@@ -1,0 +1,79 @@
+import type { CallOptions, Connection } from './connection.ts'
+import {
+  CreateWebhookDocument,
+  DeleteWebhookDocument,
+  ReplayDeliveryDocument,
+  ReplayWebhookDocument,
+  RotateWebhookSecretDocument,
+  SendTestEventDocument,
+  UpdateWebhookDocument,
+  WebhookDeliveriesDocument,
+  WebhooksDocument,
+  type CreateWebhookInput,
+  type RotateWebhookSecretInput,
+  type UpdateWebhookInput,
+  type WebhookDeliveryStatus,
+} from './operations.generated.ts'
+import { allPages } from './pages.ts'
+import { payloadOf } from './payload.ts'
+
+export function webhookOperations(connection: Connection) {
+  const { request } = connection
+  return {
+    webhooks(filter: { project?: string; enabled?: boolean } = {}, options?: CallOptions) {
+      return allPages(async (page) => (await request(WebhooksDocument, { ...filter, ...page }, options)).webhooks)
+    },
+
+    /** `secret` verifies signatures and is told this once. @throws ValidationError, NotFoundError, ForbiddenError */
+    async createWebhook(input: CreateWebhookInput, options?: CallOptions) {
+      const { secret, webhook } = payloadOf((await request(CreateWebhookDocument, { input }, options)).createWebhook)
+      return { secret, webhook }
+    },
+
+    /** @throws ValidationError, NotFoundError, ForbiddenError */
+    async updateWebhook(input: UpdateWebhookInput, options?: CallOptions) {
+      const data = await request(UpdateWebhookDocument, { input }, { ...options, idempotent: true })
+      return payloadOf(data.updateWebhook).webhook
+    },
+
+    /** @throws NotFoundError, ForbiddenError */
+    async deleteWebhook(webhookId: string, options?: CallOptions) {
+      const data = await request(DeleteWebhookDocument, { input: { webhookId } }, options)
+      return payloadOf(data.deleteWebhook).webhookId
+    },
+
+    /** @throws ValidationError, NotFoundError, ForbiddenError */
+    async rotateWebhookSecret(input: RotateWebhookSecretInput, options?: CallOptions) {
+      const data = await request(RotateWebhookSecretDocument, { input }, options)
+      const { secret, webhook } = payloadOf(data.rotateWebhookSecret)
+      return { secret, webhook }
+    },
+
+    /** What came of it shows in its delivery. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async sendTestEvent(webhookId: string, options?: CallOptions) {
+      const data = await request(SendTestEventDocument, { input: { webhookId } }, options)
+      return payloadOf(data.sendTestEvent).delivery
+    },
+
+    /** Newest first. @throws NotFoundError */
+    webhookDeliveries(webhookId: string, filter: { status?: WebhookDeliveryStatus[] } = {}, options?: CallOptions) {
+      return allPages(
+        async (page) =>
+          (await request(WebhookDeliveriesDocument, { webhookId, ...filter, ...page }, options)).webhookDeliveries,
+      )
+    },
+
+    /** Sends one again, under the same message id. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async replayDelivery(deliveryId: string, options?: CallOptions) {
+      const data = await request(ReplayDeliveryDocument, { input: { deliveryId } }, options)
+      return payloadOf(data.replayDelivery).delivery
+    },
+
+    /** Sends what failed since then, and what happened while it was disabled. `more`: call it again for the rest. */
+    async replayWebhook(webhookId: string, since: string, options?: CallOptions) {
+      const data = await request(ReplayWebhookDocument, { input: { webhookId, since } }, options)
+      const { replayed, more } = payloadOf(data.replayWebhook)
+      return { replayed, more }
+    },
+  }
+}

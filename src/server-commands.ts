@@ -1,0 +1,29 @@
+import { Command } from 'commander'
+import { describeConfiguration } from './config.ts'
+
+/** `reprise serve`, `migrate` and `demo`. What they need is loaded when they are called. */
+export function serverCommands(environment: NodeJS.ProcessEnv): Command[] {
+  const serve = new Command('serve')
+    .description('serve the API, drive sessions and run kernels, until SIGTERM or SIGINT')
+    .addHelpText('after', () => `\nEnvironment:\n${describeConfiguration()}`)
+    .action(async () => {
+      const server = await import('./serve.ts')
+      process.exitCode = await server.serve(environment)
+    })
+  const migrate = new Command('migrate')
+    .description('bring the database to this version, and exit')
+    .action(async () => {
+      const { migrateDatabase } = await import('./serve.ts')
+      process.exitCode = await migrateDatabase(environment)
+    })
+  const demo = new Command('demo')
+    .description(
+      'run sessions that fail and retry on a server of its own, kill that server meanwhile, and check it all',
+    )
+    .option('-v, --verbose', "show the server's log")
+    .action(async (options: { verbose?: boolean }) => {
+      const { runDemo } = await import('./cli/demo/demo.ts')
+      process.exitCode = await runDemo({ verbose: options.verbose ?? false })
+    })
+  return [serve, migrate, demo]
+}
