@@ -1438,11 +1438,13 @@ export type KernelLogPageQueryVariables = Exact<{
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
     | { __typename: 'Chain' }
+    | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
     | { __typename: 'Session' }
+    | { __typename: 'User' }
     | { __typename: 'Webhook' }
     | { __typename: 'WebhookDelivery' }
    | null };
