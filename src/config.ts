@@ -8,7 +8,7 @@ import { LOG_LEVELS } from './observability/log.ts'
 /** The one reader of the environment. Text that is empty counts as not set. */
 
 interface Documentation {
-  name: `REPRISE_${string}`
+  name: `REPRISE_${string}` | `OTEL_${string}`
   /** As people read it. */
   default: string
   meaning: string
@@ -114,6 +114,34 @@ const VARIABLES = {
     default: '90d',
     meaning: 'The same for what agents went through.',
   }),
+  tracesExporter: variable({
+    name: 'OTEL_TRACES_EXPORTER',
+    default: '`otlp` where an endpoint is set, else `none`',
+    meaning: 'Where traces go: `otlp` or `none`.',
+    unit: null,
+    schema: z.enum(['otlp', 'none'], { error: 'must be `otlp` or `none`' }).optional(),
+  }),
+  tracesEndpoint: variable({
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    default: 'http://localhost:4318',
+    meaning: 'Collector that takes them over OTLP/HTTP, as JSON at `/v1/traces`.',
+    unit: null,
+    schema: collector(),
+  }),
+  tracesOwnEndpoint: variable({
+    name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    default: 'none',
+    meaning: 'The same with its whole path, for traces alone.',
+    unit: null,
+    schema: collector(),
+  }),
+  tracesDisabled: variable({
+    name: 'OTEL_SDK_DISABLED',
+    default: 'false',
+    meaning: '`true`: no traces, whatever else is set.',
+    unit: null,
+    schema: yesOrNo().default(false),
+  }),
   publicIntrospection: variable({
     name: 'REPRISE_PUBLIC_INTROSPECTION',
     default: 'true on a loopback address, else false',
@@ -214,6 +242,12 @@ const VARIABLES = {
 
 export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[Key]['schema']> }
 
+/** Whether anybody is to hear of traces. */
+export function tracesWanted({ tracesExporter, tracesEndpoint, tracesOwnEndpoint, tracesDisabled }: Config): boolean {
+  if (tracesDisabled) return false
+  return (tracesExporter ?? ((tracesEndpoint ?? tracesOwnEndpoint) ? 'otlp' : 'none')) === 'otlp'
+}
+
 /** What the README's table and `--help` print. */
 export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
 
@@ -294,6 +328,10 @@ function kept(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
 
 function yesOrNo() {
   return z.enum(['true', 'false']).transform((text) => text === 'true')
+}
+
+function collector() {
+  return z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }).optional()
 }
 
 function list<T extends string>(item: z.ZodType<T, string>) {

@@ -9,7 +9,7 @@ import { detectSlots } from './agent/detect-slots.ts'
 import { createAgentApi, type AgentApi } from './agent/api/agent-api.ts'
 import { createExecutor } from './agent/create-executor.ts'
 import { createGateway, type ServerGateway } from './agent/gateway.ts'
-import type { Config } from './config.ts'
+import { tracesWanted, type Config } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { createRelay } from './events/relay.ts'
 import { createTopics, type Topics } from './events/topics.ts'
@@ -23,6 +23,7 @@ import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
+import { NO_TRACER, type Tracer } from './observability/trace.ts'
 import { defineService, type BackgroundService } from './scheduler/background-service.ts'
 import { createRetentionService } from './scheduler/retention-service.ts'
 import { createSchedulerServices, isWoken } from './scheduler/scheduler.ts'
@@ -56,6 +57,7 @@ interface Ground {
   topics: Topics
   bus: EventBus
   metrics: Metrics
+  trace: Tracer
   lease: Lease
   server: ServerIdentity
 }
@@ -81,7 +83,23 @@ export async function startRuntime(config: Config, log: Logger, options: { lease
   const bus = createEventBus()
   const metrics = createMetrics({ process: true })
   const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
-  const ground = { config, log, dataDir, resources, connectionString, db, wake, topics, bus, metrics, lease, server }
+  const trace = await startTracing(config, server.id, log)
+  resources.defer(() => trace.stop())
+  const ground: Ground = {
+    config,
+    log,
+    dataDir,
+    resources,
+    connectionString,
+    db,
+    wake,
+    topics,
+    bus,
+    metrics,
+    trace,
+    lease,
+    server,
+  }
   await startRelay(ground)
   if (config.roles.some((role) => role === 'api' || role === 'scheduler')) await startPresence(ground)
   if (config.roles.includes('scheduler')) {
@@ -116,6 +134,13 @@ async function openDatabaseServer(
   return embedded.connectionString
 }
 
+/** What traces need is loaded where somebody is to hear of them, and nowhere else. */
+async function startTracing(config: Config, instanceId: string, log: Logger): Promise<Tracer> {
+  if (!tracesWanted(config)) return NO_TRACER
+  const { createOtelTracer } = await import('./observability/otel-tracer.ts')
+  return createOtelTracer({ version: packageJson.version, instanceId, log })
+}
+
 async function startRelay({ db, bus, log, connectionString, wake, resources }: Ground): Promise<void> {
   const relay = createRelay({ db, bus, log })
   wake.on('events', relay.wake)
@@ -141,8 +166,8 @@ async function startPresence({ config, db, log, lease, server, resources }: Grou
   service.start()
 }
 
-async function startScheduler({ db, wake, log, metrics, lease, server, resources }: Ground): Promise<void> {
-  const services = createSchedulerServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, server, lease })
+async function startScheduler({ db, wake, log, metrics, trace, lease, server, resources }: Ground): Promise<void> {
+  const services = createSchedulerServices({ db, wake, log, metrics, trace, sync: NO_SYNC_POINTS, server, lease })
   resources.defer(async () => {
     await Promise.all(Object.values(services).map((service) => service.stop()))
   })
@@ -211,7 +236,7 @@ function agentApi(ground: Ground, authenticate: Authenticate): AgentApi {
 }
 
 async function startHttp(ground: Ground): Promise<string> {
-  const { config, db, bus, topics, wake, log, metrics, connectionString, resources } = ground
+  const { config, db, bus, topics, wake, log, metrics, trace, connectionString, resources } = ground
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({ connectionString, connectionsMax: config.databaseConnections, onError })
   resources.defer(() => prisma.$disconnect())
@@ -229,6 +254,7 @@ async function startHttp(ground: Ground): Promise<string> {
     wake,
     log,
     metrics,
+    trace,
     metricsPage,
     mounts: [agentApi(ground, authenticate)],
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),

@@ -5,6 +5,7 @@ import type { WakeHub } from '../events/wake-hub.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Tracer } from '../observability/trace.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
@@ -21,6 +22,7 @@ export interface GraphQLServices {
   authenticate: Authenticate
   log: Logger
   metrics: Metrics
+  trace: Tracer
   openSubscriptions: OpenSubscriptions
   /** For requests, and for events that many are told of at once. */
   sessionReads: { alone: ReadSessions; together: ReadSessions }

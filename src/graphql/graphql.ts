@@ -30,7 +30,7 @@ export interface GraphQL {
 export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
   const closing = new AbortController()
-  const { authenticate, log } = dependencies
+  const { authenticate, log, trace } = dependencies
   const openSubscriptions = createOpenSubscriptions(closing.signal)
   const alone = sessionReader(dependencies.prisma)
   const sessionReads = { alone, together: sharedSessionReader(alone) }
@@ -41,7 +41,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
       await server(request, response, { requestId })
     },
     serveWebSockets: (sockets) =>
-      serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trustedDocuments }),
+      serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trace, trustedDocuments }),
     async identify(authorization) {
       const identity = await identify(authenticate, authorization)
       if (!(identity instanceof GraphQLError)) return { role: identity.viewer.role }

@@ -1,5 +1,6 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
 import { createYoga, type YogaServerInstance } from 'graphql-yoga'
+import { currentSpan } from '../observability/trace.ts'
 import { useAuthentication, type Identity } from './authentication.ts'
 import { createContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
 import { useDocumentLimits, useRequestSizeMessage } from './document-limits.ts'
@@ -28,8 +29,10 @@ export function createGraphQLServer(options: {
   return createYoga<ServerContext, GraphQLContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
-    context: ({ requester, request, requestId = newRequestId() }) =>
-      createContext(services, requester ?? { ...identities.get(request)!, requestId, connection: request }),
+    context: ({ requester, request, params, requestId = newRequestId() }) => {
+      if (params.operationName) currentSpan()?.note({ 'graphql.operation.name': params.operationName })
+      return createContext(services, requester ?? { ...identities.get(request)!, requestId, connection: request })
+    },
     plugins: [
       useAuthentication({ authenticate, identities, introspectionForStrangers, log }),
       ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),

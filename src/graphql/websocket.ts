@@ -1,9 +1,10 @@
-import { GraphQLError, type DocumentNode, type ExecutionArgs, type GraphQLSchema } from 'graphql'
+import { GraphQLError, type DocumentNode, type ExecutionArgs, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import { useServer, type Extra } from 'graphql-ws/use/ws'
 import type { Context, Disposable, ServerOptions, SubscribePayload } from 'graphql-ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
 import type { Logger } from '../observability/log.ts'
+import { inSpan, type Tracer } from '../observability/trace.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { identify, type Identity } from './authentication.ts'
 import type { GraphQLContext } from './context.ts'
@@ -41,10 +42,11 @@ export function serveWebSockets(
   options: WebSocketOptions & {
     authenticate: Authenticate
     log: Logger
+    trace: Tracer
     trustedDocuments?: TrustedDocuments | undefined
   },
 ): Disposable {
-  const { authenticate, log, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
+  const { authenticate, log, trace, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
   const served = useServer<{ authorization?: unknown }, { identity?: Identity }>(
     {
       // A fault of ours is told as one, not by its message.
@@ -61,7 +63,7 @@ export function serveWebSockets(
         return true
       },
       onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
-      execute: (args) => enveloped(args).execute(args),
+      execute: (args) => traced(trace, args),
       subscribe: (args) => enveloped(args).subscribe(args),
     },
     server,
@@ -95,16 +97,37 @@ async function prepare(
     const document = parse(text)
     const errors = validate(schema, document)
     if (errors.length > 0) return errors
-    const { operationName, variables: variableValues } = payload
+    const { operationName, variables: variableValues, extensions } = payload
     const contextValue = await contextFactory()
-    return { schema, document, operationName, variableValues, contextValue, rootValue: { executable } }
+    return {
+      schema,
+      document,
+      operationName,
+      variableValues,
+      contextValue,
+      rootValue: { executable, traceParent: extensions?.['traceparent'] },
+    }
   } catch (error) {
     if (error instanceof GraphQLError) return [error]
     throw error
   }
 }
 
-/** The root value carries what must execute the operation; no resolver reads it. */
+/** The root value carries what must execute the operation, and of what trace it is; no resolver reads it. */
 function enveloped({ rootValue }: ExecutionArgs): Executable {
   return (rootValue as { executable: Executable }).executable
+}
+
+/** Queries and mutations: a subscription has no end that would tell anything. */
+async function traced(trace: Tracer, args: ExecutionArgs): Promise<ExecutionResult> {
+  const { traceParent } = args.rootValue as { traceParent?: unknown }
+  const { requestId } = args.contextValue as GraphQLContext
+  const span = trace.beginRequest('graphql-ws /graphql', typeof traceParent === 'string' ? traceParent : undefined, {
+    'http.route': '/graphql',
+    'reprise.request.id': requestId,
+    ...(args.operationName && { 'graphql.operation.name': args.operationName }),
+  })
+  const result = (await inSpan(span, () => enveloped(args).execute(args))) as ExecutionResult
+  span?.end({ failed: result.errors?.some(({ extensions }) => extensions['code'] === 'INTERNAL') ?? false })
+  return result
 }

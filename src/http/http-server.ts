@@ -1,16 +1,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
+import { inSpan } from '../observability/trace.ts'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { answerHealth, answerReadiness } from './health.ts'
 import { indexPage } from './index-page.ts'
-import { answerMetrics, measureRequest, type MetricsPage } from './metrics.ts'
+import { answerMetrics, type MetricsPage } from './metrics.ts'
 import type { Mount } from './mount.ts'
 import { requestIdOf, setSafeHeaders } from './request-head.ts'
 import { respond } from './respond.ts'
+import { watchRequest } from './watch-request.ts'
 
 export interface HttpServer {
   /** Port 0 picks a free one. Resolves with where it listens. */
@@ -33,9 +35,9 @@ export function createHttpServer(
   const sockets = graphql.serveWebSockets(webSockets)
   const server = createServer((request, response) => {
     const requestId = requestIdOf(request)
-    measureRequest(options.metrics, request, response)
+    const span = watchRequest(options, request, response, requestId)
     setSafeHeaders(response, requestId)
-    route(request, response, requestId).catch((error) => {
+    inSpan(span, () => route(request, response, requestId)).catch((error) => {
       log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
       if (response.headersSent) response.destroy()
       else respond(response, 500, 'text/plain', 'Unexpected error\n')

@@ -1,14 +1,16 @@
-import type { Outcome } from '../domain/session/judge.ts'
-import { judge, type Judged } from '../domain/session/judge.ts'
+import { judge, type Outcome } from '../domain/session/judge.ts'
 import type { FailureError } from '../domain/session/failure.ts'
 import type { Lease } from '../domain/agent/lease.ts'
 import type { LifecycleDeclaration } from '../domain/session/handlers.ts'
 import { CLAIM_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Tracer } from '../observability/trace.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { applyMoves, type SessionMove } from '../store/sql/apply-moves.sql.ts'
 import type { ClaimBounds } from '../store/sql/claim-sessions.sql.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { RunReport } from './background-service.ts'
+import { tellMoves, type HandledSession } from './tell-moves.ts'
 
 /** What a handler says happened; the coordinator judges. Sessions in no list only grow older. */
 export interface HandlerResult {
@@ -17,7 +19,7 @@ export interface HandlerResult {
   skipped: { id: string; reason: string; pauseMs?: number }[]
 }
 
-export interface LifecycleHandler<Session extends Judged & { id: string }> {
+export interface LifecycleHandler<Session extends HandledSession> {
   declaration: LifecycleDeclaration
   /** Takes and holds sessions for the transaction. */
   claim(tx: Queryable, bounds: ClaimBounds): Promise<Session[]>
@@ -32,11 +34,12 @@ export interface LifecycleHandler<Session extends Judged & { id: string }> {
  * One batch of one handler in one transaction: claim, execute, judge, apply with history and events. A crash
  * anywhere leaves nothing of it; the sessions are claimed again.
  */
-export async function runLifecycle<Session extends Judged & { id: string }>(
-  context: { db: Database; wake: Wake; lease: Lease },
+export async function runLifecycle<Session extends HandledSession>(
+  context: { db: Database; wake: Wake; lease: Lease; log: Logger; trace: Tracer },
   handler: LifecycleHandler<Session>,
 ): Promise<RunReport> {
   const limit = CLAIM_BATCH_SESSIONS_MAX
+  const begunAt = new Date()
   const { claimed, moves } = await context.db.transaction(async (tx) => {
     const sessions = await handler.claim(tx, { limit, fenceMarginMs: context.lease.fenceMarginMs })
     if (sessions.length === 0) return { claimed: [], moves: [] }
@@ -48,6 +51,7 @@ export async function runLifecycle<Session extends Judged & { id: string }>(
   if (moves.some((move) => move.to !== move.from)) {
     context.wake.wake(...handler.wakes, ...awaitedBy(moves))
   }
+  tellMoves(context, handler.declaration.name, { begunAt, claimed, moves })
   context.wake.wakeAgents([...new Set(claimed.flatMap((session) => handler.agentsOf(session)))])
   return {
     done: moves.length,
@@ -66,7 +70,7 @@ function outcomesById(result: HandlerResult): Map<string, Outcome> {
 
 function moveFor(
   declaration: LifecycleDeclaration,
-  session: Judged & { id: string },
+  session: HandledSession,
   outcome: Outcome | undefined,
 ): SessionMove | undefined {
   const judgement = judge(declaration, session, outcome)

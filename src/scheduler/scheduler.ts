@@ -11,6 +11,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { measureRun } from '../observability/run-metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
+import type { Tracer } from '../observability/trace.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
@@ -36,6 +37,7 @@ export interface SchedulerContext {
   log: Logger
   metrics: Metrics
   sync: SyncPoints
+  trace: Tracer
   server: ServerIdentity
   lease: Lease
 }

@@ -43,6 +43,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     allowAgents: parent.allowAgents,
     agentLabels: parent.agentLabels,
     avoidGroups: parent.avoidGroups,
+    traceParent: parent.traceParent,
     ...own,
   }
 }

@@ -5,6 +5,7 @@ import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { resolvePolicy } from '../domain/retry/resolve-policy.ts'
 import type { SessionType } from '../domain/session/statuses.ts'
+import { currentSpan } from '../observability/trace.ts'
 import {
   readByCreationId,
   readChains,
@@ -59,7 +60,7 @@ export async function createSessions(
     context.db,
     sessions.filter(({ id }) => !inserted.has(id) && !refused.has(id)),
   )
-  if (inserted.size > 0) context.wake.wake('schedule-sessions', 'events')
+  if (inserted.size > 0) tell(context, [...inserted])
   return planned.map((session) => {
     if (session instanceof RepriseError) return session
     if (inserted.has(session.id)) return { sessionId: session.id, created: true }
@@ -67,6 +68,14 @@ export async function createSessions(
     if (refusal) return refusal
     return { sessionId: known.get(`${session.projectId}/${session.creationId}`)!, created: false }
   })
+}
+
+/** A first attempt's id is its chain's, too. */
+function tell({ wake, log }: ServiceContext, sessionIds: readonly string[]): void {
+  wake.wake('schedule-sessions', 'events')
+  currentSpan()?.note({ 'reprise.session.ids': sessionIds })
+  if (sessionIds.length > 1) return log.debug({ sessionIds }, `created ${sessionIds.length} sessions`)
+  log.debug({ sessionId: sessionIds[0], chainId: sessionIds[0] }, 'created a session')
 }
 
 function accepted<T>(values: readonly (T | RepriseError)[]): T[] {
@@ -162,6 +171,7 @@ function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): 
     allowAgents: value.allowAgents,
     avoidGroups: [],
     agentLabels: value.agentLabels,
+    traceParent: currentSpan()?.traceParent ?? null,
   }
 }
 

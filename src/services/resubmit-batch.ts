@@ -27,7 +27,8 @@ export interface BatchContext {
 }
 
 export interface BatchOutcome {
-  done: number
+  /** Children. */
+  created: NewSession[]
   refusals: TargetRefusal[]
   /** Pending retries that it took the place of. */
   superseded: number
@@ -75,7 +76,7 @@ export async function resubmitBatch(
   const finished = await settleItems(tx, id, settled)
   await context.sync.reached('resubmit:before-commit')
   const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
-  return { done: created.length, refusals, superseded, decided, finished }
+  return { created, refusals, superseded, decided, finished }
 }
 
 interface Plan {

@@ -1,13 +1,17 @@
+import type { Logger } from '../observability/log.ts'
+import { currentSpan, type TracedSession } from '../observability/trace.ts'
+import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { BatchOutcome } from './resubmit-batch.ts'
 
-/** After the commit: counts, logs, and wakes those who have something to do with it. */
+/** After the commit: counts, traces, logs, and wakes those who have something to do with it. */
 export function tellBatch(
   { metrics, log, wake }: Pick<ServiceContext, 'metrics' | 'log' | 'wake'>,
   resubmissionId: string,
-  { done, refusals, superseded, decided, finished }: BatchOutcome,
+  { created, refusals, superseded, decided, finished }: BatchOutcome,
 ): void {
   const { retries } = metrics
+  const done = created.length
   retries.resubmitted.inc(done)
   for (const { code } of refusals) retries.resubmissionRefused.inc({ code })
   retries.cancelled.inc(superseded + decided.filter(({ phase }) => phase === 'CANCELLED').length)
@@ -16,5 +20,20 @@ export function tellBatch(
     { resubmissionId, done, refused: refusals.length, finished },
     `resubmitted ${done}, refused ${refusals.length}`,
   )
+  if (log.isLevelEnabled('debug')) for (const child of created) tellChild(log, resubmissionId, child)
+  const span = currentSpan()
+  span?.note({ 'reprise.resubmission.id': resubmissionId })
+  span?.link(created.map(tracedParent))
   wake.wake('schedule-sessions', 'events', `resubmission:${resubmissionId}`)
+}
+
+function tellChild(log: Logger, resubmissionId: string, { id, parentSessionId, chainId, attempt }: NewSession): void {
+  const ids = { resubmissionId, sessionId: parentSessionId, chainId, childSessionId: id }
+  log.debug(ids, `resubmitted as attempt ${attempt}`)
+}
+
+/** The session that was resubmitted. */
+export function tracedParent({ id, parentSessionId, chainId, attempt, traceParent }: NewSession): TracedSession {
+  const attributes = { 'reprise.child_session.id': id }
+  return { sessionId: parentSessionId!, chainId, attempt: attempt - 1, traceParent, attributes }
 }

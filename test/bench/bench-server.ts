@@ -7,6 +7,7 @@ import { createWakeExchange } from '../../src/events/wake-exchange.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
+import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createSchedulerServices, isWoken } from '../../src/scheduler/scheduler.ts'
 import type { ServiceContext } from '../../src/services/service-context.ts'
 import { notePresence } from '../../src/store/sql/agent-lease.sql.ts'
@@ -39,7 +40,16 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
   }
   const server = { id: randomUUID(), host: 'bench', pid: process.pid, roles: ['scheduler', 'agent'] }
   const metrics = createMetrics()
-  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync: NO_SYNC_POINTS, server, lease: LEASE })
+  const services = createSchedulerServices({
+    db,
+    wake: hub,
+    log,
+    metrics,
+    sync: NO_SYNC_POINTS,
+    trace: NO_TRACER,
+    server,
+    lease: LEASE,
+  })
   const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
   return {
     hub,

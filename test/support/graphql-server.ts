@@ -8,6 +8,7 @@ import { createWakeHub } from '../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../src/graphql/graphql.ts'
 import { createHttpServer } from '../../src/http/http-server.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createAgentOwnership } from '../../src/services/agent-ownership.ts'
 import { createAuthenticator } from '../../src/services/authenticate.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
@@ -59,6 +60,7 @@ export async function startGraphQLServer(
     wake,
     log,
     metrics,
+    trace: NO_TRACER,
     metricsPage,
     introspectionForStrangers,
     mounts: [agentApi],

@@ -6,6 +6,7 @@ import type { Gateway } from '../../src/domain/agent/protocol.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
+import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createSchedulerServices, isWoken } from '../../src/scheduler/scheduler.ts'
 import type { CreateSessionInput } from '../../src/services/create-session-input.ts'
 import { createSession } from '../../src/services/create-sessions.ts'
@@ -63,7 +64,16 @@ export function testServer(
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
-  const services = createSchedulerServices({ db, wake: hub, log, metrics, sync, server, lease: LEASE })
+  const services = createSchedulerServices({
+    db,
+    wake: hub,
+    log,
+    metrics,
+    sync,
+    trace: NO_TRACER,
+    server,
+    lease: LEASE,
+  })
   const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
   async function run(...names: ServiceName[]): Promise<number[]> {
     const done: number[] = []

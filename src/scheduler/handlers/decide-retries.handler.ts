@@ -1,13 +1,15 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { TracedSession, Tracer } from '../../observability/trace.ts'
 import type { Wake } from '../../domain/wake.ts'
 import { decideSession, decisionRow } from '../../services/decide-session.ts'
 import type { Database } from '../../store/database.ts'
-import { claimUndecided } from '../../store/sql/claim-undecided.sql.ts'
+import { claimUndecided, type UndecidedSession } from '../../store/sql/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/record-decisions.sql.ts'
 import { rouseDependents } from '../../store/sql/rouse-dependents.sql.ts'
 import type { RunReport } from '../background-service.ts'
+import { tellOutcomes } from './tell-outcomes.ts'
 
 /**
  * Finished batch session → decision. Level-triggered: a session without a decision is work until it has one,
@@ -18,45 +20,63 @@ export async function decideRetries(context: {
   wake: Wake
   log: Logger
   metrics: Metrics
+  trace: Tracer
 }): Promise<RunReport> {
-  const { decisions, retried } = await context.db.transaction(async (tx) => {
-    const sessions = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
-    const rows = sessions.map((session) => decisionRow(session, decideSession(session, context.log)))
+  const begunAt = new Date()
+  const { decisions, sessions } = await context.db.transaction(async (tx) => {
+    const claimed = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
+    const rows = claimed.map((session) => decisionRow(session, decideSession(session, context.log)))
     await recordDecisions(tx, rows)
     const ended = rows.filter(({ phase }) => phase !== 'SCHEDULED')
     await rouseDependents(
       tx,
       ended.map(({ chainId }) => chainId),
     )
-    const byRetry = sessions.filter(({ origin }) => origin === 'AUTO_RETRY')
-    return { decisions: rows, retried: new Set(byRetry.map(({ id }) => id)) }
+    return { decisions: rows, sessions: new Map(claimed.map((session) => [session.id, session])) }
   })
-  count(context.metrics, decisions, retried)
+  count(context.metrics, decisions, sessions)
   // A chain may have come to its end, and others may depend on it.
   if (decisions.length > 0) context.wake.wake('dispatch-retries', 'schedule-sessions', 'events')
-  tell(decisions, context.log)
+  tell(decisions, sessions, context.log)
+  context.trace.recordBatch(
+    'decide-retries',
+    begunAt,
+    decisions.map((row) => traced(row, sessions.get(row.sessionId)!)),
+  )
   return { done: decisions.length, more: decisions.length === CLAIM_BATCH_SESSIONS_MAX }
 }
 
+type Sessions = ReadonlyMap<string, UndecidedSession>
+
 /** After the commit: what was rolled back did not happen. */
-function count({ retries }: Metrics, decisions: readonly DecisionRow[], retried: ReadonlySet<string>): void {
+function count({ retries }: Metrics, decisions: readonly DecisionRow[], sessions: Sessions): void {
   for (const { phase, cause, sessionId } of decisions) {
     if (phase === 'SCHEDULED') retries.scheduled.inc({ cause: cause! })
     if (phase === 'EXHAUSTED') retries.exhausted.inc({ cause: cause! })
-    if (phase === 'SUCCEEDED' && retried.has(sessionId)) retries.succeeded.inc()
+    if (phase === 'SUCCEEDED' && sessions.get(sessionId)!.origin === 'AUTO_RETRY') retries.succeeded.inc()
   }
 }
 
-const TOLD_ONE_BY_ONE_MAX = 10
-
-/** A line for each failure, or one for many at once. */
-function tell(decisions: readonly DecisionRow[], log: Logger): void {
-  const failures = decisions.filter(({ phase }) => phase !== 'SUCCEEDED')
-  if (failures.length > TOLD_ONE_BY_ONE_MAX) {
+function tell(decisions: readonly DecisionRow[], sessions: Sessions, log: Logger): void {
+  const [successes, failures] = [true, false].map((succeeded) =>
+    decisions.filter(({ phase }) => (phase === 'SUCCEEDED') === succeeded),
+  ) as [DecisionRow[], DecisionRow[]]
+  const lines = failures.map(({ sessionId, chainId, phase, cause, explanation }) => {
+    const { attempt } = sessions.get(sessionId)!
+    return { ids: { sessionId, chainId, attempt, phase, cause }, says: explanation }
+  })
+  tellOutcomes(log, lines, () => {
     const phases = Object.entries(Object.groupBy(failures, ({ phase }) => phase))
-    log.info(`${failures.length} failures: ${phases.map(([phase, rows]) => `${rows.length} ${phase}`).join(', ')}`)
-    return
+    return `${failures.length} failures: ${phases.map(([phase, rows]) => `${rows.length} ${phase}`).join(', ')}`
+  })
+  if (!log.isLevelEnabled('debug')) return
+  for (const { sessionId, chainId } of successes) {
+    log.debug({ sessionId, chainId, attempt: sessions.get(sessionId)!.attempt }, 'the chain has succeeded')
   }
-  for (const { sessionId, chainId, phase, explanation } of failures)
-    log.info({ sessionId, chainId, phase }, explanation)
+}
+
+function traced({ sessionId, chainId, phase, cause }: DecisionRow, session: UndecidedSession): TracedSession {
+  const { attempt, traceParent } = session
+  const attributes = { 'reprise.retry.phase': phase, ...(cause && { 'reprise.retry.cause': cause }) }
+  return { sessionId, chainId, attempt, traceParent, attributes }
 }

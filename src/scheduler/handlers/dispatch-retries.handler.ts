@@ -4,10 +4,11 @@ import {
   DISPATCH_WINDOW_RETRIES_MAX,
   HELD_RELEASE_RETRIES_MAX,
 } from '../../domain/limits.ts'
-import type { Hold } from '../../domain/retry/admit.ts'
 import { readStoredPolicy } from '../../domain/retry/stored-policy.ts'
+import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
+import type { Tracer } from '../../observability/trace.ts'
 import { addChildren, type Refusal } from '../../services/add-children.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
@@ -17,6 +18,7 @@ import { releaseQuotaHolds } from '../../store/sql/release-quota-holds.sql.ts'
 import { settleDispatched, settleRefused } from '../../store/sql/settle-retries.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
+import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
 import { retryChildren } from './retry-children.ts'
 import { retryEventData } from './retry-event-data.ts'
 
@@ -34,12 +36,15 @@ export async function dispatchRetries(context: {
   db: Database
   wake: Wake
   sync: SyncPoints
+  log: Logger
   metrics: Metrics
+  trace: Tracer
   lease: Lease
 }): Promise<RunReport> {
   const begun = performance.now()
+  const begunAt = new Date()
   await releaseQuotaHolds(context.db, HELD_RELEASE_RETRIES_MAX)
-  const outcome = await context.db.transaction(async (tx) => {
+  const outcome = await context.db.transaction(async (tx): Promise<DispatchOutcome> => {
     const due = await claimDueRetries(tx, { ...BATCH, fenceMarginMs: context.lease.fenceMarginMs })
     if (due.length === 0) return NOTHING
     // Two servers that have both found the same retry due; or a person who cancels it meanwhile.
@@ -65,10 +70,12 @@ export async function dispatchRetries(context: {
       })),
     )
     await context.sync.reached('dispatch:before-commit')
-    return { claimed: due.length, created, held, refused: refusals.size }
+    return { claimed: due, created, children, held, refusals }
   })
-  count(context.metrics, outcome, performance.now() - begun)
-  const { claimed } = outcome
+  countDispatched(context.metrics, outcome, performance.now() - begun)
+  tellDispatched(context.log, outcome)
+  traceDispatched(context.trace, begunAt, outcome)
+  const claimed = outcome.claimed.length
   if (claimed > 0) context.wake.wake('schedule-sessions', 'events')
   if (claimed === DISPATCH_BATCH_RETRIES_MAX) return { done: claimed, more: true }
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
@@ -82,23 +89,6 @@ function refuseUnreadable(due: readonly DueRetry[]): Map<string, Refusal> {
       typeof policy === 'string' ? [[sessionId, { code: 'VALIDATION_FAILED', message: policy }] as const] : [],
     ),
   )
-}
-
-interface Outcome {
-  claimed: number
-  created: readonly DueRetry[]
-  held: readonly Hold<DueRetry>[]
-  refused: number
-}
-
-const NOTHING: Outcome = { claimed: 0, created: [], held: [], refused: 0 }
-
-/** After the commit: what was rolled back did not happen. */
-function count({ retries }: Metrics, { created, held, refused }: Outcome, tookMs: number): void {
-  retries.dispatched.inc(created.length)
-  retries.refused.inc(refused)
-  for (const { retry, reason } of held) if (retry.holdReason !== reason) retries.held.inc({ reason })
-  for (const { holdReason, lateMs } of created) if (holdReason === null) retries.lag.observe((lateMs + tookMs) / 1000)
 }
 
 function dispatched(retry: DueRetry, child: NewSession) {

@@ -3,8 +3,9 @@ import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
+import type { Tracer } from '../../observability/trace.ts'
 import { resubmitBatch } from '../../services/resubmit-batch.ts'
-import { tellBatch } from '../../services/tell-resubmitted.ts'
+import { tellBatch, tracedParent } from '../../services/tell-resubmitted.ts'
 import type { Database } from '../../store/database.ts'
 import { claimResubmission, postponeResubmission } from '../../store/sql/resubmission-batch.sql.ts'
 import type { RunReport } from '../background-service.ts'
@@ -19,8 +20,10 @@ export async function resubmitSessions(context: {
   log: Logger
   metrics: Metrics
   sync: SyncPoints
+  trace: Tracer
   lease: Lease
 }): Promise<RunReport> {
+  const begunAt = new Date()
   let claimed: string | undefined
   try {
     const outcome = await context.db.transaction(async (tx) => {
@@ -31,7 +34,8 @@ export async function resubmitSessions(context: {
     })
     if (claimed === undefined || !outcome) return { done: 0 }
     tellBatch(context, claimed, outcome)
-    return { done: outcome.done + outcome.refusals.length, more: true }
+    context.trace.recordBatch('resubmit-sessions', begunAt, outcome.created.map(tracedParent))
+    return { done: outcome.created.length + outcome.refusals.length, more: true }
   } catch (error) {
     if (claimed !== undefined) await postponeResubmission(context.db, claimed)
     throw error

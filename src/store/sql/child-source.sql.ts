@@ -31,6 +31,7 @@ export interface ChildSource {
   agentLabels: Record<string, string>
   avoidGroups: string[]
   dependsOnChains: string[]
+  traceParent: string | null
 }
 
 /** ChildSource, of `sessions s` and the first of its chain, `root`. */
@@ -42,6 +43,7 @@ export const CHILD_SOURCE_COLUMNS = `
   s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
   s.retry_policy AS "retryPolicy", s.retry_policy_sources AS "retryPolicySources", s.avoid_agents AS "avoidAgents",
   s.allow_agents AS "allowAgents", s.agent_labels AS "agentLabels", s.avoid_groups AS "avoidGroups",
+  s.trace_parent AS "traceParent",
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 
 /**

@@ -6,6 +6,9 @@ import { DEPENDENCIES } from './dependencies.sql.ts'
 
 export interface PendingSession extends Omit<Judged, 'kernels'> {
   id: string
+  chainId: string
+  attempt: number
+  traceParent: string | null
   priority: number
   /** Milliseconds since 1970. */
   createdAt: number
@@ -100,7 +103,8 @@ WITH RECURSIVE bands AS (
     AND s.status = 'PENDING'
   FOR UPDATE SKIP LOCKED
 )
-SELECT s.id, s.priority, extract(epoch FROM s.created_at)::float8 * 1000 AS "createdAt",
+SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
+  s.priority, extract(epoch FROM s.created_at)::float8 * 1000 AS "createdAt",
   extract(epoch FROM now() - s.status_changed_at)::float8 * 1000 AS "waitedMs",
   s.project_id AS "projectId", s.user_id AS "userId", s.status, s.tries, s.reschedules,
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",

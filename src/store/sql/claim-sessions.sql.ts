@@ -27,6 +27,9 @@ export interface ClaimBounds {
 /** A session that a lifecycle handler holds for the length of its transaction. */
 export interface ClaimedSession extends Judged {
   id: string
+  chainId: string
+  attempt: number
+  traceParent: string | null
   kernels: ClaimedKernel[]
 }
 
@@ -36,7 +39,8 @@ export interface ClaimedSession extends Judged {
  * Index: sessions_active.
  */
 const SQL = `
-SELECT s.id, s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
+SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
+  s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
   s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) IS TRUE AS expired,
   (SELECT coalesce(json_agg(json_build_object(

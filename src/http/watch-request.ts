@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Span, Tracer } from '../observability/trace.ts'
+
+/** Paths as there are routes: what clients make up is one. */
+const ROUTES: readonly string[] = [
+  '/',
+  '/graphql',
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  '/agent/v1/register',
+  '/agent/v1/sync',
+  '/v2/openapi.json',
+  '/v2/sessions',
+]
+const SESSION = /^\/v2\/sessions\/[^/]+(\/attempts)?$/
+const METHODS: readonly string[] = ['GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE']
+/** What people and programs ask for; the polls of probes, scrapers and agents would bury it. */
+const TRACED = /^\/(graphql$|v2\/)/
+
+/**
+ * Counts, times, logs and traces a request, from here until its answer is out or its client has gone. Answers with the
+ * span that the request is to be served in; null where it is not traced.
+ */
+export function watchRequest(
+  context: { metrics: Pick<Metrics, 'requests' | 'streams'>; log: Logger; trace: Tracer },
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+): Span | null {
+  const { metrics, log } = context
+  const begun = performance.now()
+  const route = routeOf(request.url!.split('?', 1)[0]!)
+  const method = METHODS.includes(request.method!) ? request.method! : 'other'
+  const span = TRACED.test(route) ? beginSpan(context.trace, { route, method, requestId, request }) : null
+  response.once('close', () => {
+    const { statusCode: status } = response
+    const seconds = (performance.now() - begun) / 1000
+    if (String(response.getHeader('content-type')).startsWith('text/event-stream')) metrics.streams.inc({ route })
+    else metrics.requests.observe({ route, method, status: String(status) }, seconds)
+    if (log.isLevelEnabled('debug')) {
+      const facts = { requestId, method, route, status, durationMs: Math.round(seconds * 1000) }
+      log.debug(facts, response.writableFinished ? 'answered a request' : 'a client has gone before its answer')
+    }
+    span?.note({ 'http.response.status_code': status })
+    span?.end({ failed: status >= 500 })
+  })
+  return span
+}
+
+function routeOf(path: string): string {
+  if (ROUTES.includes(path)) return path
+  const session = SESSION.exec(path)
+  return session ? `/v2/sessions/{id}${session[1] ?? ''}` : 'other'
+}
+
+function beginSpan(
+  trace: Tracer,
+  { route, method, requestId, request }: { route: string; method: string; requestId: string; request: IncomingMessage },
+): Span | null {
+  return trace.beginRequest(`${method} ${route}`, request.headers['traceparent'] as string | undefined, {
+    'http.request.method': method,
+    'http.route': route,
+    'url.path': request.url!.split('?', 1)[0]!,
+    'reprise.request.id': requestId,
+  })
+}

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Link,
+  type Span as OtelSpan,
+  type SpanContext,
+  type Tracer as OtelTracer,
+} from '@opentelemetry/api'
+import { parseTraceParent, setGlobalErrorHandler } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import type { Logger } from './log.ts'
+import type { Attributes, Span, TracedSession, Tracer } from './trace.ts'
+
+/** A batch links to each of its sessions. */
+const LINKS_MAX = 1_000
+/** What nobody takes by then is lost: a stop must not wait for it. */
+const STOP_WITHIN_MS = 3_000
+
+/**
+ * Spans go out in batches over OTLP/HTTP; those that nobody takes are dropped once 2,048 wait. Endpoint, headers,
+ * sampler, resource and batching are as the standard variables `OTEL_…` say, which the SDK reads by itself.
+ */
+export function createOtelTracer(options: { version: string; instanceId: string; log: Logger }): Tracer {
+  const { version, instanceId, log } = options
+  setGlobalErrorHandler((fault) => log.warn({ err: fault }, 'traces cannot be sent'))
+  const resource = defaultResource()
+    .merge(
+      resourceFromAttributes({
+        'service.name': 'reprise',
+        'service.version': version,
+        'service.instance.id': instanceId,
+      }),
+    )
+    .merge(detectResources({ detectors: [envDetector] }))
+  const provider = new BasicTracerProvider({
+    resource,
+    spanLimits: { linkCountLimit: LINKS_MAX },
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+  })
+  const tracer = provider.getTracer('reprise', version)
+  return {
+    beginRequest(name, parent, attributes) {
+      const context = contextOf(parent)
+      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: plain(attributes) }, within(context))
+      return ourSpan(span)
+    },
+    recordBatch: (name, begunAt, sessions) => recordBatch(tracer, name, begunAt, sessions),
+    async stop() {
+      const ended = new AbortController()
+      const overdue = sleep(STOP_WITHIN_MS, undefined, { signal: ended.signal }).catch(() => {})
+      const sent = provider.shutdown().catch((error: unknown) => log.warn({ err: error }, 'traces cannot be sent'))
+      await Promise.race([sent, overdue])
+      ended.abort()
+    },
+  }
+}
+
+function recordBatch(tracer: OtelTracer, name: string, startTime: Date, sessions: readonly TracedSession[]): void {
+  const links = sessions.flatMap(linkTo)
+  if (links.length === 0) return
+  const attributes = { 'reprise.sessions': sessions.length }
+  const batch = tracer.startSpan(name, { kind: SpanKind.CONSUMER, startTime, links, attributes }, ROOT_CONTEXT)
+  const toBatch = { context: batch.spanContext() }
+  for (const { context, attributes: ids = {} } of links) {
+    const span = { kind: SpanKind.CONSUMER, startTime, links: [toBatch], attributes: ids }
+    tracer.startSpan(`${name} session`, span, within(context)).end()
+  }
+  batch.end()
+}
+
+function ourSpan(span: OtelSpan): Span {
+  return {
+    traceParent: headerOf(span.spanContext()),
+    note: (attributes) => void span.setAttributes(plain(attributes)),
+    link: (sessions) => void span.addLinks(sessions.flatMap(linkTo)),
+    end({ failed }) {
+      if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    },
+  }
+}
+
+/** None where its request was not to be traced. */
+function linkTo({ sessionId, chainId, attempt, traceParent, attributes = {} }: TracedSession): Link[] {
+  const context = contextOf(traceParent ?? undefined)
+  const ids = { 'reprise.session.id': sessionId, 'reprise.chain.id': chainId, 'reprise.attempt': attempt }
+  return context && context.traceFlags & TraceFlags.SAMPLED
+    ? [{ context, attributes: { ...ids, ...plain(attributes) } }]
+    : []
+}
+
+function within(context: SpanContext | null) {
+  return context ? trace.setSpanContext(ROOT_CONTEXT, context) : ROOT_CONTEXT
+}
+
+/** Null for what is none: it begins a trace of its own. */
+function contextOf(header: string | undefined): SpanContext | null {
+  const context = header === undefined ? null : parseTraceParent(header)
+  return context && { ...context, isRemote: true }
+}
+
+function headerOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  const flags = (traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, '0')
+  return `00-${traceId}-${spanId}-${flags}`
+}
+
+function plain(attributes: Attributes): Record<string, string | number | boolean | string[]> {
+  return attributes as Record<string, string | number | boolean | string[]>
+}

@@ -1,0 +1,64 @@
+import type { Hold } from '../../domain/retry/admit.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Tracer } from '../../observability/trace.ts'
+import type { Refusal } from '../../services/add-children.ts'
+import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
+import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
+import { tellOutcomes } from './tell-outcomes.ts'
+
+/** What became of one batch of due retries. It is told after the commit: what was rolled back did not happen. */
+export interface DispatchOutcome {
+  claimed: readonly DueRetry[]
+  created: readonly DueRetry[]
+  /** By parent. */
+  children: ReadonlyMap<string, NewSession>
+  held: readonly Hold<DueRetry>[]
+  /** By parent. */
+  refusals: ReadonlyMap<string, Refusal>
+}
+
+export const NOTHING: DispatchOutcome = {
+  claimed: [],
+  created: [],
+  children: new Map(),
+  held: [],
+  refusals: new Map(),
+}
+
+export function countDispatched({ retries }: Metrics, outcome: DispatchOutcome, tookMs: number): void {
+  const { created, held, refusals } = outcome
+  retries.dispatched.inc(created.length)
+  retries.refused.inc(refusals.size)
+  for (const { retry, reason } of held) if (retry.holdReason !== reason) retries.held.inc({ reason })
+  for (const { holdReason, lateMs } of created) if (holdReason === null) retries.lag.observe((lateMs + tookMs) / 1000)
+}
+
+export function tellDispatched(log: Logger, { claimed, created, children, held, refusals }: DispatchOutcome): void {
+  const dispatched = created.map((retry) => {
+    const child = children.get(retry.sessionId)!
+    return { ids: { ...idsOf(retry), childSessionId: child.id }, says: `retried as attempt ${child.attempt}` }
+  })
+  const refused = claimed.flatMap((retry) => {
+    const refusal = refusals.get(retry.sessionId)
+    return refusal ? [{ ids: { ...idsOf(retry), code: refusal.code }, says: `not retried: ${refusal.message}` }] : []
+  })
+  // One that goes on being held for the same reason is looked at every few seconds.
+  const newlyHeld = held
+    .filter(({ retry, reason }) => retry.holdReason !== reason)
+    .map(({ retry, reason }) => ({ ids: { ...idsOf(retry), reason }, says: `the retry is held: ${reason}` }))
+  const summary = () => `${dispatched.length} retried, ${refused.length} refused, ${newlyHeld.length} held`
+  tellOutcomes(log, [...dispatched, ...refused, ...newlyHeld], summary)
+}
+
+export function traceDispatched(trace: Tracer, begunAt: Date, { created, children }: DispatchOutcome): void {
+  const sessions = created.map((retry) => {
+    const attributes = { 'reprise.child_session.id': children.get(retry.sessionId)!.id }
+    return { ...idsOf(retry), traceParent: retry.traceParent, attributes }
+  })
+  trace.recordBatch('dispatch-retries', begunAt, sessions)
+}
+
+function idsOf({ sessionId, chainId, attempt }: DueRetry) {
+  return { sessionId, chainId, attempt }
+}

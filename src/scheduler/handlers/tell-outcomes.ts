@@ -1,0 +1,18 @@
+import type { Logger } from '../../observability/log.ts'
+
+/** What became of one session, in words, with the ids by which its lines are found. */
+export interface OutcomeLine {
+  ids: Readonly<Record<string, string | number | null>>
+  says: string
+}
+
+const TOLD_ONE_BY_ONE_MAX = 10
+
+/** A line for each of few, or one for many at once and each at debug. */
+export function tellOutcomes(log: Logger, lines: readonly OutcomeLine[], summary: () => string): void {
+  const many = lines.length > TOLD_ONE_BY_ONE_MAX
+  if (many) log.info(summary())
+  const level = many ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  for (const { ids, says } of lines) log[level](ids, says)
+}

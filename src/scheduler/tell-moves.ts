@@ -1,0 +1,45 @@
+import type { Judged } from '../domain/session/judge.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Tracer } from '../observability/trace.ts'
+import type { SessionMove } from '../store/sql/apply-moves.sql.ts'
+
+/** What the coordinator needs of a session to judge it, and to tell of it. */
+export interface HandledSession extends Judged {
+  id: string
+  chainId: string
+  attempt: number
+  traceParent: string | null
+}
+
+/**
+ * After the commit: one line for each outcome, a failure at info where it took the session anywhere; and the span of
+ * those that went on. Sessions that wait on are in neither: their history says why.
+ */
+export function tellMoves(
+  { log, trace }: { log: Logger; trace: Tracer },
+  handler: string,
+  batch: { begunAt: Date; claimed: readonly HandledSession[]; moves: readonly SessionMove[] },
+): void {
+  const { begunAt, claimed, moves } = batch
+  const told = moves.filter(({ outcome }) => outcome !== 'SKIPPED')
+  if (told.length === 0) return
+  const sessions = new Map(claimed.map((session) => [session.id, session]))
+  for (const move of told) tell(log, handler, sessions.get(move.id)!, move)
+  const gone = told.filter(({ from, to }) => from !== to).map(({ id, to }) => traced(sessions.get(id)!, to))
+  trace.recordBatch(handler, begunAt, gone)
+}
+
+function tell(log: Logger, handler: string, { id: sessionId, chainId, attempt }: HandledSession, move: SessionMove) {
+  const { outcome, from, to, errorCode, message } = move
+  const level = outcome === 'SUCCESS' || from === to ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  const says = from === to ? `${handler}: ${outcome} in ${from}` : `${handler}: ${from} → ${to}`
+  log[level](
+    { handler, sessionId, chainId, attempt, outcome, errorCode },
+    message === null ? says : `${says}: ${message}`,
+  )
+}
+
+function traced({ id, chainId, attempt, traceParent }: HandledSession, to: string) {
+  return { sessionId: id, chainId, attempt, traceParent, attributes: { 'reprise.status': to } }
+}

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { createClient, type Client } from '../../src/client/node/index.ts'
+import { startOtlpReceiver } from '../support/otlp-receiver.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+/** One chain with a retry on a real server: what a collector gets of it, and what the log says of it. */
+
+type Receiver = Awaited<ReturnType<typeof startOtlpReceiver>>
+type Line = Record<string, unknown>
+
+const CREATE = `mutation CreateWork($input: CreateSessionInput!) { createSession(input: $input) {
+  ... on CreateSessionPayload { session { sessionId chainId } } ... on Error { code message } } }`
+const INPUT = {
+  name: 'work',
+  command: ['sh', '-c', 'test "$REPRISE_ATTEMPT" -ge 2'],
+  retryPolicy: { maxRetries: 1, retryDelay: 0.2, jitter: 'NONE' },
+}
+
+const clientTrace = randomBytes(16).toString('hex')
+const clientSpan = randomBytes(8).toString('hex')
+const requestId = 'of-the-test-1'
+
+let receiver: Receiver
+let server: ServerProcess
+let client: Client
+let token: string
+let chainId: string
+let childId: string
+let untraced: string
+const lines: Line[] = []
+
+beforeAll(async () => {
+  const dataDir = await temporaryDirectory('traces')
+  receiver = await startOtlpReceiver()
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_BSP_SCHEDULE_DELAY: '200',
+    OTEL_RESOURCE_ATTRIBUTES: 'service.name=reprise-of-the-test',
+    REPRISE_LOG_LEVEL: 'debug',
+  }
+  server = await startServer({ dataDir, port: 0, onLog: (line) => lines.push(JSON.parse(line) as Line), env })
+  token = await readAdminToken(dataDir)
+  client = createClient({ url: server.url, token })
+  chainId = await create({ traceparent: `00-${clientTrace}-${clientSpan}-01`, 'x-request-id': requestId })
+  untraced = await create({ traceparent: `00-${randomBytes(16).toString('hex')}-${clientSpan}-00` })
+  const { attempts } = await client.waitForChain(chainId)
+  childId = attempts[1]!.sessionId
+  await client.waitForChain(untraced)
+  await client.close()
+  await server.stop()
+}, 120_000)
+
+afterAll(async () => {
+  await client?.close()
+  await server?.stop()
+  await receiver?.close()
+})
+
+async function create(headers: Record<string, string>): Promise<string> {
+  const response = await fetch(`${server.url}/graphql`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query: CREATE, variables: { input: INPUT }, operationName: 'CreateWork' }),
+  })
+  const { data } = (await response.json()) as { data: { createSession: { session: { sessionId: string } } } }
+  return data.createSession.session.sessionId
+}
+
+describe('a collector gets', () => {
+  const named = (name: string) => receiver.spans.filter((span) => span.name === name && span.traceId === clientTrace)
+  const request = () => receiver.spans.find(({ parentSpanId }) => parentSpanId === clientSpan)!
+
+  test("the request's span, below the client's", () => {
+    expect(request()).toMatchObject({
+      name: 'POST /graphql',
+      traceId: clientTrace,
+      kind: 2,
+      service: 'reprise-of-the-test',
+      attributes: {
+        'http.route': '/graphql',
+        'http.response.status_code': 200,
+        'graphql.operation.name': 'CreateWork',
+        'reprise.request.id': requestId,
+        'reprise.session.ids': [chainId],
+      },
+    })
+  })
+
+  test('scheduling, decision and dispatch of each attempt, below the request and linked with their batch', () => {
+    const first = { 'reprise.session.id': chainId, 'reprise.chain.id': chainId, 'reprise.attempt': 1 }
+    const second = { 'reprise.session.id': childId, 'reprise.chain.id': chainId, 'reprise.attempt': 2 }
+    const expected = {
+      'schedule-sessions': [first, second],
+      'decide-retries': [
+        { ...first, 'reprise.retry.phase': 'SCHEDULED', 'reprise.retry.cause': 'KERNEL_NONZERO_EXIT' },
+        { ...second, 'reprise.retry.phase': 'SUCCEEDED' },
+      ],
+      'dispatch-retries': [{ ...first, 'reprise.child_session.id': childId }],
+    }
+    for (const [handler, attributes] of Object.entries(expected)) {
+      const spans = named(`${handler} session`)
+      expect(spans.map((span) => span.attributes)).toMatchObject(attributes)
+      for (const span of spans) {
+        expect(span.parentSpanId).toBe(request().spanId)
+        expect(BigInt(span.endTimeUnixNano)).toBeGreaterThan(BigInt(span.startTimeUnixNano))
+        const batch = receiver.spans.find(({ spanId }) => spanId === span.links[0]!.spanId)!
+        expect(batch.name).toBe(handler)
+        const back = batch.links.filter(({ spanId }) => spanId === request().spanId)
+        expect(back.map((link) => link.attributes)).toContainEqual(span.attributes)
+      }
+    }
+  })
+
+  test('nothing of what the client does not want traced', () => {
+    const told = receiver.spans.flatMap(({ attributes, links }) => [
+      attributes,
+      ...links.map((link) => link.attributes),
+    ])
+    const chains = new Set(told.map((attributes) => attributes['reprise.chain.id']))
+    expect(chains.has(chainId)).toBe(true)
+    expect(chains.has(untraced)).toBe(false)
+  })
+})
+
+describe('the log has', () => {
+  const about = (ids: Line) => lines.filter((line) => Object.entries(ids).every(([key, value]) => line[key] === value))
+
+  test('the request with its id, and the session that it created', () => {
+    expect(about({ requestId, route: '/graphql' })).toMatchObject([{ method: 'POST', status: 200, level: 20 }])
+    expect(about({ requestId, route: '/graphql' })[0]!['durationMs']).toEqual(expect.any(Number))
+    expect(about({ requestId, sessionId: chainId })).toMatchObject([{ chainId, msg: 'created a session' }])
+  })
+
+  test('one line for each outcome of each attempt, with its session and its chain', () => {
+    expect(about({ chainId, sessionId: chainId, attempt: 1, phase: 'SCHEDULED' })).toMatchObject([{ level: 30 }])
+    expect(about({ chainId, sessionId: chainId, childSessionId: childId })).toMatchObject([
+      { msg: 'retried as attempt 2', level: 30 },
+    ])
+    const moves = (sessionId: string) => about({ chainId, sessionId, outcome: 'SUCCESS' }).map(({ msg }) => msg)
+    for (const sessionId of [chainId, childId]) {
+      expect(moves(sessionId)).toEqual([
+        'schedule-sessions: PENDING → SCHEDULED',
+        expect.stringMatching(/^prepare-sessions: /),
+        expect.stringMatching(/^start-sessions: /),
+      ])
+    }
+    expect(about({ chainId, sessionId: childId, attempt: 2, msg: 'the chain has succeeded' })).toHaveLength(1)
+  })
+})
