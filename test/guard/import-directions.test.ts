@@ -105,6 +105,15 @@ describe('imports', () => {
     expect([...new Set(packages)].toSorted()).toEqual(['pino', 'pino-pretty', 'uuid', 'zod'])
   })
 
+  test('of what traces need are lazy', async () => {
+    const users = files.filter(({ imports }) => imports.some((name) => name?.startsWith('@opentelemetry/')))
+    expect(users.map(({ path }) => path)).toEqual(['src/observability/otel-tracer.ts'])
+    const importers = edges.filter(({ to }) => to === users[0]!.path).map(({ from }) => from)
+    expect(importers).toEqual(['src/runtime.ts'])
+    const text = await readFile(join(ROOT, importers[0]!), 'utf8')
+    expect(text).not.toMatch(/^import .*otel-tracer/m)
+  })
+
   test('form no cycle', () => {
     expect(firstCycle(edges)).toBeNull()
   })
