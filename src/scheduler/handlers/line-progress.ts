@@ -12,6 +12,8 @@ import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
 export interface LineProgress {
   /** Sessions to take: about as many as were placed lately, since each costs a lock though most do not fit. */
   reach: number
+  /** Longer than its head was, at the last look. */
+  lineIsLong: boolean
   /** Behind which lane to go on; null for the first. */
   fromLane: string | null
   /** Looks in a row that found nothing to do while there are lanes that were not seen. */
@@ -28,6 +30,7 @@ const EXPIRED_INTERVAL_MS = 1_000
 export function newLineProgress(): LineProgress {
   return {
     reach: CLAIM_BATCH_SESSIONS_MAX,
+    lineIsLong: false,
     fromLane: null,
     idleLooks: 0,
     expiredAt: Number.NEGATIVE_INFINITY,

@@ -9,7 +9,7 @@ import { shapeOf } from '../../domain/scheduling/shape.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readAgentRooms, readUseByOwner } from '../../store/sql/agent-room.sql.ts'
-import { assignKernels, noteOvertaken, noteTurn } from '../../store/sql/assign-kernels.sql.ts'
+import { assignKernels, noteOvertaken, noteTurn, type LockedGroup } from '../../store/sql/assign-kernels.sql.ts'
 import type { PendingSession } from '../../store/sql/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
 import { readQuotaRoom } from '../../store/sql/quota-room.sql.ts'
@@ -17,11 +17,11 @@ import { readQuotaRoom } from '../../store/sql/quota-room.sql.ts'
 /** Gives sessions that may start to the agents of their group, and writes that down. */
 export async function placePending(
   tx: Queryable,
-  group: PendingGroup & { roundRobinAt: string | null },
+  group: PendingGroup & LockedGroup,
   sessions: readonly PendingSession[],
   sync: SyncPoints,
 ): Promise<Placement> {
-  const quotasOf = await readQuotaRoom(tx, sessions)
+  const quotasOf = group.hasQuotas ? await readQuotaRoom(tx, sessions) : () => []
   // Another server that counts the use of the same quota for another group.
   await sync.reached('schedule:after-quotas')
   const rooms = (await readAgentRooms(tx, [group.name])).get(group.name) ?? []

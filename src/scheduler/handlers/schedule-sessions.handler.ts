@@ -1,8 +1,14 @@
 import { DEPENDENCY_PAUSE_MAX_MS, DEPENDENCY_PAUSE_MIN_MS } from '../../domain/limits.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
-import { lockGroup } from '../../store/sql/assign-kernels.sql.ts'
-import { claimPending, type PendingSession } from '../../store/sql/claim-pending.sql.ts'
+import type { Queryable } from '../../store/database.ts'
+import { lockGroup, type LockedGroup } from '../../store/sql/assign-kernels.sql.ts'
+import {
+  claimPending,
+  claimShortLine,
+  type ClaimedLine,
+  type PendingSession,
+} from '../../store/sql/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 import { nextClaim, noteLook, type LineProgress } from './line-progress.ts'
@@ -16,7 +22,7 @@ export function scheduleSessions(
   progress: LineProgress,
   sync: SyncPoints,
 ): LifecycleHandler<Candidate> {
-  let roundRobinAt: string | null = null
+  let locked: LockedGroup | undefined
   let nextLane: string | null = null
   return {
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
@@ -24,10 +30,9 @@ export function scheduleSessions(
     agentsOf: () => [],
     async claim(tx) {
       progress.goOn = false
-      const locked = await lockGroup(tx, group.name)
+      locked = await lockGroup(tx, group.name)
       if (!locked) return []
-      roundRobinAt = locked.roundRobinAt
-      const claimed = await claimPending(tx, nextClaim(group, progress))
+      const claimed = await claimLine(tx, group, progress)
       nextLane = claimed.nextLane
       if (claimed.sessions.length === 0) noteLook(progress, { placed: 0, moreAtOnce: false, nextLane: null })
       return claimed.sessions.map((session) => ({ ...session, kernels: [] }))
@@ -37,8 +42,8 @@ export function scheduleSessions(
       const startable = sessions.filter((session) => mayStart(session, result))
       const ready = unlessDrained(group, startable, result)
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
-      if (ready.length > 0) {
-        const placement = await placePending(tx, { ...group, roundRobinAt }, ready, sync)
+      if (locked && ready.length > 0) {
+        const placement = await placePending(tx, { ...group, ...locked }, ready, sync)
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
         result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
         moreAtOnce ||= placement.ranOut
@@ -58,6 +63,15 @@ function unlessDrained(
   if (drained === null) return sessions
   result.skipped.push(...sessions.map(({ id }) => ({ id, reason: drained })))
   return []
+}
+
+/** A short line is the usual one, and cheaper to plan. */
+async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgress): Promise<ClaimedLine> {
+  const claim = nextClaim(group, progress)
+  const short = claim.head > 0 && !progress.lineIsLong ? await claimShortLine(tx, claim) : undefined
+  const claimed = short ?? (await claimPending(tx, claim))
+  progress.lineIsLong = claimed.sessions.length >= claim.head
+  return claimed
 }
 
 /** Sorts out what waits for its time or for other chains. What rests is here to expire and for nothing else. */

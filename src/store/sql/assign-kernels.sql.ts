@@ -1,18 +1,19 @@
 import type { Queryable } from '../database.ts'
 
 const LOCK_SQL = `
-SELECT g.round_robin_at AS "roundRobinAt" FROM resource_groups g
+SELECT g.round_robin_at AS "roundRobinAt", EXISTS (SELECT FROM resource_policies) AS "hasQuotas" FROM resource_groups g
 WHERE g.name = $1 AND pg_try_advisory_xact_lock(hashtext('reprise:schedule'), hashtext(g.name))`
 
-/**
- * Scheduling of one group is serialised: undefined where another server is at it. Let go with the transaction.
- * Answers with where the group's round robin stands.
- */
-export async function lockGroup(
-  tx: Queryable,
-  resourceGroup: string,
-): Promise<{ roundRobinAt: string | null } | undefined> {
-  return (await tx.query<{ roundRobinAt: string | null }>(LOCK_SQL, [resourceGroup])).rows[0]
+export interface LockedGroup {
+  /** The agent that ROUND_ROBIN took last. */
+  roundRobinAt: string | null
+  /** Whether there are quotas at all. */
+  hasQuotas: boolean
+}
+
+/** Scheduling of one group is serialised: undefined where another server is at it. Let go with the transaction. */
+export async function lockGroup(tx: Queryable, resourceGroup: string): Promise<LockedGroup | undefined> {
+  return (await tx.query<LockedGroup & { [column: string]: unknown }>(LOCK_SQL, [resourceGroup])).rows[0]
 }
 
 const TURN_SQL = `UPDATE resource_groups SET round_robin_at = $2 WHERE name = $1`

@@ -30,18 +30,26 @@ export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> 
   return (await db.query<PendingGroup & { [column: string]: unknown }>(GROUPS_SQL)).rows
 }
 
+const NEXT_SQL = `
+SELECT greatest(0, ceil(extract(epoch FROM min(next_try_at) - now()) * 1000))::float8 AS "nextInMs"
+FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL`
+
 /** What has rested long enough goes back into its line. Index: sessions_resting. */
 const ROUSE_SQL = `
 WITH due AS (
   SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= now()
   ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
-), roused AS (
-  UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id
 )
-SELECT (SELECT count(*) FROM due) AS roused, greatest(0, ceil(extract(epoch FROM min(next_try_at) - now()) * 1000))::float8 AS "nextInMs"
-FROM sessions WHERE status = 'PENDING' AND next_try_at > now()`
+UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id`
 
 /** How many went back, and in how many milliseconds the next one will. */
 export async function rouseRested(db: Queryable, limit: number): Promise<{ roused: number; nextInMs: number | null }> {
-  return (await db.query<{ roused: number; nextInMs: number | null }>(ROUSE_SQL, [limit])).rows[0]!
+  const nextInMs = await nextRestOver(db)
+  if (nextInMs !== 0) return { roused: 0, nextInMs }
+  const { rowCount } = await db.query(ROUSE_SQL, [limit])
+  return { roused: rowCount ?? 0, nextInMs: await nextRestOver(db) }
+}
+
+async function nextRestOver(db: Queryable): Promise<number | null> {
+  return (await db.query<{ nextInMs: number | null }>(NEXT_SQL)).rows[0]!.nextInMs
 }

@@ -22,11 +22,12 @@ export interface Asking {
 
 export interface PendingRow extends Asking {
   sequencer: Sequencer
+  /** Why nothing new is scheduled in its group, in words; null where it is. */
+  drained: string | null
   /** ISO 8601; null where it has come. */
   startsAt: string | null
   restsForMs: number | null
   lastError: string | null
-  drained: string | null
   total: number
   open: number
   failed: string | null
