@@ -73,6 +73,8 @@ const NODE_IDS: Record<string, string> = {
   Webhook: 'webhookId',
   WebhookDelivery: 'deliveryId',
   Token: 'tokenId',
+  Domain: 'domainId',
+  User: 'userId',
 }
 
 function globalId(type: string, values: Values): string {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { DEFAULT_DOMAIN_ID } from '../../support/factories.ts'
 import type { TestServer } from '../../support/graphql-server.ts'
 import type { Values } from './fill-arguments.ts'
 
@@ -86,6 +87,23 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
   const { rows: tokens } = await db.query<{ id: string }>('SELECT id FROM api_tokens WHERE project_id = $1', [
     projectId,
   ])
+  const userName = word('user')
+  const { user } = await answerOf(
+    server,
+    server.adminToken,
+    'createUser',
+    { name: userName },
+    'CreateUserPayload',
+    'user { userId }',
+  )
+  await answerOf(
+    server,
+    server.adminToken,
+    'setProjectMember',
+    { project, user: userName, role: 'MEMBER' },
+    'SetProjectMemberPayload',
+    '__typename',
+  )
   await server.query(
     `mutation { setQuota(input: { scope: PROJECT, name: "${project}", maxPending: 777 }) { __typename } }`,
   )
@@ -111,6 +129,9 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       agentId: (await db.query<{ id: string }>('SELECT id FROM agents LIMIT 1')).rows[0]!.id,
       project,
       projectId,
+      userId: user.userId,
+      user: userName,
+      domainId: DEFAULT_DOMAIN_ID,
       resourceGroup: 'default',
       'chain.sessionId': undefined,
       'quota.name': project,
@@ -118,6 +139,8 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     },
     tokenIds: tokens.map(({ id }) => id),
     secrets: [
+      userName,
+      user.userId,
       project,
       projectId,
       secret,
