@@ -44,11 +44,11 @@ function valueOf({ name, type }: Parameter, values: Values, path: string): unkno
   const own = `${path}.${name}`
   if (own in values) return values[own]
   if (name in values && !isInputObjectType(getNullableType(type))) return values[name]
-  return valueOfType(getNullableType(type) as GraphQLInputType, values, own)
+  return valueOfType(getNullableType(type), values, own)
 }
 
 function valueOfType(type: GraphQLInputType, values: Values, path: string): unknown {
-  if (isListType(type)) return [valueOfType(getNullableType(type.ofType) as GraphQLInputType, values, path)]
+  if (isListType(type)) return [valueOfType(getNullableType(type.ofType), values, path)]
   if (isEnumType(type)) return type.getValues()[0]!.name
   if (isInputObjectType(type)) {
     const fields = Object.values(type.getFields()).filter(
