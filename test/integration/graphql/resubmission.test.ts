@@ -169,13 +169,16 @@ describe('resubmitSessions', () => {
     expect([sessions, refused]).toEqual([[], [expect.objectContaining({ code: 'SESSION_NOT_FOUND' })]])
   })
 
+  /** What goes on beside: followers of events, and notes that a token was used. */
+  const BEHIND = /pg_notify|api_tokens|FROM session_events e/
+
   test('costs as many statements for 50 sessions as for one', async () => {
     const counts = []
     for (const count of [1, 50]) {
       const sessionIds = (await Promise.all(Array.from({ length: count }, failed))).map(({ id }) => id)
       await resubmit({ sessionIds: [(await failed()).id] })
       const { statements } = await recordStatements(() => resubmit({ sessionIds }))
-      counts.push(statements.filter((text) => !text.includes('pg_notify')).length)
+      counts.push(statements.filter((text) => !BEHIND.test(text)).length)
     }
     expect(counts[1]).toBe(counts[0])
   })
