@@ -48,12 +48,13 @@ export async function stopSignal(): Promise<string> {
   }
 }
 
-/** Exits where a clean stop takes too long. */
-export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger): Promise<void> {
+/** Exits where a clean stop takes too long. `drainMs`: before it begins. */
+export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger, drainMs = 0): Promise<void> {
+  const withinMs = drainMs + STOP_WITHIN_MS
   const overdue = setTimeout(() => {
-    log.error(`not stopped within ${STOP_WITHIN_MS / 1000} s: giving up`)
+    log.error(`not stopped within ${withinMs / 1000} s: giving up`)
     process.exit(EXIT_FAULT)
-  }, STOP_WITHIN_MS)
+  }, withinMs)
   await stop()
   clearTimeout(overdue)
 }

@@ -62,6 +62,13 @@ const VARIABLES = {
     unit: null,
     schema: wholeNumber(0, 65_535).default(4000),
   }),
+  drainSeconds: variable({
+    name: 'REPRISE_DRAIN_SECONDS',
+    default: '0',
+    meaning: 'How long a server that is told to stop goes on serving while `/readyz` sends load balancers away.',
+    unit: 'seconds',
+    schema: wholeNumber(0, 3_600).default(0),
+  }),
   roles: variable({
     name: 'REPRISE_ROLES',
     default: ROLES.join(),

@@ -19,7 +19,8 @@ import { parseTrustedDocuments, type TrustedDocuments } from './graphql/trusted-
 import { createAddressGuard } from './events/webhooks/address-guard.ts'
 import { resolveHost } from './events/webhooks/resolve-host.ts'
 import { createWebhookSender } from './events/webhooks/send-webhook.ts'
-import { createHttpServer } from './http/http-server.ts'
+import { createHttpApp } from './http/http-app.ts'
+import { createHttpServer, type HttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
@@ -64,15 +65,29 @@ interface Ground {
 
 /**
  * Builds and starts a server process from its configuration: the one place where the parts meet. What was
- * started is stopped in reverse order, when the runtime is disposed or when a later part does not start.
+ * started is stopped in reverse order, when the runtime is disposed or when a later part does not start. It listens
+ * before anything else, and answers for its health alone until everything is there.
+ * @throws the signal's reason, where it aborts while the start can still be left
  */
-export async function startRuntime(config: Config, log: Logger, options: { lease?: Lease } = {}): Promise<Runtime> {
-  const { lease = LEASE } = options
+export async function startRuntime(
+  config: Config,
+  log: Logger,
+  options: { lease?: Lease; signal?: AbortSignal } = {},
+): Promise<Runtime> {
+  const { lease = LEASE, signal } = options
   await using resources = new AsyncDisposableStack()
+  const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
+  const metrics = createMetrics({ process: true })
+  const trace = await startTracing(config, server.id, log)
+  resources.defer(() => trace.stop())
+  const http = createHttpServer({ log, metrics, trace, drainMs: config.drainSeconds * 1000 })
+  const url = config.roles.includes('api') ? await listen(http, config, resources) : null
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true })
   const connectionString = await openDatabaseServer(config, dataDir, log, resources)
-  const applied = await migrate(connectionString, log)
+  http.note('migrating')
+  const applied = await migrate(connectionString, log, signal)
+  http.note('starting')
   if (applied.length > 0) log.info(`migrations applied: ${applied.join(', ')}`)
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const db = openDatabase({ connectionString, connectionsMax: config.databaseConnections, onError })
@@ -81,10 +96,6 @@ export async function startRuntime(config: Config, log: Logger, options: { lease
   const wake = createWakeHub()
   const topics = createTopics()
   const bus = createEventBus()
-  const metrics = createMetrics({ process: true })
-  const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
-  const trace = await startTracing(config, server.id, log)
-  resources.defer(() => trace.stop())
   const ground: Ground = {
     config,
     log,
@@ -108,7 +119,7 @@ export async function startRuntime(config: Config, log: Logger, options: { lease
     startRetention(ground)
   }
   if (config.roles.includes('agent')) await startAgent(ground)
-  const url = config.roles.includes('api') ? await startHttp(ground) : null
+  if (url !== null) await serveHttp(ground, http)
   const kept = resources.move()
   return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
@@ -235,7 +246,18 @@ function agentApi(ground: Ground, authenticate: Authenticate): AgentApi {
   return createAgentApi({ gateway: serverGateway(ground), authenticate, ownership: createAgentOwnership(db), log })
 }
 
-async function startHttp(ground: Ground): Promise<string> {
+/** So that a port that is taken is told at once. */
+async function listen(http: HttpServer, config: Config, resources: AsyncDisposableStack): Promise<string> {
+  try {
+    const url = await http.listen(config.host, config.port)
+    resources.defer(() => http.close())
+    return url
+  } catch (error) {
+    throw new Error(whyNotListening(config, error as NodeJS.ErrnoException), { cause: error })
+  }
+}
+
+async function serveHttp(ground: Ground, http: HttpServer): Promise<void> {
   const { config, db, bus, topics, wake, log, metrics, trace, connectionString, resources } = ground
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({ connectionString, connectionsMax: config.databaseConnections, onError })
@@ -245,7 +267,7 @@ async function startHttp(ground: Ground): Promise<string> {
     public: config.metricsPublic,
   }
   const authenticate = createAuthenticator({ db, log })
-  const server = createHttpServer({
+  const app = createHttpApp({
     db,
     authenticate,
     prisma,
@@ -260,12 +282,9 @@ async function startHttp(ground: Ground): Promise<string> {
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config),
   })
-  resources.defer(() => server.close())
-  try {
-    return await server.listen(config.host, config.port)
-  } catch (error) {
-    throw new Error(whyNotListening(config, error as NodeJS.ErrnoException), { cause: error })
-  }
+  http.serve(app)
+  // Clients are let go before anything that they need is stopped.
+  resources.defer(() => http.close())
 }
 
 async function readTrustedDocuments({ trustedDocuments: path }: Config): Promise<TrustedDocuments | undefined> {

@@ -1,20 +1,35 @@
 import { relative, resolve } from 'node:path'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import type { Config } from './config.ts'
+import type { Logger } from './observability/log.ts'
 import { migrateOnly, startRuntime, type Runtime } from './runtime.ts'
 
 /** Runs a server until it is told to stop; answers with the exit status. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
   return withConfig(environment, async (config, log) => {
+    const stopped = new AbortController()
     const stopping = stopSignal()
-    const runtime = await startRuntime(config, log)
+    void stopping.then(() => stopped.abort())
+    const runtime = await startOrStop(config, log, stopped.signal)
+    if (!runtime) return EXIT_OK
     announce(config, runtime)
     const signal = await stopping
     log.info(`${signal}: stopping`)
-    await stopInTime(() => runtime[Symbol.asyncDispose](), log)
+    await stopInTime(() => runtime[Symbol.asyncDispose](), log, config.drainSeconds * 1000)
     log.info('stopped; kernels that run go on, and the next start finds them')
     return EXIT_OK
   })
+}
+
+/** Null where it was told to stop before it was ready. */
+async function startOrStop(config: Config, log: Logger, signal: AbortSignal): Promise<Runtime | null> {
+  try {
+    return await startRuntime(config, log, { signal })
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
+    log.info('stopped before it was ready')
+    return null
+  }
 }
 
 /** Applies migrations; answers with the exit status. */

@@ -15,6 +15,8 @@ export interface HttpGateway extends Gateway {
   readonly url: string
 }
 
+const SPEAKS_AGAINST_SERVER: readonly ErrorCode[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUEST_TIMEOUT']
+
 /** Of what is no answer of ours, that much is told. */
 const EXCERPT_LENGTH_MAX = 200
 
@@ -50,7 +52,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
 
 /** Not where the caller gave up for reasons of its own, nor where the server said what is wrong with the call. */
 function speaksAgainstServer(error: unknown, signal: AbortSignal): boolean {
-  if (error instanceof RepriseError) return error.code === 'SERVER_STOPPING' || error.code === 'REQUEST_TIMEOUT'
+  if (error instanceof RepriseError) return SPEAKS_AGAINST_SERVER.includes(error.code)
   return !signal.aborted || (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError'
 }
 

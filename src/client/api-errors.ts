@@ -47,6 +47,8 @@ export class QuotaExceededError extends ApiError {
 export class InternalError extends ApiError {
   override readonly retryable = true
 }
+/** The server is there, and its database is not. */
+export class UnavailableError extends InternalError {}
 
 const BY_TYPE = {
   ValidationError,
@@ -66,6 +68,7 @@ const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   SESSION_ALREADY_FINISHED: InvalidStateError,
   NO_PENDING_RETRY: InvalidStateError,
   INTERNAL: InternalError,
+  DATABASE_UNAVAILABLE: UnavailableError,
 }
 
 /** A member of a result union that is an error. */

@@ -43,7 +43,9 @@ export const ERRORS = {
   AGENT_SUPERSEDED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   AGENT_UNKNOWN: { type: 'NotFoundError', httpStatus: 404, retryable: true },
   REQUEST_TIMEOUT: { type: 'RequestError', httpStatus: 408, retryable: true },
+  SERVER_STARTING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
+  DATABASE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof ERRORS

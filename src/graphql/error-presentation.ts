@@ -1,7 +1,8 @@
 import { GraphQLError, type ExecutionResult } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
-import { RepriseError } from '../domain/errors.ts'
+import { ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
+import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
 /** What clients get to see of errors: their own as they are, ours as a request id that the log knows. */
@@ -41,8 +42,14 @@ export function present(error: GraphQLError, reporter: Reporter): GraphQLError {
   return presentFault(cause, reporter, error)
 }
 
-/** Whatever we did not expect: logged, and nothing of it shown. */
+/** Whatever we did not expect: logged, and nothing of it shown. That the database is away, callers may know. */
 export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: GraphQLError): GraphQLError {
+  if (isDatabaseOutage(fault)) {
+    const { code, message } = databaseUnavailable()
+    log.warn({ requestId, path: at?.path?.join('.'), reason: String(fault) }, 'a request found the database away')
+    const http = { status: ERRORS[code].httpStatus, headers: { 'Retry-After': '1' } }
+    return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
+  }
   log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request met a fault')
   return new GraphQLError(`Unexpected error. The log has more under the request id ${requestId}.`, {
     ...(at && placeOf(at)),

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { startingProblem } from '../rest/starting-problem.ts'
 import { respond } from './respond.ts'
 
 /** A database that takes longer is as good as none. */
@@ -9,16 +10,25 @@ export function answerHealth(response: ServerResponse): void {
   respond(response, 200, 'application/json', '{"status":"ok"}\n')
 }
 
-/** It can do what it is for: the database answers, and it is not about to stop. */
+/** It can do what it is for, as far as the database is concerned. */
 export async function answerReadiness(
   response: ServerResponse,
   db: { query(text: string): Promise<unknown> },
-  closing: boolean,
 ): Promise<void> {
-  const ready = !closing && (await answersInTime(db))
-  const reason = closing ? 'closing' : 'no database'
-  if (ready) respond(response, 200, 'application/json', '{"status":"ready"}\n')
-  else respond(response, 503, 'application/json', `${JSON.stringify({ status: 'not ready', reason })}\n`)
+  if (await answersInTime(db)) respond(response, 200, 'application/json', '{"status":"ready"}\n')
+  else answerNotReady(response, 'no database')
+}
+
+export function answerNotReady(response: ServerResponse, reason: string): void {
+  respond(response, 503, 'application/json', `${JSON.stringify({ status: 'not ready', reason })}\n`)
+}
+
+/** To everything else, as long as there is nothing behind the server. */
+export function answerStarting(response: ServerResponse, requestId: string): void {
+  const { status, body } = startingProblem(requestId)
+  response.setHeader('Retry-After', '1')
+  response.setHeader('Connection', 'close')
+  respond(response, status, 'application/problem+json', JSON.stringify(body))
 }
 
 async function answersInTime(db: { query(text: string): Promise<unknown> }): Promise<boolean> {

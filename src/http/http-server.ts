@@ -1,38 +1,46 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { WebSocketServer } from 'ws'
-import { inSpan } from '../observability/trace.ts'
-import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
-import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
-import { GRAPHQL_PATH } from '../graphql/server.ts'
-import { createRest, REST_PREFIX } from '../rest/rest.ts'
-import { answerHealth, answerReadiness } from './health.ts'
-import { indexPage } from './index-page.ts'
-import { answerMetrics, type MetricsPage } from './metrics.ts'
-import type { Mount } from './mount.ts'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { inSpan, type Tracer } from '../observability/trace.ts'
+import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
+import type { HttpApp } from './http-app.ts'
 import { requestIdOf, setSafeHeaders } from './request-head.ts'
 import { respond } from './respond.ts'
 import { watchRequest } from './watch-request.ts'
 
+/**
+ * Listens from the first moment of a start to the last of a stop:
+ *
+ *   starting, migrating → serving → draining → closing
+ *
+ * Until it serves, it answers for its health alone, and everything else with 503 SERVER_STARTING. While it drains it
+ * serves everyone, but says that it is not ready: a load balancer then sends new clients elsewhere. When it closes,
+ * new connections are refused, and what is under way comes to its end.
+ */
 export interface HttpServer {
   /** Port 0 picks a free one. Resolves with where it listens. */
   listen(host: string, port: number): Promise<string>
-  /** Takes nothing new, ends subscriptions, waits for what is under way, up to DRAIN_MS. */
+  /** What it is at, until it serves. */
+  note(phase: 'starting' | 'migrating'): void
+  serve(app: HttpApp): void
+  /** Drains, closes, and waits for what is under way, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
   close(): Promise<void>
 }
 
 /** How long requests that are under way may take to end; a terminal's Ctrl-C should not seem to hang. */
-const DRAIN_MS = 5_000
+const CUT_OFF_AFTER_MS = 5_000
 
-export function createHttpServer(
-  options: GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] },
-): HttpServer {
-  const { log, mounts = [] } = options
-  const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
-  const graphql = createGraphQL(options)
-  const rest = createRest(options)
-  const webSockets = new WebSocketServer({ noServer: true, maxPayload: REQUEST_BYTES_MAX })
-  const sockets = graphql.serveWebSockets(webSockets)
+export function createHttpServer(options: {
+  log: Logger
+  metrics: Metrics
+  trace: Tracer
+  /** From when it is told to stop until it closes. */
+  drainMs?: number
+}): HttpServer {
+  const { log, drainMs = 0 } = options
   const server = createServer((request, response) => {
     const requestId = requestIdOf(request)
     const span = watchRequest(options, request, response, requestId)
@@ -43,29 +51,42 @@ export function createHttpServer(
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
   })
-  let closing = false
+  let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
+  let app: HttpApp | undefined
+  let closed: Promise<void> | undefined
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-    if (closing) response.setHeader('Connection', 'close')
+    if (phase === 'closing') response.setHeader('Connection', 'close')
     const path = request.url!.split('?', 1)[0]!
-    const mount = mounted.get(path)
-    if (mount) return mount.handle(request, response, requestId)
-    if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
-    if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
     if (path === '/healthz') return answerHealth(response)
-    if (path === '/readyz') return answerReadiness(response, options.db, closing)
-    if (path === '/metrics') return answerMetrics(request, response, options.metricsPage, graphql.identify)
-    if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage())
-    respond(response, 404, 'text/plain', 'Not found\n')
+    if (path === '/readyz')
+      return phase === 'serving' ? answerReadiness(response, app!.db) : answerNotReady(response, phase)
+    return app ? app.handle(request, response, requestId) : answerStarting(response, requestId)
   }
 
-  server.on('upgrade', (request, socket, head) => {
-    if (closing || request.url!.split('?', 1)[0] !== GRAPHQL_PATH) {
-      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n')
-      return
-    }
-    webSockets.handleUpgrade(request, socket, head, (webSocket) => webSockets.emit('connection', webSocket, request))
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!app) return refuseUpgrade(socket, '503 Service Unavailable\r\nRetry-After: 1')
+    if (phase === 'closing' || !app.upgrade(request, socket, head)) refuseUpgrade(socket, '404 Not Found')
   })
+
+  async function close(): Promise<void> {
+    if (app && drainMs > 0) {
+      phase = 'draining'
+      log.info(`draining for ${drainMs / 1000} s: not ready, and serving`)
+      await sleep(drainMs)
+    }
+    phase = 'closing'
+    const ended = new Promise<void>((resolve) => server.close(() => resolve()))
+    const deadline = setTimeout(() => {
+      log.warn('requests were still under way; they are cut off')
+      app?.cutOff()
+      server.closeAllConnections()
+    }, CUT_OFF_AFTER_MS)
+    await app?.end()
+    server.closeIdleConnections()
+    await ended
+    clearTimeout(deadline)
+  }
 
   return {
     listen(host, port) {
@@ -77,24 +98,19 @@ export function createHttpServer(
         })
       })
     },
-    async close() {
-      closing = true
-      const drained = new Promise<void>((resolve) => server.close(() => resolve()))
-      const deadline = setTimeout(() => {
-        log.warn('requests were still under way; they are cut off')
-        for (const webSocket of webSockets.clients) webSocket.terminate()
-        server.closeAllConnections()
-      }, DRAIN_MS)
-      // A subscription that is completed looks over to its client; one whose socket closes is begun again elsewhere.
-      const disposed = sockets.dispose()
-      graphql.endSubscriptions()
-      for (const mount of mounts) mount.end()
-      await disposed
-      server.closeIdleConnections()
-      await drained
-      clearTimeout(deadline)
+    note(what) {
+      phase = what
     },
+    serve(what) {
+      app = what
+      phase = 'serving'
+    },
+    close: () => (closed ??= close()),
   }
+}
+
+function refuseUpgrade(socket: Duplex, answer: string): void {
+  socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`)
 }
 
 function urlOf({ address, family, port }: AddressInfo): string {

@@ -3,6 +3,7 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { RepriseError } from '../domain/errors.ts'
+import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { entityTag } from './entity-tag.ts'
 import { OPENAPI_INFO, registerComponents } from './openapi.ts'
@@ -68,6 +69,10 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
     const error = asOurs(thrown)
     if (!(error instanceof RepriseError))
       base.log.error({ err: error, requestId, path: c.req.path }, 'a request met a fault')
+    if (thrown !== error && isDatabaseOutage(thrown)) {
+      base.log.warn({ requestId, path: c.req.path, reason: String(thrown) }, 'a request found the database away')
+      c.header('Retry-After', '1')
+    }
     const { status, body } = problemOf(error, requestId)
     if (status === 401) c.header('WWW-Authenticate', 'Bearer')
     return c.body(JSON.stringify(body), status as ContentfulStatusCode, {
@@ -78,8 +83,9 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
   return app
 }
 
-/** What the library says of a request that it cannot read. */
+/** What the library says of a request that it cannot read, and that the database is away. */
 function asOurs(error: Error): Error {
+  if (isDatabaseOutage(error)) return databaseUnavailable()
   return error instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', error.message) : error
 }
 

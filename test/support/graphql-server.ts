@@ -6,6 +6,7 @@ import { createRelay } from '../../src/events/relay.ts'
 import { createTopics } from '../../src/events/topics.ts'
 import { createWakeHub } from '../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../src/graphql/graphql.ts'
+import { createHttpApp } from '../../src/http/http-app.ts'
 import { createHttpServer } from '../../src/http/http-server.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_TRACER } from '../../src/observability/trace.ts'
@@ -51,7 +52,9 @@ export async function startGraphQLServer(
     ownership: createAgentOwnership(db),
     log,
   })
-  const server = createHttpServer({
+  const trace = NO_TRACER
+  const server = createHttpServer({ log, metrics, trace })
+  const app = createHttpApp({
     db,
     authenticate,
     prisma,
@@ -60,13 +63,14 @@ export async function startGraphQLServer(
     wake,
     log,
     metrics,
-    trace: NO_TRACER,
+    trace,
     metricsPage,
     introspectionForStrangers,
     mounts: [agentApi],
     trustedDocuments,
     ...(webSockets && { webSockets }),
   })
+  server.serve(app)
   const url = await server.listen('127.0.0.1', 0)
   const adminToken = await factory.token({ role: 'ADMIN' })
 

@@ -6,6 +6,7 @@ import { AGENT_BODY_WITHIN_MS, REGISTER_BYTES_MAX, SYNC_BYTES_MAX } from '../../
 import type { Logger } from '../../observability/log.ts'
 import type { AgentOwnership } from '../../services/agent-ownership.ts'
 import type { Authenticate } from '../../services/authenticate.ts'
+import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
 import { bearerToken } from '../../services/bearer-token.ts'
 import type { Viewer } from '../../services/service-context.ts'
 import type { ServerGateway } from '../gateway.ts'
@@ -70,8 +71,9 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
         const answer = await serve(request, response)
         if (polls.ended) response.setHeader('Connection', 'close')
         answerJson(response, 200, answer)
-      } catch (error) {
-        if (error instanceof RequestGone) return
+      } catch (thrown) {
+        if (thrown instanceof RequestGone) return
+        const error = isDatabaseOutage(thrown) ? databaseUnavailable() : thrown
         if (!(error instanceof RepriseError))
           log.error({ err: error, requestId, url: request.url }, 'a request met a fault')
         answerError(request, response, requestId, error)

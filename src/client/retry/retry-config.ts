@@ -1,3 +1,4 @@
+import { UnavailableError } from '../api-errors.ts'
 import { RetryableError } from '../errors.ts'
 
 /** Of answers that a server gave. Attempts are 1 + `total`. */
@@ -60,7 +61,7 @@ export const RETRY_DEFAULTS = {
     random: false,
     stopAfterSeconds: 60,
     stopAfterAttempts: null,
-    retryIf: (error) => error instanceof RetryableError,
+    retryIf: (error) => error instanceof RetryableError || error instanceof UnavailableError,
   },
   reconnect: { minSeconds: 0.25, maxSeconds: 10 },
 } as const satisfies RetryConfig

@@ -1,5 +1,11 @@
-import { errorOfFaults, InternalError, type GraphQLFault } from '../api-errors.ts'
-import { ConnectionError, ConnectionLostError, HttpStatusError, type RepriseClientError } from '../errors.ts'
+import { errorOfFaults, InternalError, UnavailableError, type GraphQLFault } from '../api-errors.ts'
+import {
+  ConnectError,
+  ConnectionError,
+  ConnectionLostError,
+  HttpStatusError,
+  type RepriseClientError,
+} from '../errors.ts'
 import type { OnProgress } from '../progress.ts'
 import { judgeAnswer, parseRetryAfter } from '../retry/http-schedule.ts'
 import { nextAttemptDelay } from '../retry/network-schedule.ts'
@@ -90,6 +96,7 @@ async function sendSomewhere(
   for (;;) {
     try {
       const answer = await post(sender, endpoint, operation)
+      if (isStarting(answer)) throw new ConnectError('CONNECT_FAILED', 'The server is starting')
       if (answer.status < 500) sender.endpoints.answered(endpoint)
       return { endpoint, answer }
     } catch (error) {
@@ -104,6 +111,11 @@ async function sendSomewhere(
       endpoint = next
     }
   }
+}
+
+/** It listens, and has done nothing: as if it did not listen yet. */
+function isStarting({ status, contentType, text }: HttpAnswer): boolean {
+  return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
 
 function post({ transport, token }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
@@ -155,6 +167,8 @@ function parseBody({ status, contentType, text }: HttpAnswer): Body | null {
 
 /** The status that stands for a fault of the server or its proxy; null where it is an answer to what was asked. */
 function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): number | null {
+  // Another try at once meets the same, at whichever server: the network layer waits for longer.
+  if (error instanceof UnavailableError) return null
   if (error instanceof InternalError) return Math.max(status, 500)
   return error instanceof HttpStatusError ? status : null
 }

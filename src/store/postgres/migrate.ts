@@ -27,14 +27,15 @@ export class NewerDatabaseError extends Error {
  *
  * Of servers that start at once one migrates and the others wait for it, by a lock that ends with the process
  * that holds it.
+ * @throws the signal's reason, while it waits
  */
-export async function migrate(connectionString: string, log: Logger): Promise<string[]> {
+export async function migrate(connectionString: string, log: Logger, signal?: AbortSignal): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'reprise-migrate' })
   // What breaks the connection also fails the statement that is under way.
   client.on('error', () => {})
   await client.connect()
   try {
-    await waitForTurn(client)
+    await waitForTurn(client, signal)
     const known = await migrationNames()
     await refuseNewer(client, known)
     const applied = await applyMigrations(connectionString)
@@ -50,17 +51,18 @@ export async function migrate(connectionString: string, log: Logger): Promise<st
  * The lock of a killed process is free at once, but PostgreSQL may still be running the migration that it had
  * sent: that has its own lock, which is only waited for.
  */
-async function waitForTurn(client: pg.Client): Promise<void> {
-  await takeLock(client, MIGRATION_LOCK_KEY)
-  await takeLock(client, RUNNING_MIGRATION_LOCK_KEY)
+async function waitForTurn(client: pg.Client, signal?: AbortSignal): Promise<void> {
+  await takeLock(client, MIGRATION_LOCK_KEY, signal)
+  await takeLock(client, RUNNING_MIGRATION_LOCK_KEY, signal)
   await client.query('SELECT pg_advisory_unlock($1)', [RUNNING_MIGRATION_LOCK_KEY])
 }
 
-async function takeLock(client: pg.Client, key: number): Promise<void> {
+async function takeLock(client: pg.Client, key: number, signal?: AbortSignal): Promise<void> {
   const deadline = performance.now() + LOCK_TIMEOUT_MS
   for (;;) {
     const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [key])
     if (rows[0]!.taken) return
+    signal?.throwIfAborted()
     if (performance.now() > deadline) throw new Error('Another server has been migrating this database for 15 minutes.')
     await sleep(LOCK_POLL_MS)
   }

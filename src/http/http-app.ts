@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
+import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
+import { GRAPHQL_PATH } from '../graphql/server.ts'
+import { createRest, REST_PREFIX } from '../rest/rest.ts'
+import { indexPage } from './index-page.ts'
+import { answerMetrics, type MetricsPage } from './metrics.ts'
+import type { Mount } from './mount.ts'
+import { respond } from './respond.ts'
+
+export type HttpAppDependencies = GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] }
+
+/** What is served once everything behind it is there. */
+export interface HttpApp {
+  readonly db: { query(text: string): Promise<unknown> }
+  handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
+  /** Takes over the socket, or answers false where nothing is to be had at the request's path. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
+  /** Ends subscriptions and whatever waits; resolves when those who listen were told. */
+  end(): Promise<void>
+  /** Of what did not end. */
+  cutOff(): void
+}
+
+export function createHttpApp(options: HttpAppDependencies): HttpApp {
+  const { mounts = [] } = options
+  const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
+  const graphql = createGraphQL(options)
+  const rest = createRest(options)
+  const webSockets = new WebSocketServer({ noServer: true, maxPayload: REQUEST_BYTES_MAX })
+  const sockets = graphql.serveWebSockets(webSockets)
+  return {
+    db: options.db,
+    async handle(request, response, requestId) {
+      const path = request.url!.split('?', 1)[0]!
+      const mount = mounted.get(path)
+      if (mount) return mount.handle(request, response, requestId)
+      if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
+      if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
+      if (path === '/metrics') return answerMetrics(request, response, options.metricsPage, graphql.identify)
+      if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage())
+      respond(response, 404, 'text/plain', 'Not found\n')
+    },
+    upgrade(request, socket, head) {
+      if (request.url!.split('?', 1)[0] !== GRAPHQL_PATH) return false
+      webSockets.handleUpgrade(request, socket, head, (webSocket) => webSockets.emit('connection', webSocket, request))
+      return true
+    },
+    async end() {
+      // A subscription that is completed looks over to its client; one whose socket closes is begun again elsewhere.
+      const disposed = sockets.dispose()
+      graphql.endSubscriptions()
+      for (const mount of mounts) mount.end()
+      await disposed
+    },
+    cutOff() {
+      for (const webSocket of webSockets.clients) webSocket.terminate()
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { RepriseError } from '../domain/errors.ts'
+
+/** Of the socket, before or while there is a connection. */
+const SOCKET = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]
+/** Ended by an administrator or a crash, starting or stopping, no connection left; and the whole class 08. */
+const SQL_STATE = /^(57P0[1-3]|53300|08\w{3})$/
+/** Prisma's: cannot be reached, timed out, closed the connection. */
+const PRISMA = ['P1001', 'P1002', 'P1008', 'P1017']
+const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections']
+/** What pg says without a code. */
+const WORDS =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/
+
+interface Fault {
+  code?: unknown
+  originalCode?: unknown
+  kind?: unknown
+  message?: unknown
+  cause?: unknown
+  meta?: { driverAdapterError?: unknown }
+}
+
+/** Whether it failed because the database was away, and not for what it was. */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
+  const { code, originalCode, kind, message, cause, meta } = error as Fault
+  if ([code, originalCode].some(isOutageCode)) return true
+  if (typeof kind === 'string' && ADAPTER.includes(kind)) return true
+  if (typeof message === 'string' && WORDS.test(message)) return true
+  return isDatabaseOutage(cause) || isDatabaseOutage(meta?.driverAdapterError)
+}
+
+function isOutageCode(code: unknown): boolean {
+  return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
+}
+
+/** What callers are told of it. */
+export function databaseUnavailable(): RepriseError {
+  return new RepriseError('DATABASE_UNAVAILABLE', 'The database is away at the moment. Ask again in a few seconds.')
+}

@@ -1,0 +1,187 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAdminToken } from '../../src/cli/demo/server-process.ts'
+import { ClientClosedError, createClient, UnavailableError, type Client } from '../../src/client/node/index.ts'
+import { openDatabase, type Database } from '../../src/store/database.ts'
+import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
+import { migrate } from '../../src/store/postgres/migrate.ts'
+import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
+import { eventually } from '../support/eventually.ts'
+import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { TEST_SETTINGS } from '../support/test-settings.ts'
+
+/**
+ * PostgreSQL is away while sessions run, clients ask and subscribers listen: one server process lives through it.
+ * OUTAGE_SECONDS=30 makes it as long as it has to be survived; a shorter one passes through the same pauses, the
+ * longest of which is 5 s.
+ */
+const OUTAGE_MS = Number(process.env['OUTAGE_SECONDS'] ?? 12) * 1_000
+const READY_AGAIN_WITHIN_MS = 15_000
+const RESIDENT_GROWTH_BYTES_MAX = 150 * 1024 ** 2
+const CHAINS = 12
+const START_OF_TIME = btoa('0:0').replaceAll('=', '')
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+let cluster: Cluster
+let port: number
+let db: Database
+let server: SpawnedProgram
+let token: string
+let client: Client
+
+beforeAll(async () => {
+  const directory = await temporaryDirectory('outage')
+  cluster = await openCluster(join(directory, 'postgres'))
+  port = (await ensureRunning(cluster, TEST_SETTINGS)).port
+  await migrate(databaseUrl(), pino({ enabled: false }))
+  db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
+  server = await spawnProgram({
+    args: ['--unhandled-rejections=strict', MAIN, 'serve'],
+    environment: {
+      REPRISE_DATABASE_URL: databaseUrl(),
+      REPRISE_DATA_DIR: join(directory, 'server'),
+      REPRISE_PORT: '0',
+      REPRISE_SLOTS: 'cpu=16,mem=4g',
+    },
+    ready: /^reprise ready (http:\S+)$/,
+  })
+  token = await readAdminToken(join(directory, 'server'))
+  client = createClient({ url: server.ready, token })
+}, 120_000)
+
+afterAll(async () => {
+  await client?.close()
+  await server?.stop()
+  await db?.close()
+  if (cluster) await stopServer(cluster)
+})
+
+const databaseUrl = () => connectionString(cluster, port, 'postgres')
+
+/** One third each: ends before the outage, in it, and after it; each fails once. */
+const programOf = (index: number) => {
+  const seconds = [0.1, OUTAGE_MS / 2_000, OUTAGE_MS / 1_000 + 2][index % 3]
+  return ['sh', '-c', `test "$REPRISE_ATTEMPT" -ge 2 || { sleep ${seconds}; exit 1; }`]
+}
+
+interface Answers {
+  readyz: Set<string>
+  graphql: Set<string>
+  rest: Set<string>
+}
+
+/** What everything answers, each asked again and again until `signal` aborts. */
+async function askAll(signal: AbortSignal): Promise<Answers> {
+  const answers: Answers = { readyz: new Set(), graphql: new Set(), rest: new Set() }
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const query = (text: string) =>
+    fetch(`${server.ready}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query: text }) })
+  const texts = [
+    '{ sessions { totalCount } }',
+    'mutation { createSession(input: { name: "none", command: ["true"] }) { __typename } }',
+  ]
+  async function askOnAndOn(ask: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      await ask()
+      await sleep(20)
+    }
+  }
+  await Promise.all([
+    ...texts.map((text) =>
+      askOnAndOn(async () => {
+        const response = await query(text)
+        const { errors = [] } = (await response.json()) as { errors?: { extensions: { code: string } }[] }
+        answers.graphql.add([response.status, ...errors.map(({ extensions }) => extensions.code)].join(' '))
+      }),
+    ),
+    askOnAndOn(async () => {
+      const response = await fetch(`${server.ready}/v2/sessions`, { headers })
+      answers.rest.add(`${response.status} ${((await response.json()) as { code: string }).code}`)
+    }),
+    askOnAndOn(async () => {
+      const response = await fetch(`${server.ready}/readyz`)
+      answers.readyz.add(`${response.status} ${((await response.json()) as { reason: string }).reason}`)
+    }),
+  ])
+  return answers
+}
+
+async function residentBytes(): Promise<number> {
+  const status = await readFile(`/proc/${server.pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) * 1024
+}
+
+async function follow(seen: string[], signal: AbortSignal): Promise<void> {
+  try {
+    for await (const { sessionId } of client.sessionEvents({}, { after: START_OF_TIME, signal })) seen.push(sessionId)
+  } catch (error) {
+    if (!signal.aborted && !(error instanceof ClientClosedError)) throw error
+  }
+}
+
+test('a server lives through an outage of its database', { timeout: 240_000 }, async () => {
+  const ended = new AbortController()
+  const seen: string[] = []
+  const seenByLatecomer: string[] = []
+  const following = follow(seen, ended.signal)
+  const inputs = Array.from({ length: CHAINS }, (_, index) => ({
+    name: 'work',
+    command: programOf(index),
+    resourceSlots: [{ slot: 'cpu', amount: '1' }],
+    retryPolicy: { maxRetries: 1, retryDelay: 0.5 },
+  }))
+  const chainIds = (await client.createSessions(inputs)).map((created) =>
+    'session' in created ? created.session.sessionId : '',
+  )
+  const isRunning = `SELECT count(*) >= $1 AS yes FROM sessions WHERE status = 'RUNNING'`
+  const yes = async () => (await db.query<{ yes: boolean }>(isRunning, [(CHAINS * 2) / 3])).rows[0]!.yes
+  await eventually(yes, { withinMs: 30_000, what: 'they run' })
+
+  const residentBefore = await residentBytes()
+  await stopServer(cluster)
+  const over = new AbortController()
+  const asking = askAll(over.signal)
+  const impatient = createClient({ url: server.ready, token, retry: false })
+  const early = impatient.createSession({ name: 'none', command: ['true'] })
+  await expect(early).rejects.toThrow(UnavailableError)
+  const latecomer = follow(seenByLatecomer, ended.signal)
+  const patient = client.createSession({ name: 'asked for meanwhile', command: ['true'] })
+  await sleep(OUTAGE_MS)
+  over.abort()
+  const answers = await asking
+  expect(answers).toEqual({
+    readyz: new Set(['503 no database']),
+    graphql: new Set(['503 DATABASE_UNAVAILABLE']),
+    rest: new Set(['503 DATABASE_UNAVAILABLE']),
+  })
+  const residentAfter = await residentBytes()
+  expect(residentAfter - residentBefore).toBeLessThan(RESIDENT_GROWTH_BYTES_MAX)
+
+  await ensureRunning(cluster, TEST_SETTINGS, port)
+  const isReady = async () => (await fetch(`${server.ready}/readyz`)).status === 200
+  await eventually(isReady, { withinMs: READY_AGAIN_WITHIN_MS, what: 'ready again' })
+  const { session } = await patient
+  await client.waitForChain(session.sessionId)
+  const ends = await Promise.all(chainIds.map((id) => client.waitForChain(id)))
+  expect(ends.map(({ outcome, attempts }) => `${outcome} ${attempts.length}`)).toEqual(
+    chainIds.map(() => 'SUCCEEDED 2'),
+  )
+
+  const outbox = await db.query<{ id: string }>('SELECT session_id AS id FROM session_events e ORDER BY e.xid, e.id')
+  const events = outbox.rows.map(({ id }) => id)
+  await eventually(() => Math.min(seen.length, seenByLatecomer.length) >= events.length, {
+    withinMs: 20_000,
+    what: 'all events seen',
+  })
+  expect(seen).toEqual(events)
+  expect(seenByLatecomer).toEqual(events)
+  expect((await db.query(`SELECT FROM scheduling_history WHERE to_status = 'LOST'`)).rowCount).toBe(0)
+  ended.abort()
+  await Promise.all([following, latecomer, impatient.close()])
+  expect(await server.stop()).toBe(0)
+})

@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { readAdminToken } from '../../src/cli/demo/server-process.ts'
+import { createClient } from '../../src/client/node/index.ts'
+import { emptyDatabase, testDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { spawnProgram } from '../support/spawned-program.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+/** What a server process answers before it is ready, and after it was told to stop. */
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+/** Of src/store/postgres/migrate.ts. */
+const MIGRATION_LOCK_KEY = 7_265_707_270
+const WITHIN = { withinMs: 20_000 }
+
+let dataDir: string
+let port: number
+let url: string
+
+beforeEach(async () => {
+  dataDir = await temporaryDirectory('readiness')
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  port = (probe.address() as AddressInfo).port
+  url = `http://127.0.0.1:${port}`
+  probe.close()
+  await once(probe, 'close')
+})
+
+function start(
+  databaseUrl: string,
+  options: { environment?: Record<string, string>; spawned?: (pid: number) => Promise<void> } = {},
+) {
+  const { environment = {}, ...rest } = options
+  return spawnProgram({
+    args: [MAIN, 'serve'],
+    environment: {
+      REPRISE_DATABASE_URL: databaseUrl,
+      REPRISE_DATA_DIR: dataDir,
+      REPRISE_PORT: String(port),
+      REPRISE_ROLES: 'api',
+      ...environment,
+    },
+    ready: /^reprise ready (http:\S+)$/,
+    ...rest,
+  })
+}
+
+async function readiness(): Promise<{ status: number; reason?: string }> {
+  const response = await fetch(`${url}/readyz`)
+  const { reason } = (await response.json()) as { reason?: string }
+  return { status: response.status, ...(reason !== undefined && { reason }) }
+}
+
+const isReason = (reason: string) => async () => (await readiness().catch(() => null))?.reason === reason
+
+describe('while another server migrates', () => {
+  let database: Awaited<ReturnType<typeof emptyDatabase>>
+  let holder: pg.Client
+
+  beforeEach(async () => {
+    database = await emptyDatabase()
+    holder = new pg.Client({ connectionString: database.connectionString })
+    await holder.connect()
+    await holder.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK_KEY])
+  })
+  afterEach(async () => {
+    await holder.end()
+    await database.drop()
+  })
+
+  test('it is healthy and not ready, turns everybody away, and clients get through as it is ready', async () => {
+    let waiting: Promise<unknown> | undefined
+    await using client = createClient({
+      url,
+      token: 'rpr_none',
+      retry: { network: { minSeconds: 0.1, maxSeconds: 0.1 } },
+    })
+    async function whileMigrating(): Promise<void> {
+      await eventually(isReason('migrating'), { ...WITHIN, what: 'it migrates' })
+      expect(await readiness()).toEqual({ status: 503, reason: 'migrating' })
+      expect((await fetch(`${url}/healthz`)).status).toBe(200)
+      for (const path of ['/graphql', '/v2/sessions', '/agent/v1/sync', '/metrics']) {
+        const answer = await fetch(`${url}${path}`)
+        expect(answer.status).toBe(503)
+        expect(answer.headers.get('retry-after')).toBe('1')
+        expect(answer.headers.get('content-type')).toBe('application/problem+json')
+        expect(await answer.json()).toMatchObject({
+          status: 503,
+          code: 'SERVER_STARTING',
+          request_id: answer.headers.get('x-request-id'),
+        })
+      }
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+      const [error] = (await once(socket, 'error')) as [Error]
+      expect(error.message).toContain('503')
+      waiting = client.request('{ __typename }').catch((thrown: unknown) => thrown)
+      const early = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 500, 'still waiting'))])
+      expect(early).toBe('still waiting')
+      await holder.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK_KEY])
+    }
+    let checked: Promise<void> | undefined
+    const server = await start(database.connectionString, {
+      spawned: async () => void (checked = whileMigrating()).catch(() => holder.end()),
+    })
+    await checked
+    expect(server.ready).toBe(url)
+    expect(await readiness()).toEqual({ status: 200 })
+    expect(await waiting).toEqual({ __typename: 'Query' })
+    expect(server.log.findLast((line) => !line.startsWith('{'))).toBe(`reprise ready ${url}`)
+    expect(await server.stop()).toBe(0)
+  }, 90_000)
+
+  test('it stops when it is told to', async () => {
+    const started = start(database.connectionString, {
+      async spawned(pid) {
+        await eventually(isReason('migrating'), { ...WITHIN, what: 'it migrates' })
+        process.kill(pid, 'SIGTERM')
+      },
+    })
+    await expect(started).rejects.toThrow(/ended with 0/)
+  }, 60_000)
+})
+
+test('a server that drains is not ready and serves on, then refuses what is new and ends what is under way', async () => {
+  const database = await testDatabase()
+  const server = await start(database.connectionString, { environment: { REPRISE_DRAIN_SECONDS: '3' } })
+  const token = await readAdminToken(dataDir)
+  const ask = async (query: string) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    return (await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })).json()
+  }
+  const blocker = await database.connect()
+  await blocker.query('BEGIN; LOCK TABLE sessions')
+  const underWay = ask('{ sessions { totalCount } }')
+  const isBlocked = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  await eventually(async () => ((await database.db.query(isBlocked)).rowCount ?? 0) > 0, {
+    ...WITHIN,
+    what: 'it waits',
+  })
+
+  const told = performance.now()
+  const stopped = server.stop()
+  await eventually(isReason('draining'), { ...WITHIN, what: 'it drains' })
+  expect(await readiness()).toEqual({ status: 503, reason: 'draining' })
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  expect(await ask('{ projects { edges { node { name } } } }')).toMatchObject({ data: expect.anything() })
+
+  const refuses = async () =>
+    fetch(`${url}/healthz`, { headers: { connection: 'close' } }).then(
+      () => false,
+      (error: { cause?: { code?: string } }) => error.cause?.code === 'ECONNREFUSED',
+    )
+  await eventually(refuses, { ...WITHIN, what: 'it refuses connections' })
+  expect(performance.now() - told).toBeGreaterThan(2_900)
+  await blocker.query('ROLLBACK')
+  expect(await underWay).toEqual({ data: { sessions: { totalCount: 0 } } })
+  expect(await stopped).toBe(0)
+  await blocker.end()
+  await database.close()
+}, 90_000)
