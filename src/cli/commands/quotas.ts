@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
-import { oneOf, wholeNumber } from '../options/values.ts'
+import { nullForNone, oneOf, orNone, wholeNumber, type None } from '../options/values.ts'
 import { QUOTA_SCOPES } from '../options/words.ts'
 
 export function quotasCommand(): Command {
@@ -39,8 +39,8 @@ function slotsOf({ slots, usage }: Slots & { usage: Slots }): string {
 
 interface QuotaOptions {
   slot?: [string, string][]
-  maxPending?: number | null
-  maxRunning?: number | null
+  maxPending?: number | None
+  maxRunning?: number | None
 }
 
 function set(): Command {
@@ -50,22 +50,18 @@ function set(): Command {
   ])
     .argument('<scope>', 'user, project or domain')
     .argument('<name>', 'of which')
-    .option('--max-pending <n>', 'sessions that wait; `none` lifts it', numberOrNone)
-    .option('--max-running <n>', 'sessions that have a place; `none` lifts it', numberOrNone)
+    .option('--max-pending <n>', 'sessions that wait; `none` lifts it', orNone(wholeNumber))
+    .option('--max-running <n>', 'sessions that have a place; `none` lifts it', orNone(wholeNumber))
     .option('--slot <slot=amount>', 'over all kernels; replaces what was set; may be repeated', pairs)
-  return act<QuotaOptions>(command, async ({ client, out }, { slot, maxPending, maxRunning }, [scope, name]) => {
-    const slots = slot?.map(([slotName, amount]) => ({ slot: slotName, amount }))
+  return act<QuotaOptions>(command, async ({ client, out }, options, [scope, name]) => {
+    const slots = options.slot?.map(([slotName, amount]) => ({ slot: slotName, amount }))
     const quota = await client.setQuota({
       scope: oneOf(scope!, QUOTA_SCOPES),
       name: name!,
-      maxPending,
-      maxRunning,
+      maxPending: nullForNone(options.maxPending),
+      maxRunning: nullForNone(options.maxRunning),
       slots,
     })
     out.show(quota, () => `set for ${scope} ${name}`)
   })
-}
-
-function numberOrNone(text: string): number | null {
-  return text === 'none' ? null : wholeNumber(text)
 }

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
-import { decimal, future, wholeNumber } from '../options/values.ts'
+import { decimal, future, nullForNone, orNone, wholeNumber, type None } from '../options/values.ts'
 import { instant } from '../output/time.ts'
 import { UsageError } from '../present-error.ts'
 import { SCOPE_ARGUMENTS, scopeOf } from './defaults.ts'
@@ -8,7 +8,7 @@ import { SCOPE_ARGUMENTS, scopeOf } from './defaults.ts'
 interface SwitchOptions {
   off?: boolean
   on?: boolean
-  rate?: { perSecond: number; burst: number } | null
+  rate?: { perSecond: number; burst: number } | None
   until?: string
 }
 
@@ -47,21 +47,20 @@ function set(): Command {
   command
     .option('--off', 'hold them')
     .option('--on', 'let them go, in a ramp')
-    .option('--rate <per-second/burst>', 'at most so many, like 5/10; `none` lifts it', rate)
+    .option('--rate <per-second/burst>', 'at most so many, like 5/10; `none` lifts it', orNone(rate))
     .option('--until <time>', 'then back to what held for good; a time or a duration from now', future)
   return act<SwitchOptions>(command, async ({ client, out }, options, args) => {
     const { on, off, until, rate: rateLimit } = options
     if (on && off) throw new UsageError('--on and --off exclude each other.')
     if (!on && !off && rateLimit === undefined) throw new UsageError('Say what to set: --off, --on or --rate.')
     const disabled = off ? true : on ? false : undefined
-    const made = await client.setRetrySwitch({ ...scopeOf(args), disabled, rateLimit, until })
+    const made = await client.setRetrySwitch({ ...scopeOf(args), disabled, rateLimit: nullForNone(rateLimit), until })
     const limit = made.rateLimit ? `, at most ${made.rateLimit.perSecond}/s` : ''
     out.show(made, () => `retries of ${args.join(' ')} are ${made.disabled ? 'held' : 'on'}${limit}`)
   })
 }
 
 function rate(text: string) {
-  if (text === 'none') return null
   const [perSecond, burst] = text.split('/')
   if (burst === undefined) throw new InvalidArgumentError('It is not like 5/10: per second, and at once.')
   return { perSecond: decimal(perSecond!), burst: wholeNumber(burst) }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { FailureCause, RetryPolicyInput, RetryRuleInput } from '../../client/node/index.ts'
 import { UsageError } from '../present-error.ts'
 import { parseRule, RULE_SYNTAX } from './rule.ts'
-import { choice, choices, decimal, seconds, secondsOrNone, wholeNumber } from './values.ts'
+import { choice, choices, decimal, nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
 import { BACKOFFS, CAUSES, JITTERS, PRESETS } from './words.ts'
 
 export interface PolicyOptions {
@@ -11,11 +11,11 @@ export interface PolicyOptions {
   retryDelay?: number
   backoff?: RetryPolicyInput['backoff']
   backoffMultiplier?: number
-  maxRetryDelay?: number | null
+  maxRetryDelay?: number | None
   jitter?: RetryPolicyInput['jitter']
   jitterRatio?: number
   retryOn?: FailureCause[]
-  maxElapsed?: number | null
+  maxElapsed?: number | None
   uncountedPreStart?: true
   maxUncountedRetries?: number
   preset?: RetryPolicyInput['preset']
@@ -30,11 +30,11 @@ export function addPolicyOptions(command: Command): Command {
     .option('--retry-delay <duration>', 'delay of the first retry', seconds)
     .addOption(choice('--backoff <kind>', 'whether delays grow', BACKOFFS))
     .option('--backoff-multiplier <factor>', 'by how much, each time', decimal)
-    .option('--max-retry-delay <duration>', 'no delay is longer; `none` is 24 h', secondsOrNone)
+    .option('--max-retry-delay <duration>', 'no delay is longer; `none` is 24 h', orNone(seconds))
     .addOption(choice('--jitter <kind>', 'what is added so that not all come back at once', JITTERS))
     .option('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal)
     .addOption(choices('--retry-on <causes>', 'causes that are retried, a comma between', CAUSES))
-    .option('--max-elapsed <duration>', 'no retry starts later than this; `none` is no bound', secondsOrNone)
+    .option('--max-elapsed <duration>', 'no retry starts later than this; `none` is no bound', orNone(seconds))
     .option('--uncounted-pre-start', 'attempts whose work never started use up no retry')
     .option('--max-uncounted-retries <n>', 'bound on those', wholeNumber)
     .addOption(choice('--preset <name>', 'policy to start from', PRESETS))
@@ -53,11 +53,11 @@ export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined
     retryDelay: options.retryDelay,
     backoff: options.backoff,
     backoffMultiplier: options.backoffMultiplier,
-    maxRetryDelay: options.maxRetryDelay,
+    maxRetryDelay: nullForNone(options.maxRetryDelay),
     jitter: options.jitter,
     jitterRatio: options.jitterRatio,
     eligibleCauses: options.retryOn,
-    maxElapsed: options.maxElapsed,
+    maxElapsed: nullForNone(options.maxElapsed),
     countPreStartFailures: options.uncountedPreStart === undefined ? undefined : false,
     maxUncountedRetries: options.maxUncountedRetries,
     preset: options.preset,

@@ -22,9 +22,16 @@ export function seconds(text: string): number {
   return Number(match[1]) * UNITS[(match[2] ?? 's') as keyof typeof UNITS]
 }
 
-/** The same, or `none`, which is null. */
-export function secondsOrNone(text: string): number | null {
-  return text === 'none' ? null : seconds(text)
+/** What commander makes of a parser that answers with null is an empty text; so null is read from this word later. */
+export type None = 'none'
+
+/** What `parse` reads, or `none`. */
+export function orNone<Value>(parse: (text: string) => Value): (text: string) => Value | None {
+  return (text) => (text === 'none' ? text : parse(text))
+}
+
+export function nullForNone<Value>(value: Value | None | undefined): Value | null | undefined {
+  return value === 'none' ? null : value
 }
 
 /** A time as ISO 8601 has it; a duration is that long ago. */

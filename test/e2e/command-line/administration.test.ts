@@ -1,0 +1,279 @@
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { commandLine, MAIN, startCommand } from '../../support/command-line.ts'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/pseudo-terminal.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+/** What needs no agent: on a server behind which nothing drives sessions, so that all stays as a test has put it. */
+
+const UNKNOWN = '00000000-0000-7000-8000-00000000dead'
+/** More than are done when the call is answered. */
+const MANY = 600
+
+let server: TestServer
+let directory: string
+let environment: Record<string, string>
+let reprise: ReturnType<typeof commandLine>
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  directory = await temporaryDirectory('administration')
+  const config = { XDG_CONFIG_HOME: directory, REPRISE_DATA_DIR: join(directory, 'none') }
+  environment = { ...config, REPRISE_URL: server.url, REPRISE_TOKEN: server.adminToken }
+  reprise = commandLine(environment)
+})
+afterAll(() => server?.close())
+
+describe('exit statuses and what to do', () => {
+  const ask = (more: Record<string, string | undefined>) => commandLine({ ...environment, ...more })
+
+  test('2: the command is wrong', async () => {
+    const wrong = await reprise('list', '--status', 'finished')
+    expect(wrong).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('terminated, error') })
+    expect(await reprise('lits')).toMatchObject({ status: 2, stderr: expect.stringContaining('list') })
+  })
+
+  test('2: the server finds the input wrong, and tells all that is', async () => {
+    const { status, stderr } = await reprise('create', '--retries', '101', '--retry-delay', '0', '--', 'true')
+    expect({ status, lines: stderr.match(/^ {2}retryPolicy\.\w+/gm) }).toEqual({
+      status: 2,
+      lines: ['  retryPolicy.maxRetries', '  retryPolicy.retryDelay'],
+    })
+  })
+
+  test('3: there is no such thing; as JSON, too', async () => {
+    expect(await reprise('info', UNKNOWN)).toMatchObject({ status: 3, stderr: expect.stringContaining(UNKNOWN) })
+    const { status, stdout, stderr } = await reprise('info', 'nobody', '--json')
+    expect({ status, stdout, error: JSON.parse(stderr) }).toMatchObject({
+      status: 3,
+      stdout: '',
+      error: { error: { code: 'SESSION_NOT_FOUND', message: expect.stringContaining('nobody') } },
+    })
+  })
+
+  test('4: which token was used, and where it came from', async () => {
+    const bad = await ask({ REPRISE_TOKEN: 'rpr_nothing' })('list')
+    expect(bad.status).toBe(4)
+    expect(bad.stderr).toContain('rpr_noth… from REPRISE_TOKEN')
+    expect(bad.stderr).not.toContain('rpr_nothing')
+    const none = await ask({ REPRISE_TOKEN: undefined })('list')
+    expect(none).toMatchObject({ status: 4, stderr: expect.stringContaining('No token was found') })
+  })
+
+  test('69: nobody answers', { timeout: 30_000 }, async () => {
+    const { status, stderr } = await ask({ REPRISE_URL: 'http://127.0.0.1:2' })('list')
+    expect(status).toBe(69)
+    expect(stderr).toContain('Is the server running at http://127.0.0.1:2?')
+    expect(stderr).toContain('comes from the environment')
+  })
+})
+
+test('a reader that goes away early is no fault', async () => {
+  await Promise.all(Array.from({ length: 30 }, (_, index) => server.factory.session({ name: `piped-${index}` })))
+  const script = '"$0" "$1" list --json | head -c 1; echo " ${PIPESTATUS[0]}"'
+  const env = { PATH: process.env['PATH'], ...environment }
+  const { stdout } = await promisify(execFile)('bash', ['-c', script, process.execPath, MAIN], { env })
+  expect(stdout).toBe('[ 0\n')
+})
+
+test('lists what was asked for', async () => {
+  await server.factory.session({ name: 'wanted', status: 'ERROR', failureCause: 'OOM_KILLED' })
+  await server.factory.session({ name: 'other', status: 'ERROR', failureCause: 'KERNEL_NONZERO_EXIT' })
+  const names = async (...args: string[]) => {
+    const { stdout } = await reprise('list', '--json', ...args)
+    return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
+  }
+  expect(await names('--cause', 'oom-killed')).toEqual(['wanted'])
+  expect(await names('--with-name', 'oth*', '--status', 'error,running')).toEqual(['other'])
+  expect(await names('--with-name', 'wanted', '--before', '2020-01-01')).toEqual([])
+  const limited = await reprise('list', '--limit', '3')
+  expect(limited.stdout.trim().split('\n')).toHaveLength(4)
+  expect(limited.stderr).toContain('--limit')
+})
+
+test('defaults, switch, quotas: set, shown, taken away', { timeout: 90_000 }, async () => {
+  expect(await reprise('defaults', 'set', 'cluster', '--retries', '2')).toMatchObject({ status: 0 })
+  expect((await reprise('defaults')).stdout).toMatch(/CLUSTER +– +maxRetries +2/)
+  expect(await reprise('defaults', 'clear', 'cluster')).toMatchObject({ status: 0 })
+  expect(await reprise('defaults')).toMatchObject({ status: 0, stdout: '' })
+  expect(await reprise('defaults', 'set', 'project')).toMatchObject({ status: 2 })
+
+  const set = ['switch', 'set', 'project', 'default']
+  expect((await reprise(...set, '--off', '--rate', '5/10')).stdout).toBe(
+    'retries of project default are held, at most 5/s\n',
+  )
+  expect((await reprise('switch')).stdout).toMatch(/PROJECT +default +held +– +5\/s, burst 10/)
+  expect(await reprise(...set, '--on', '--rate', 'none')).toMatchObject({ status: 0 })
+  expect(await reprise('switch')).toMatchObject({ stdout: '' })
+
+  const quota = ['quotas', 'set', 'project', 'default']
+  expect(await reprise(...quota, '--max-running', '7', '--slot', 'cpu=3')).toMatchObject({ status: 0 })
+  expect((await reprise('quotas')).stdout).toMatch(/PROJECT +default +\d+\/∞ +0\/7 +cpu 0\/3/)
+  expect(await reprise(...quota, '--max-running', 'none')).toMatchObject({ status: 0 })
+  expect((await reprise('quotas')).stdout).toMatch(/ 0\/∞ +cpu 0\/3/)
+  expect((await reprise('projects')).stdout).toMatch(/default +default/)
+})
+
+test('agents: listed, drained, resumed by name', { timeout: 60_000 }, async () => {
+  await server.factory.agent('node-7')
+  expect((await reprise('agents', 'drain', 'node-7', '--reason', 'new disk')).stdout).toContain('DRAINING')
+  expect((await reprise('agents', '--status', 'draining')).stdout).toContain('node-7')
+  expect((await reprise('agents', 'resume', 'node-7')).stdout).toContain('ALIVE')
+  expect(await reprise('agents', 'drain', 'node-8')).toMatchObject({ status: 3 })
+})
+
+test('tokens: made, used, kept by login, revoked', { timeout: 90_000 }, async () => {
+  const made = await reprise('tokens', 'create', 'ci', '--role', 'viewer', '--project', 'default', '--expires', '1d')
+  const secret = made.stdout.trim()
+  expect(secret).toMatch(/^rpr_/)
+  expect(made.stderr).not.toContain(secret)
+  const viewer = commandLine({ ...environment, REPRISE_URL: undefined, REPRISE_TOKEN: undefined })
+  const login = startCommand(
+    ['login', '--name', 'lab', '--url', server.url],
+    { ...environment, REPRISE_TOKEN: undefined },
+    `${secret}\n`,
+  )
+  expect(await login.ended).toMatchObject({ status: 0, stderr: 'ci: VIEWER of default\n' })
+  const path = join(directory, 'reprise/config.json')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect((await viewer('profiles')).stdout).toMatch(/\* +lab +http:.*rpr_/)
+  expect(await viewer('list')).toMatchObject({ status: 0 })
+  expect(await viewer('create', '--', 'true')).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining('a profile'),
+  })
+  const bad = await viewer('login', '--name', 'bad', '--url', server.url, '--token', 'rpr_wrong')
+  expect(bad.status).toBe(4)
+  expect(await readFile(path, 'utf8')).not.toContain('rpr_wrong')
+
+  const [token] = JSON.parse((await reprise('tokens', '--json')).stdout) as { tokenId: string; name: string }[]
+  expect(token!.name).toBe('ci')
+  expect(await reprise('tokens', 'revoke', token!.tokenId)).toMatchObject({ status: 0 })
+  await vi.waitFor(async () => expect((await viewer('list')).status).toBe(4), { timeout: 30_000 })
+  expect(await viewer('profiles', 'remove', 'lab')).toMatchObject({ status: 0 })
+})
+
+test('webhooks: made, tried out, rotated, switched off, replayed', { timeout: 90_000 }, async () => {
+  const url = 'https://hooks.example.com/reprise'
+  const made = JSON.parse((await reprise('webhooks', 'create', url, '--event', 'session.retry_*', '--json')).stdout)
+  const { webhookId } = made.webhook
+  expect(made).toMatchObject({
+    secret: expect.stringMatching(/^whsec_/),
+    webhook: { url, eventTypes: ['session.retry_*'] },
+  })
+  expect(await reprise('webhooks', 'test', webhookId)).toMatchObject({ status: 0 })
+  const [delivery] = JSON.parse((await reprise('webhooks', 'deliveries', webhookId, '--json')).stdout)
+  expect(delivery).toMatchObject({ eventType: 'webhook.test', status: 'PENDING' })
+  expect((await reprise('webhooks', 'rotate', webhookId)).stdout).toMatch(/^whsec_/)
+  expect(await reprise('webhooks', 'replay', webhookId, '--since', '1h')).toMatchObject({
+    stdout: '0 deliveries go again\n',
+  })
+  expect(await reprise('webhooks', 'disable', webhookId)).toMatchObject({ status: 0 })
+  expect((await reprise('webhooks')).stdout).toMatch(/ off /)
+  expect(await reprise('webhooks', 'test', webhookId)).toMatchObject({ status: 5 })
+  expect(await reprise('webhooks', 'delete', webhookId)).toMatchObject({ status: 0 })
+  expect(await reprise('webhooks', 'delete', webhookId)).toMatchObject({ status: 3 })
+})
+
+test('policy preview: delays, a plot, and what Airflow would do', { timeout: 60_000 }, async () => {
+  const growing = ['--retries', '3', '--retry-delay', '30s', '--backoff', 'exponential', '--jitter', 'none']
+  const { stdout } = await reprise('policy', 'preview', ...growing)
+  const rows = stdout.trim().split('\n').slice(-3)
+  expect(rows.map((row) => row.replaceAll(/ +/g, ' ').trim().replace(/ █+$/, ''))).toEqual([
+    '1 30 s 30 s',
+    '2 1 m 1 m 30 s',
+    '3 2 m 3 m 30 s',
+  ])
+  const [first, second, third] = rows.map((row) => row.match(/█/g)!.length)
+  expect([second! / first!, third! / second!]).toEqual([2, 2])
+
+  const unbounded = await reprise('policy', 'preview', ...growing, '--max-retry-delay', 'none', '--max-elapsed', '40')
+  expect(unbounded).toMatchObject({ status: 0, stdout: expect.stringMatching(/ 30 s +30 s +█+\n$/) })
+
+  const settings = '{"owner": "ada", "retries": 2, "retry_delay": "0:05:00", "retry_exponential_backoff": true}'
+  const airflow = startCommand(['policy', 'preview', '--from-airflow', '-', '--json'], environment, settings)
+  expect(JSON.parse((await airflow.ended).stdout)).toMatchObject({
+    policy: { maxRetries: 2, retryDelay: 300, backoff: 'EXPONENTIAL' },
+    schedule: [{ earliestSeconds: 300 }, { earliestSeconds: 600 }],
+    airflowDelays: [{ retry: 1 }, { retry: 2 }],
+  })
+  expect(await reprise('policy', 'preview', '--from-airflow', '{"owner": "ada"}')).toMatchObject({ status: 2 })
+})
+
+describe('doctor', () => {
+  const findings = async (more: Record<string, string | undefined>) => {
+    const { status, stdout } = await commandLine({ ...environment, ...more })('doctor', '--json')
+    const found = JSON.parse(stdout) as { findings: { what: string; state: string; found: string; advice?: string }[] }
+    return { status, of: (what: string) => found.findings.find((finding) => finding.what.startsWith(what)) }
+  }
+
+  test('finds all well', async () => {
+    await server.factory.agent('healthy')
+    const { status, of } = await findings({})
+    expect(status).toBe(0)
+    const states = ['Node', 'server', 'clock', 'token', 'schema', 'agents'].map((what) => of(what)?.state)
+    expect(states).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'ok'])
+    expect(of('token')?.found).toContain('ADMIN of the whole cluster')
+  })
+
+  test('finds what is wrong, and says what to do', async () => {
+    const dataDir = join(directory, 'open')
+    await mkdir(dataDir)
+    await writeFile(join(dataDir, 'admin-token'), 'rpr_old')
+    await chmod(join(dataDir, 'admin-token'), 0o644)
+    const { status, of } = await findings({ REPRISE_TOKEN: undefined, REPRISE_DATA_DIR: dataDir })
+    expect(status).toBe(1)
+    expect(of('data directory')).toMatchObject({ state: 'fault', advice: expect.stringContaining('chmod 600') })
+    expect(of('token')).toMatchObject({ state: 'fault', found: expect.stringContaining('rpr_old') })
+    const away = await findings({ REPRISE_URL: 'http://127.0.0.1:2' })
+    expect(away.status).toBe(1)
+    expect(away.of('server')).toMatchObject({ state: 'fault', found: expect.stringContaining('ECONNREFUSED') })
+  })
+})
+
+describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)', () => {
+  const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g // oxlint-disable-line no-control-regex -- they are what it is about
+
+  test.each([60, 100])('tables fit into %i columns, with ids whole', async (columns) => {
+    const { id } = await server.factory.session({ name: `${'long'.repeat(40)}-${columns}`, status: 'RUNNING' })
+    const { text, status } = await startInTerminal(['list', '--with-name', 'longlong*', '--limit', '1'], {
+      columns,
+      environment,
+    }).ended
+    expect(status).toBe(0)
+    const lines = text.replaceAll(ESCAPES, '').split('\r\n')
+    expect(lines.map(({ length }) => length).filter((length) => length > columns)).toEqual([])
+    expect(lines[1]).toContain(id)
+    expect(lines[1]).toContain('…')
+  })
+
+  test('colours on a terminal, none with NO_COLOR, none in a pipe', async () => {
+    await server.factory.session({ name: 'colourful', status: 'RUNNING' })
+    const args = ['list', '--with-name', 'colourful']
+    expect((await startInTerminal(args, { columns: 100, environment }).ended).text).toContain('\u001b[32mRUNNING')
+    const plain = startInTerminal(args, { columns: 100, environment: { ...environment, NO_COLOR: '1' } })
+    expect((await plain.ended).text).not.toContain('\u001b[')
+    expect((await reprise(...args)).stdout).not.toContain('\u001b[')
+  })
+
+  test('the bar of a resubmission; Ctrl-C leaves undone what is not done yet', { timeout: 60_000 }, async () => {
+    const failed = Array.from({ length: MANY }, () =>
+      server.factory.session({ name: 'bulk', status: 'ERROR', failureCause: 'UNKNOWN' }),
+    )
+    await Promise.all(failed)
+    const run = startInTerminal(['resubmit', '--with-name', 'bulk', '--result', 'failure'], {
+      columns: 100,
+      environment,
+    })
+    await vi.waitFor(() => expect(run.seen.text).toMatch(/░ +resubmitting \d+\/600 \d+ %/), { timeout: 40_000 })
+    run.press(CTRL_C)
+    const { status, text } = await run.ended
+    expect(status).toBe(130)
+    expect(text).toContain('of 600 sessions resubmitted, the rest left undone')
+    expect((await reprise('resubmissions')).stdout).toMatch(/ABORTED/)
+  })
+})

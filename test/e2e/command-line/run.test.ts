@@ -1,0 +1,265 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
+import { createClient, type Client } from '../../../src/client/node/index.ts'
+import { commandLine, startCommand } from '../../support/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/pseudo-terminal.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+/** Work from the command line, on a server with an agent that really runs it. */
+
+let database: TestDatabase
+let dataDir: string
+let server: ServerProcess
+let client: Client
+let environment: Record<string, string>
+let reprise: ReturnType<typeof commandLine>
+
+const WITHIN = { timeout: 40_000, interval: 100 }
+
+beforeAll(async () => {
+  const directory = await temporaryDirectory('command-line')
+  dataDir = join(directory, 'data')
+  database = await testDatabase()
+  server = await startServer({
+    dataDir,
+    port: 0,
+    onLog: () => {},
+    env: { REPRISE_DATABASE_URL: database.connectionString },
+  })
+  client = createClient({ url: server.url, token: await readAdminToken(dataDir) })
+  // The token is found by itself.
+  environment = { REPRISE_URL: server.url, REPRISE_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
+  reprise = commandLine(environment)
+}, 120_000)
+
+afterAll(async () => {
+  await client?.close()
+  await server?.stop()
+  await database?.close()
+})
+
+const FLAKY =
+  'echo attempt $REPRISE_ATTEMPT; echo complaint $REPRISE_ATTEMPT >&2; test $REPRISE_ATTEMPT -ge 3 || exit 7'
+
+async function newest(name: string) {
+  const { nodes } = await client.sessionPage({ filter: { name: { equals: name } }, first: 1 })
+  return nodes[0]
+}
+
+describe('run', () => {
+  test(
+    'follows all attempts, says why each is retried and when, and ends as the work ends',
+    { timeout: 90_000 },
+    async () => {
+      const policy = ['--retries', '3', '--retry-delay', '0.5', '--backoff', 'exponential', '--jitter', 'none']
+      const { status, stdout, stderr } = await reprise('run', '-n', 'flaky', ...policy, '--', 'sh', '-c', FLAKY)
+      expect({ status, stdout }).toEqual({ status: 0, stdout: 'attempt 1\nattempt 2\nattempt 3\n' })
+      const said = stderr.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replaceAll('─', '-')
+      const expected = [
+        'session ID\n',
+        '-- attempt 1 of 4 · session ID -',
+        'complaint 1\n',
+        '-- attempt 1 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 1 of 3: exit code 7; waits 0.5 s\n',
+        '-- attempt 2 of 4 · session ID -',
+        'complaint 2\n',
+        '-- attempt 2 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 2 of 3: exit code 7; waits 1 s\n',
+        '-- attempt 3 of 4 · session ID -',
+        'complaint 3\n',
+        '-- attempt 3 succeeded\n',
+      ]
+      const places = expected.map((part) => said.indexOf(part))
+      expect({ places, said }).toEqual({ places: places.toSorted((a, b) => a - b), said })
+      expect(places).not.toContain(-1)
+      expect(stderr).toMatch(/next attempt (now|in \d\S* s|\S+ s ago), at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
+    },
+  )
+
+  test('ends with the exit status of the last attempt', { timeout: 60_000 }, async () => {
+    const run = await reprise('run', '--retries', '1', '--retry-delay', '0.2', '--', 'sh', '-c', 'exit 42')
+    expect(run.status).toBe(42)
+    expect(run.stderr).toContain('exhausted')
+  })
+
+  test(
+    'gives what was asked for: variables, slots, labels, rules, a policy from standard input',
+    { timeout: 60_000 },
+    async () => {
+      const spec = ['-e', 'GREETING=hello=you', '-e', 'HANDED', '--mem', '64m', '--slot', 'cpu=2', '-l', 'study=7']
+      const rule = ['--rule', 'fail exit=3', '--rule', 'retry cause=oom-killed scale=mem:2:1g delay=1m avoid=agent']
+      const args = ['run', '-n', 'asked', ...spec, ...rule, '--policy', '-', '--retries', '2', '--json', '--']
+      const script = 'echo $GREETING $HANDED; exit 3'
+      const run = startCommand(
+        [...args, 'sh', '-c', script],
+        { ...environment, HANDED: 'over' },
+        '{"maxRetries": 9, "retryDelay": 5}',
+      )
+      const { status, stdout } = await run.ended
+      expect(status).toBe(3)
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { type: string; text?: string })
+      expect(lines.map(({ type }) => type)).toEqual(['created', 'attempt', 'log', 'attempt_ended', 'ended'])
+      expect(lines[2]!.text).toBe('hello=you over\n')
+      const session = await client.session((await newest('asked'))!.sessionId)
+      expect(session).toMatchObject({
+        labels: [{ key: 'study', value: '7' }],
+        resourceSlots: [
+          { slot: 'cpu', amount: '2' },
+          { slot: 'mem', amount: String(64 * 2 ** 20) },
+        ],
+        retryPolicy: { maxRetries: 2, retryDelay: 5, rules: [{ action: 'FAIL' }, { action: 'RETRY', delay: 60 }] },
+      })
+    },
+  )
+
+  test('work that was cancelled has no exit status', { timeout: 60_000 }, async () => {
+    const run = startCommand(['run', '-n', 'endless', '--', 'sleep', '1000'], environment)
+    await vi.waitFor(async () => expect((await newest('endless'))?.status).toBe('RUNNING'), WITHIN)
+    expect(await reprise('cancel', 'endless', '--reason', 'enough')).toMatchObject({ status: 0 })
+    expect((await run.ended).status).toBe(125)
+  })
+
+  test('several kernels are told apart, and one can be asked for', { timeout: 60_000 }, async () => {
+    const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', 'echo one; printf two')
+    expect(run.status).toBe(0)
+    expect(run.stdout.split('\n').toSorted().join('\n').trim()).toBe('main1 | one\nmain1 | two\nsub1 | one\nsub1 | two')
+    expect((await reprise('logs', 'pair', '--kernel', 'sub1')).stdout).toBe('one\ntwo')
+    expect(await reprise('logs', 'pair', '--kernel', 'sub9')).toMatchObject({ status: 3 })
+  })
+
+  describe.skipIf(!PSEUDO_TERMINAL)('Ctrl-C (needs `script` of util-linux)', () => {
+    const inTerminal = (name: string, ...more: string[]) =>
+      startInTerminal(['run', '-n', name, ...more, '--', 'sh', '-c', 'echo begun; exec sleep 1000'], {
+        columns: 80,
+        environment,
+      })
+
+    test('detaches: the work goes on', { timeout: 60_000 }, async () => {
+      const run = inTerminal('left')
+      await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
+      run.press(CTRL_C)
+      const { status, text } = await run.ended
+      expect(status).toBe(130)
+      const { sessionId, status: now } = (await newest('left'))!
+      expect(text).toContain(`reprise logs --follow ${sessionId}`)
+      expect(now).toBe('RUNNING')
+      await client.terminateSession(sessionId)
+    })
+
+    test('or ends it, where that was asked for', { timeout: 60_000 }, async () => {
+      const run = inTerminal('ended', '--on-interrupt', 'terminate', '--retries', '3')
+      await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
+      run.press(CTRL_C)
+      const { status, text } = await run.ended
+      expect(status).toBe(130)
+      expect(text).toContain('USER_CANCELLED')
+      expect(await newest('ended')).toMatchObject({ status: 'TERMINATED', attempt: 1 })
+    })
+  })
+})
+
+test('create, logs --follow, info, chain: the same work, looked at from elsewhere', { timeout: 90_000 }, async () => {
+  const script = 'echo part $REPRISE_ATTEMPT; test $REPRISE_ATTEMPT -ge 2'
+  const args = [
+    '-n',
+    'looked-at',
+    '--creation-id',
+    'once',
+    '--retries',
+    '2',
+    '--retry-delay',
+    '0.2',
+    '--',
+    'sh',
+    '-c',
+    script,
+  ]
+  const created = await reprise('create', ...args)
+  const id = created.stdout.trim()
+  expect(id).toMatch(/^[0-9a-f-]{36}$/)
+  expect(await reprise('create', ...args)).toMatchObject({ stdout: `${id}\n`, stderr: 'it was there already\n' })
+  const followed = await reprise('logs', '--follow', id)
+  expect(followed).toMatchObject({ status: 0, stdout: 'part 1\npart 2\n' })
+  expect((await reprise('logs', 'looked-at', '--attempt', '1')).stdout).toBe('part 1\n')
+  expect(await reprise('logs', 'looked-at', '--attempt', '3')).toMatchObject({ status: 3, stdout: '' })
+
+  const [first, second] = (await client.chain(id)).map(({ sessionId }) => sessionId)
+  const info = (await reprise('info', id)).stdout
+  for (const part of ['attempt 1 of 3', `child    ${second}`, 'retry 1 of 2: exit code 1', '← this']) {
+    expect(info).toContain(part)
+  }
+  expect((await reprise('info', second!)).stdout).toMatch(new RegExp(`parent +${first}`))
+  const chain = (await reprise('chain', 'looked-at')).stdout.split('\n')
+  expect(chain[0]).toMatch(new RegExp(`^├─ 1  ${first}  ERROR  exit code 1, KERNEL_NONZERO_EXIT`))
+  expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  TERMINATED  succeeded`))
+  const [line] = JSON.parse((await reprise('chains', '--search', 'looked', '--json')).stdout)
+  expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })
+})
+
+test(
+  'retry now and cancel, cancel of a chain that waits, and resubmission with overrides',
+  { timeout: 90_000 },
+  async () => {
+    const policy = ['--retries', '2', '--retry-delay', '1h']
+    const fail = async (name: string) => {
+      await reprise('create', '-n', name, ...policy, '--', 'sh', '-c', 'exit $((3 - ${FIXED:-0}))')
+      await vi.waitFor(async () => expect((await newest(name))?.retryState.phase).toBe('SCHEDULED'), WITHIN)
+    }
+    await Promise.all([fail('hurried'), fail('dropped'), fail('ended-while-waiting')])
+    expect(await reprise('retry', 'now', 'hurried')).toMatchObject({ status: 0 })
+    await vi.waitFor(async () => expect((await newest('hurried'))?.attempt).toBe(2), WITHIN)
+    expect(await reprise('retry', 'cancel', 'dropped')).toMatchObject({ status: 0 })
+    expect((await newest('dropped'))?.retryState.phase).toBe('CANCELLED')
+    const again = await reprise('retry', 'now', 'dropped')
+    expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining('NO_PENDING_RETRY') })
+    const ended = await reprise('cancel', 'ended-while-waiting')
+    expect(ended.stdout).toContain('its retry is cancelled')
+
+    const overrides = ['-e', 'FIXED=3', '--mem', '32m', '--retries', '0']
+    const resubmitted = await reprise('resubmit', '--with-name', 'dropped', '--result', 'failure', ...overrides)
+    expect(resubmitted).toMatchObject({ status: 0, stdout: expect.stringContaining('1 of 1 sessions resubmitted') })
+    await vi.waitFor(async () => expect((await newest('dropped'))?.result).toBe('SUCCESS'), WITHIN)
+    const refused = await reprise('resubmit', 'dropped')
+    expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('SESSION_SUCCEEDED') })
+    expect(await reprise('resubmit')).toMatchObject({ status: 2 })
+    expect((await reprise('resubmissions')).stdout).toMatch(/COMPLETED +1 +0 +1 /)
+  },
+)
+
+test('watch goes on over a restart of the server: each event once, in order', { timeout: 120_000 }, async () => {
+  const watch = startCommand(['watch', '--json'], environment)
+  await vi.waitFor(() => expect(watch.output.stderr).toContain('watching from'), WITHIN)
+  const before = await client.createSession({ name: 'before', command: ['true'] })
+  await client.waitForChain(before.session.sessionId)
+  await server.kill()
+  const port = Number(new URL(server.url).port)
+  server = await startServer({
+    dataDir,
+    port,
+    onLog: () => {},
+    env: { REPRISE_DATABASE_URL: database.connectionString },
+  })
+  const after = await client.createSession({ name: 'after', command: ['true'] })
+  const last = after.session.sessionId
+  const events = () =>
+    watch.output.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, string>)
+  await vi.waitFor(() => {
+    expect(events().some((event) => event['sessionId'] === last && event['toStatus'] === 'TERMINATED')).toBe(true)
+  }, WITHIN)
+  watch.child.kill('SIGINT')
+  expect((await watch.ended).status).toBe(130)
+  const cursors = events().map(({ cursor }) => cursor)
+  expect(new Set(cursors).size).toBe(cursors.length)
+  const statuses = (id: string) =>
+    events()
+      .filter(({ sessionId }) => sessionId === id)
+      .flatMap(({ toStatus }) => toStatus ?? [])
+  expect(statuses(last)).toEqual(statuses(before.session.sessionId))
+  expect(statuses(last).length).toBeGreaterThan(4)
+})

@@ -1,0 +1,105 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { ROOT } from '../guard/source-files.ts'
+import { cleanEnvironment } from '../support/command-line.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+
+/** What a newcomer types, out of the README, in its order, against a server that `npm start` has started. */
+
+const run = promisify(execFile)
+const README_URL = 'http://127.0.0.1:4000'
+
+interface Block {
+  language: string
+  text: string
+}
+
+async function blocks(heading: string): Promise<Block[]> {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const section = readme.split(/^(?=## )/m).find((part) => part.startsWith(`## ${heading}\n`))!
+  return [...section.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, language, text]) => ({
+    language: language!,
+    text: text!,
+  }))
+}
+
+async function npmStart(environment: NodeJS.ProcessEnv) {
+  const child = spawn('npm', ['start'], { cwd: ROOT, env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = once(child, 'exit')
+  const lines: string[] = []
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line)
+    const url = /^reprise ready (\S+)$/.exec(line)?.[1]
+    if (url !== undefined) resolve(url)
+  })
+  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
+  void exited.then(() => reject(new Error(`npm start ended:\n${lines.join('\n')}`)))
+  return {
+    url: await promise,
+    lines,
+    async stop() {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+/** Of a line what is the same each time. */
+function shape(line: string): string {
+  return line
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+    .replaceAll(/rpr_\S+/g, 'TOKEN')
+    .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
+    .replace(/kept in \S+/, 'kept in FILE')
+    .replace(/next attempt .*, at .*/, 'next attempt WHEN')
+    .replaceAll(/\d+\.\d+/g, 'N')
+    .replaceAll(/─+$/g, '')
+}
+
+test('the tour of the README works as it stands there', { timeout: 240_000 }, async () => {
+  const tour = await blocks('Tour')
+  const [start, started, first, firstOutput, ...rest] = tour
+  expect(start).toEqual({ language: 'sh', text: 'npm start\n' })
+  expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh'])
+  const dataDir = join(await temporaryDirectory('tour'), 'data')
+  const environment = { REPRISE_DATA_DIR: dataDir, REPRISE_PORT: '0', XDG_CONFIG_HOME: dataDir }
+  const server = await npmStart(cleanEnvironment(environment))
+  try {
+    const printed = server.lines.map(shape)
+    for (const line of started!.text.trim().split('\n'))
+      expect(printed).toContain(shape(line.replace('rpr_…', 'rpr_x')))
+
+    const env = cleanEnvironment({ ...environment, REPRISE_URL: server.url })
+    const type = async (text: string): Promise<string> => {
+      const here = text.replaceAll(README_URL, server.url).replaceAll('.reprise/', `${dataDir}/`)
+      return (await run('bash', ['-ec', `exec 2>&1\n${here}`], { cwd: ROOT, env })).stdout
+    }
+    const told = (await type(first!.text)).split('\n').map(shape)
+    const expected = firstOutput!.text.trim().split('\n').map(shape)
+    expect(expected.pop()).toBe('…')
+    expect(told.filter((line) => !line.startsWith('npm ')).slice(0, expected.length)).toEqual(expected)
+    expect(told).toContain('── attempt 3 succeeded')
+
+    const [looked, resubmitted, checked] = [
+      await type(rest[0]!.text),
+      await type(rest[1]!.text),
+      await type(rest[2]!.text),
+    ]
+    expect(looked).toMatch(/attempt 3 of 4[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
+    expect(resubmitted).toMatch(/ended with 1\n[^]*1 of 1 sessions resubmitted[^]*└─ 2 .*succeeded/)
+    expect(checked).toMatch(/\n +5 +8 m .*█[^]*all is well\n$/)
+
+    const curl = (await blocks('API')).filter(({ language }) => language === 'sh').map(({ text }) => text)
+    const answers = await type(curl.join('\n'))
+    expect(answers).toContain('"label":"attempt 3 of 4"')
+    expect(answers).not.toContain('"errors"')
+  } finally {
+    await server.stop()
+  }
+})

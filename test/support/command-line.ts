@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '../..')
+export const MAIN = join(ROOT, 'src/main.ts')
+
+export interface Ended {
+  status: number | null
+  stdout: string
+  stderr: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Of what this process was started with, nothing that the command line would heed. */
+export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
+  const heeded = /^(REPRISE_|NO_COLOR$|FORCE_COLOR$|COLUMNS$|XDG_CONFIG_HOME$)/
+  return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !heeded.test(name))), ...environment }
+}
+
+/** The command as it runs, with what it has written so far. */
+export function startCommand(args: readonly string[], environment: Environment, input?: string) {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: cleanEnvironment(environment) })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text))
+  child.stdin.end(input)
+  const ended = once(child, 'close').then(([status]): Ended => ({ status: status as number | null, ...output }))
+  return { child, output, ended }
+}
+
+/** A command line for one server: `reprise('list', '--json')`. */
+export function commandLine(environment: Environment) {
+  return (...args: string[]): Promise<Ended> => startCommand(args, environment).ended
+}

@@ -1,0 +1,31 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cleanEnvironment, MAIN } from './command-line.ts'
+
+/** `script` of util-linux gives a program a terminal, also where nobody sits at one, to any user. */
+export const PSEUDO_TERMINAL = findScript()
+
+function findScript(): boolean {
+  try {
+    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux')
+  } catch {
+    return false
+  }
+}
+
+/** The command in a terminal so many columns wide: what is shown there, and keys to press. */
+export function startInTerminal(
+  args: readonly string[],
+  options: { columns: number; environment: Readonly<Record<string, string>> },
+) {
+  const words = [process.execPath, MAIN, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  const command = `stty cols ${options.columns} rows 24; exec ${words.join(' ')}`
+  const env = cleanEnvironment({ TERM: 'xterm-256color', SHELL: '/bin/sh', ...options.environment })
+  const child = spawn('script', ['-qefc', command, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+  const seen = { text: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (seen.text += text))
+  const ended = once(child, 'close').then(([status]) => ({ status: status as number, text: seen.text }))
+  return { seen, ended, press: (keys: string) => child.stdin.write(keys) }
+}
+
+export const CTRL_C = '\u0003'

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { formatTable, type Column } from '../../../src/cli/output/table.ts'
+import { duration, relative } from '../../../src/cli/output/time.ts'
+
+const plain = (columns: number | undefined) => ({
+  columns,
+  interactive: columns !== undefined,
+  style: (_: unknown, text: string) => text,
+})
+
+interface Row {
+  id: string
+  name: string
+  size: number
+}
+
+const COLUMNS: Column<Row>[] = [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'NAME', value: ({ name }) => name, flexible: true },
+  { title: 'SIZE', value: ({ size }) => size, align: 'right' },
+]
+
+describe('tables', () => {
+  const rows = [
+    { id: 'abcdef', name: 'from the beginning to the end', size: 7 },
+    { id: 'b', name: '日本語', size: 12 },
+  ]
+
+  test('are as wide as they need to be where nobody looks', () => {
+    expect(formatTable(rows, COLUMNS, plain(undefined)).split('\n')).toEqual([
+      'ID      NAME                           SIZE',
+      'abcdef  from the beginning to the end     7',
+      'b       日本語                           12',
+    ])
+  })
+
+  test('cut what may be cut, in its middle', () => {
+    expect(formatTable(rows, COLUMNS, plain(30)).split('\n')).toEqual([
+      'ID      NAME              SIZE',
+      'abcdef  from the…the end     7',
+      'b       日本語              12',
+    ])
+  })
+
+  test('leave out columns from the right where that is not enough, and never the first', () => {
+    expect(formatTable(rows, COLUMNS, plain(17)).split('\n')[0]).toBe('ID      NAME')
+    expect(formatTable(rows, COLUMNS, plain(4)).split('\n')).toEqual(['ID', 'ab…f', 'b'])
+  })
+
+  test('show nothing that moves the cursor', () => {
+    expect(formatTable([{ id: 'a\u001b[2J\nb', name: '', size: 0 }], COLUMNS, plain(undefined)).split('\n')[1]).toMatch(
+      /^a \[2J b/,
+    )
+  })
+})
+
+test.each([
+  [0, '0 s'],
+  [0.25, '0.3 s'],
+  [9.96, '10 s'],
+  [59.6, '1 m'],
+  [61, '1 m 1 s'],
+  [3_600, '1 h'],
+  [90_061, '1 d 1 h'],
+  [null, '–'],
+])('%j seconds are %s', (seconds, text) => expect(duration(seconds)).toBe(text))
+
+test('relative to now', () => {
+  const now = Date.parse('2026-11-21T12:00:00Z')
+  expect(relative('2026-11-21T11:58:00Z', now)).toBe('2 m ago')
+  expect(relative('2026-11-21T12:00:05Z', now)).toBe('in 5 s')
+  expect(relative('2026-11-21T12:00:00.400Z', now)).toBe('now')
+  expect(relative(null, now)).toBe('–')
+})
