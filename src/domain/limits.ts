@@ -94,6 +94,16 @@ export const RETENTION_BATCH_CHAINS_MAX = 200
 /** Rows of one table in one transaction. */
 export const RETENTION_BATCH_ROWS_MAX = 5_000
 
+// How slow clients may be
+/** Headers come in one packet or a few; whoever says them byte by byte holds a socket for nothing. */
+export const HTTP_HEADERS_WITHIN_MS = 15_000
+/** The largest request at half a megabit per second. */
+export const HTTP_REQUEST_WITHIN_MS = 120_000
+/** Five pings of an event stream: a client that has taken none of them takes nothing any more. */
+export const HTTP_STALLED_AFTER_MS = 60_000
+/** How often connections are looked at for the two above. */
+export const HTTP_CHECK_INTERVAL_MS = 5_000
+
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
@@ -150,6 +160,8 @@ export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
 export const QUOTA_SESSIONS_MAX = 2_147_483_647
 
 // Retry
+/** Of a setting of Airflow's: Python's longest timedelta. */
+export const AIRFLOW_DELAY_SECONDS_MAX = 86_399_999_999_999
 export const RETRIES_MAX = 100
 export const UNCOUNTED_RETRIES_MAX = 100
 export const RULES_MAX = 20

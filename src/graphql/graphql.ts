@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disposable } from 'graphql-ws'
 import type { WebSocketServer } from 'ws'
 import { GraphQLError } from 'graphql'
+import { ERRORS } from '../domain/errors.ts'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
@@ -26,6 +27,17 @@ export interface GraphQL {
   endSubscriptions(): void
 }
 
+/** The server takes for granted that the request's URL is one. */
+function hasUrl({ headers, url }: IncomingMessage): boolean {
+  return URL.canParse(`http://${headers.host ?? 'localhost'}${url}`)
+}
+
+function refuseUrl(response: ServerResponse): void {
+  const error = { message: 'The Host or the path of the request is none.', extensions: { code: 'MALFORMED_REQUEST' } }
+  response.writeHead(ERRORS.MALFORMED_REQUEST.httpStatus, { 'Content-Type': 'application/json' })
+  response.end(JSON.stringify({ errors: [error] }))
+}
+
 /** Everything of the GraphQL API that a server needs, whatever it listens on. */
 export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
@@ -38,6 +50,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
     handle: async (request, response, requestId) => {
+      if (!hasUrl(request)) return refuseUrl(response)
       await server(request, response, { requestId })
     },
     serveWebSockets: (sockets) =>

@@ -1,5 +1,6 @@
 import { builder } from './builder.ts'
 import { GraphQLError } from 'graphql'
+import { isStorableMoment } from '../domain/storable-moment.ts'
 import { isUuid } from './uuid.ts'
 
 builder.scalarType('UUID', {
@@ -27,7 +28,7 @@ builder.scalarType('DateTime', {
 
 /** `new Date` reads 31 February as 3 March. */
 function isRealDay(text: string, date: Date): boolean {
-  if (Number.isNaN(date.getTime())) return false
+  if (!isStorableMoment(date)) return false
   const [year, month, day] = text.slice(0, 10).split('-').map(Number)
   return new Date(Date.UTC(year!, month! - 1, day)).getUTCDate() === day
 }

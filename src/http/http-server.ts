@@ -7,6 +7,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
 import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
+import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
 import { requestIdOf, setSafeHeaders } from './request-head.ts'
 import { respond } from './respond.ts'
 import { watchRequest } from './watch-request.ts'
@@ -39,9 +40,10 @@ export function createHttpServer(options: {
   trace: Tracer
   /** From when it is told to stop until it closes. */
   drainMs?: number
+  requestLimits?: RequestLimits
 }): HttpServer {
-  const { log, drainMs = 0 } = options
-  const server = createServer((request, response) => {
+  const { log, drainMs = 0, requestLimits = REQUEST_LIMITS } = options
+  const server = createServer(serverOptions(requestLimits), (request, response) => {
     const requestId = requestIdOf(request)
     const span = watchRequest(options, request, response, requestId)
     setSafeHeaders(response, requestId)
@@ -51,6 +53,7 @@ export function createHttpServer(options: {
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
   })
+  server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
   let app: HttpApp | undefined
   let closed: Promise<void> | undefined

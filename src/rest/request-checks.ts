@@ -44,10 +44,15 @@ async function readBounded(request: Request): Promise<Uint8Array> {
   let bytes = Number(request.headers.get('content-length') ?? 0)
   if (bytes > REST_BODY_BYTES_MAX) throw tooLarge()
   bytes = 0
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength
-    if (bytes > REST_BODY_BYTES_MAX) throw tooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength
+      if (bytes > REST_BODY_BYTES_MAX) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    // The client has hung up, or was too slow: nobody is there to be answered.
+    throw error instanceof RepriseError ? error : new RepriseError('MALFORMED_REQUEST', 'The body broke off.')
   }
   return Buffer.concat(chunks)
 }

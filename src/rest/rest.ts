@@ -32,16 +32,26 @@ export interface Rest {
 /** The services as JSON over HTTP, for those who do not speak GraphQL. */
 export function createRest(dependencies: RestDependencies): Rest {
   const app = restApp(dependencies)
-  const listener = getRequestListener(app.fetch, {
-    overrideGlobalObjects: false,
-  })
-  return { handle: (request, response) => Promise.resolve(listener(request, response)).then(() => undefined) }
+  return {
+    async handle(request, response) {
+      // One for each request: what cannot be made a Request of, by its Host or its path, never comes to the app.
+      const listener = getRequestListener(app.fetch, {
+        overrideGlobalObjects: false,
+        errorHandler: (error) => refuseRequest(error as Error, requestIdOf(response)),
+      })
+      await listener(request, response)
+    },
+  }
+}
+
+function requestIdOf(response: Pick<ServerResponse, 'getHeader'>): string {
+  return String(response.getHeader('X-Request-Id'))
 }
 
 function restApp({ authenticate, ...base }: RestDependencies): RestApp {
   const app: RestApp = new OpenAPIHono<RestEnvironment>({ defaultHook: refuseParameters })
   app.use(async (c, next) => {
-    c.set('requestId', String(c.env.outgoing.getHeader('X-Request-Id')))
+    c.set('requestId', requestIdOf(c.env.outgoing))
     await next()
   })
   app.use(entityTag)
@@ -81,6 +91,12 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
     })
   })
   return app
+}
+
+/** What never comes to the app. */
+function refuseRequest(error: Error, requestId: string): Response {
+  const { status, body } = problemOf(asOurs(error), requestId)
+  return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': PROBLEM_TYPE } })
 }
 
 /** What the library says of a request that it cannot read, and that the database is away. */

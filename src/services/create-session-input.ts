@@ -8,6 +8,7 @@ import {
   LABELS_MAX,
   NAME_LENGTH_MAX,
 } from '../domain/limits.ts'
+import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { agentIds, argument, batchTimeout, environ, priority, retryPolicy, text, unique } from './session-fields.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
@@ -41,7 +42,7 @@ const labels = z
 const startsAt = z
   .union([z.date(), z.iso.datetime({ offset: true })])
   .transform((time) => (typeof time === 'string' ? new Date(time) : time))
-  .refine((time) => time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10_000, 'must be a point in time')
+  .refine(isStorableMoment, STORABLE_MOMENT)
 
 /** What `createSession` reads, in GraphQL's names. */
 export const createSessionSchema = z.strictObject({

@@ -1,4 +1,4 @@
-import { RepriseError } from '../domain/errors.ts'
+import type { ValidationIssue } from '../domain/errors.ts'
 import {
   STATISTICS_BUCKETS_MAX,
   STATISTICS_RANGE_DEFAULT_SECONDS,
@@ -13,8 +13,10 @@ import {
   type CauseFigures,
   type SessionFigures,
 } from '../domain/session/statistics.ts'
+import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
 import { STATUSES, type SessionStatus } from '../domain/session/statuses.ts'
 import { countSessions, type CountedSpan } from '../store/sql/count-sessions.sql.ts'
+import { refuseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export type { CauseFigures, SessionFigures }
@@ -69,19 +71,32 @@ type Span = Pick<CountedSpan, 'from' | 'to' | 'bucketSeconds'>
 function spanOf(input: StatisticsInput): Span {
   const to = input.to ?? new Date()
   const from = input.from ?? new Date(to.getTime() - STATISTICS_RANGE_DEFAULT_SECONDS * 1_000)
+  const span = { from, to, bucketSeconds: input.bucketSeconds ?? 3_600 }
+  const issues = spanIssues(span)
+  if (issues.length > 0) refuseInput(issues)
+  return span
+}
+
+function spanIssues(span: Span): ValidationIssue[] {
+  const { from, to, bucketSeconds } = span
+  const issues: ValidationIssue[] = []
   const seconds = (to.getTime() - from.getTime()) / 1_000
-  if (seconds <= 0) throw invalid('to', '`to` must be later than `from`.')
-  if (seconds > STATISTICS_RANGE_MAX_SECONDS) {
-    throw invalid('from', `From \`from\` to \`to\` are at most ${STATISTICS_RANGE_MAX_SECONDS / 86_400} days.`)
+  // A day before a time that can be told may be none.
+  if (!isStorableMoment(from)) issues.push({ path: 'from', message: STORABLE_MOMENT })
+  if (seconds <= 0) issues.push({ path: 'to', message: '`to` must be later than `from`.' })
+  const tooLong = seconds > STATISTICS_RANGE_MAX_SECONDS
+  if (tooLong) {
+    const message = `From \`from\` to \`to\` are at most ${STATISTICS_RANGE_MAX_SECONDS / 86_400} days.`
+    issues.push({ path: 'from', message })
   }
-  const bucketSeconds = input.bucketSeconds ?? 3_600
-  if (bucketSeconds < 1) throw invalid('bucketSeconds', '`bucketSeconds` must be at least 1.')
-  const span = { from, to, bucketSeconds }
   const buckets = bucketsIn(span)
-  if (buckets <= STATISTICS_BUCKETS_MAX) return span
-  const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
-  const message = `That makes ${buckets} buckets; at most ${STATISTICS_BUCKETS_MAX} are told: \`bucketSeconds\` must be at least ${least}.`
-  throw invalid('bucketSeconds', message)
+  if (bucketSeconds < 1) issues.push({ path: 'bucketSeconds', message: '`bucketSeconds` must be at least 1.' })
+  else if (!tooLong && buckets > STATISTICS_BUCKETS_MAX) {
+    const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
+    const message = `That makes ${buckets} buckets; at most ${STATISTICS_BUCKETS_MAX} are told: \`bucketSeconds\` must be at least ${least}.`
+    issues.push({ path: 'bucketSeconds', message })
+  }
+  return issues
 }
 
 function bucketsIn({ from, to, bucketSeconds }: Span): number {
@@ -92,9 +107,6 @@ const QUERY_CANCELED = '57014'
 
 function explainTimeout(error: unknown): never {
   if ((error as { code?: string }).code !== QUERY_CANCELED) throw error
-  throw invalid('from', `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`)
-}
-
-function invalid(path: string, message: string): RepriseError {
-  return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
+  const message = `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`
+  refuseInput([{ path: 'from', message }])
 }

@@ -8,6 +8,7 @@ import { createWakeHub } from '../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../src/graphql/graphql.ts'
 import { createHttpApp } from '../../src/http/http-app.ts'
 import { createHttpServer } from '../../src/http/http-server.ts'
+import type { RequestLimits } from '../../src/http/request-limits.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createAgentOwnership } from '../../src/services/agent-ownership.ts'
@@ -29,6 +30,7 @@ export async function startGraphQLServer(
   options: {
     log?: Logger
     metricsPublic?: boolean
+    requestLimits?: RequestLimits
   } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
@@ -53,7 +55,12 @@ export async function startGraphQLServer(
     log,
   })
   const trace = NO_TRACER
-  const server = createHttpServer({ log, metrics, trace })
+  const server = createHttpServer({
+    log,
+    metrics,
+    trace,
+    ...(options.requestLimits && { requestLimits: options.requestLimits }),
+  })
   const app = createHttpApp({
     db,
     authenticate,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../errors.ts'
-import { NAME_LENGTH_MAX } from '../limits.ts'
+import { AIRFLOW_DELAY_SECONDS_MAX, NAME_LENGTH_MAX } from '../limits.ts'
 import { AIRFLOW_RELEASES, type AirflowTask } from './airflow-delay.ts'
 
 /** The settings of an Airflow operator that retries depend on, with Airflow's defaults. Durations are seconds. */
@@ -13,12 +13,13 @@ export type ParsedAirflowSettings =
 const retrySettings = z.strictObject({
   release: z.enum(AIRFLOW_RELEASES).default('AIRFLOW_3_2'),
   retries: z.int().nonnegative().default(0),
-  retryDelay: z.number().nonnegative().default(300),
+  retryDelay: z.number().nonnegative().max(AIRFLOW_DELAY_SECONDS_MAX).default(300),
   retryExponentialBackoff: z.union([z.boolean(), z.number()]).default(false),
   /** Airflow takes 0 for none. */
   maxRetryDelay: z
     .number()
     .nonnegative()
+    .max(AIRFLOW_DELAY_SECONDS_MAX)
     .transform((seconds) => (seconds === 0 ? null : seconds))
     .nullable()
     .default(null),
@@ -36,6 +37,8 @@ const settingsWithTask = z
   .refine(({ dagId, taskId }) => (dagId === undefined) === (taskId === undefined), {
     path: ['taskId'],
     message: 'dagId and taskId are given together or not at all',
+    // Also where a field is at fault, so that all faults are told at once.
+    when: ({ value }) => typeof value === 'object' && value !== null,
   })
 
 /** Null counts as not given. Without a DAG and a task there is no jitter to compute. */

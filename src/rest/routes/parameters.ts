@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 
 export const SessionIdParameter = z.strictObject({
   id: z
@@ -35,6 +36,7 @@ export function moment(description: string) {
   return z.iso
     .datetime({ offset: true })
     .transform((text) => new Date(text))
+    .refine(isStorableMoment, STORABLE_MOMENT)
     .optional()
     .openapi({ type: 'string', format: 'date-time', description })
 }

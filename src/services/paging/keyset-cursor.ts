@@ -1,3 +1,5 @@
+import { isStorableMoment } from '../../domain/storable-moment.ts'
+
 export interface OrderColumn {
   column: string
   direction: 'asc' | 'desc'
@@ -42,5 +44,5 @@ function read(type: OrderColumn['type'], value: unknown): Value | undefined {
   if (type === 'uuid') return UUID.test(value) ? value : undefined
   if (type === 'text') return value
   const date = new Date(value)
-  return Number.isNaN(date.getTime()) ? undefined : date
+  return isStorableMoment(date) ? date : undefined
 }

@@ -1,0 +1,223 @@
+import { request } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ANSWER_WITHIN_MS, FACTOR, SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
+import { hostileAnything, hostileCursor, hostileDate, hostileId, hostileNumber, hostileText } from './hostile-values.ts'
+import { internalsIn } from './verdict.ts'
+
+/** Every route of the OpenAPI document, and paths around them, with requests of every kind that sockets can carry. */
+
+const RUNS = 250 * FACTOR
+
+interface Sent {
+  method: string
+  path: string
+  headers: Record<string, string>
+  body: Buffer | null
+  chunked: boolean
+}
+
+interface Route {
+  method: string
+  path: string
+  parameters: string[]
+}
+
+let server: FuzzServer
+let routes: Route[]
+let fields: string[]
+
+beforeAll(async () => {
+  server = await startFuzzServer()
+  const document: any = await (await fetch(`${server.url}/v2/openapi.json`)).json()
+  routes = Object.entries<any>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<any>(methods).map(([method, { parameters = [] }]) => ({
+      method: method.toUpperCase(),
+      path,
+      parameters: parameters.filter((each: any) => each.in === 'query').map(({ name }: { name: string }) => name),
+    })),
+  )
+  fields = Object.keys(document.components.schemas.SessionInput.properties)
+})
+afterAll(() => server?.close())
+
+function arbitraryRequest(): fc.Arbitrary<Sent> {
+  const { adminToken, tenant } = server
+  const known = fc.constantFrom(String(tenant.values['sessionId']), tenant.project, 'default', ...server.cursors)
+  const id = fc.oneof({ weight: 2, arbitrary: fc.constant(String(tenant.values['sessionId'])) }, hostileId)
+  const method = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND')
+  const given = fc.oneof({ weight: 2, arbitrary: known }, fc.oneof(hostileText, hostileCursor, hostileDate, hostileId))
+  const short = given.filter((text) => text.length < 4_000)
+  const query = (names: string[]) =>
+    fc
+      .array(
+        fc.tuple(
+          fc.constantFrom(...names, 'unknown', '__proto__'),
+          fc.oneof(
+            short,
+            hostileNumber.map((value) => JSON.stringify(value)),
+          ),
+        ),
+        {
+          maxLength: 4,
+        },
+      )
+      .map((pairs) => pairs.map(([name, value]) => `${name}=${escaped(value)}`).join('&'))
+  return fc.constantFrom(...routes).chain((route) =>
+    fc.record({
+      method: fc.oneof({ weight: 6, arbitrary: fc.constant(route.method) }, method),
+      path: fc
+        .tuple(
+          id.filter((text) => text.length < 4_000),
+          query(route.parameters),
+          fc.constantFrom('', '', '', '/', '//', '/..', '%00', ';a=b'),
+        )
+        .map(([segment, search, tail]) => {
+          const path = route.path.replace('{id}', escaped(segment)) + tail
+          return search === '' ? path : `${path}?${search}`
+        }),
+      headers: arbitraryHeaders(adminToken, tenant.member),
+      body: arbitraryBody(),
+      chunked: fc.boolean(),
+    }),
+  )
+}
+
+/** Half of a surrogate pair has no form in a URL. */
+function escaped(text: string): string {
+  return encodeURIComponent(text.toWellFormed())
+}
+
+function arbitraryHeaders(...tokens: string[]): fc.Arbitrary<Record<string, string>> {
+  const printable = fc.string({ unit: 'grapheme-ascii', maxLength: 200 })
+  return fc
+    .record(
+      {
+        authorization: fc.oneof(
+          { weight: 8, arbitrary: fc.constantFrom(...tokens.map((token) => `Bearer ${token}`)) },
+          fc.constantFrom('Bearer', 'Bearer  ', 'Basic YTpi', `Bearer ${'x'.repeat(5_000)}`, 'Bearer rpr_'),
+        ),
+        'content-type': fc.oneof(
+          { weight: 8, arbitrary: fc.constant('application/json') },
+          fc.constantFrom(
+            'text/plain',
+            'application/json; charset=utf-16',
+            'multipart/form-data',
+            'application/xml',
+            ';',
+          ),
+        ),
+        'content-encoding': fc.constantFrom('gzip', 'br', 'identity', 'nonsense', 'gzip, gzip'),
+        accept: fc.constantFrom('*/*', 'application/xml', 'text/html', ';;;q=x'),
+        'if-none-match': fc.oneof(fc.constantFrom('*', '"', 'W/""', ','.repeat(3_000)), printable),
+        'x-request-id': printable,
+        host: fc.constantFrom(
+          'localhost',
+          'a b',
+          '[::1',
+          'a/b',
+          'é'.normalize('NFD').slice(0, 1),
+          'x'.repeat(300),
+          '@:99999',
+        ),
+        'x-forwarded-for': printable,
+        range: fc.constantFrom('bytes=0-1', 'bytes=-'),
+        expect: fc.constantFrom('100-continue'),
+      },
+      { requiredKeys: [] },
+    )
+    .chain((headers) =>
+      // Most say who they are and what they send, so that the rest is reached.
+      fc.nat(3).map((style) => {
+        const { host: _host, 'content-encoding': _encoding, ...others } = headers
+        const sound = { authorization: `Bearer ${tokens[0]}`, 'content-type': 'application/json' }
+        return style > 0 ? { ...others, ...sound } : headers
+      }),
+    ) as fc.Arbitrary<Record<string, string>>
+}
+
+function arbitraryBody(): fc.Arbitrary<Buffer | null> {
+  const plain = { name: 'fuzzed', command: ['true'] }
+  const input = fc
+    .dictionary(fc.constantFrom(...fields, 'unknown', '__proto__'), hostileAnything, { maxKeys: 3 })
+    .map((given) => ({ ...plain, ...given }))
+  const json = fc
+    .oneof({ weight: 9, arbitrary: input }, fc.constant(plain), hostileAnything)
+    .map((value) => JSON.stringify(value))
+  const text = fc.oneof(
+    { weight: 6, arbitrary: json },
+    fc.constantFrom(
+      '',
+      '{',
+      '{"name":',
+      '\ufeff{}',
+      'null',
+      '[]',
+      '"',
+      '{"a":1,"a":2}',
+      '['.repeat(100_000),
+      '{"__proto__":{"a":1}}',
+    ),
+    fc.tuple(json, fc.nat(30)).map(([whole, cut]) => whole.slice(0, cut)),
+  )
+  return fc.oneof(
+    { weight: 12, arbitrary: text.map((each) => Buffer.from(each)) },
+    text.map((each) => gzipSync(each)),
+    text.map((each) => Buffer.from(each, 'utf16le')),
+    fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes)),
+    fc.constant(null),
+  )
+}
+
+interface Answer {
+  status: number
+  type: string
+  text: string
+}
+
+async function send({ method, path, headers, body, chunked }: Sent): Promise<Answer> {
+  const { hostname, port } = new URL(server.url)
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const framed = chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(body?.length) }
+  const length = body === null ? {} : framed
+  const { expect: _, ...sent } = headers
+  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
+  const outgoing = request({ hostname, port, method, path, headers: { ...sent, ...length }, agent: false, signal })
+  outgoing.on('error', reject).on('response', (response) => {
+    const chunks: Buffer[] = []
+    response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject)
+    response.on('end', () => {
+      const type = response.headers['content-type'] ?? ''
+      resolve({ status: response.statusCode!, type, text: Buffer.concat(chunks).toString() })
+    })
+  })
+  if (body !== null) outgoing.write(body)
+  outgoing.end()
+  return promise
+}
+
+test('no request to a route brings the server to a fault', { timeout: 600_000 }, async () => {
+  const statuses = new Map<number, number>()
+  await fc.assert(
+    fc.asyncProperty(arbitraryRequest(), async (sent) => {
+      const { status, type, text } = await send(sent)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      const asked = `${decodeURIComponent(sent.path)}${sent.path}${String(sent.body)}${JSON.stringify(sent.headers)}`
+      const faults = internalsIn(text, asked)
+      if (status >= 500) faults.push(`status ${status}: ${text.slice(0, 500)}`)
+      if (
+        status >= 400 &&
+        sent.method !== 'HEAD' &&
+        sent.path.startsWith('/v2/') &&
+        !type.startsWith('application/problem+json')
+      ) {
+        faults.push(`${status} is no problem+json but ${type}: ${text.slice(0, 200)}`)
+      }
+      expect(faults).toEqual([])
+    }),
+    { seed: SEED, numRuns: RUNS },
+  )
+  expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 201, 400, 401, 404, 405, 422]))
+  await server.expectWell()
+})
