@@ -1,6 +1,6 @@
 import { GraphQLError, type DocumentNode, type ExecutionArgs, type ExecutionResult, type GraphQLSchema } from 'graphql'
-import { useServer, type Extra } from 'graphql-ws/use/ws'
-import type { Context, Disposable, ServerOptions, SubscribePayload } from 'graphql-ws'
+import { makeServer, type Context, type Disposable, type ServerOptions, type SubscribePayload } from 'graphql-ws'
+import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
 import type { Logger } from '../observability/log.ts'
@@ -11,6 +11,7 @@ import type { GraphQLContext } from './context.ts'
 import { newRequestId } from './request-id.ts'
 import type { GraphQLServer } from './server.ts'
 import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
+import { joinSockets } from './websocket-sockets.ts'
 
 /** Close codes of the protocol graphql-transport-ws. */
 const UNAUTHORIZED = 4401
@@ -46,6 +47,7 @@ export function serveWebSockets(
     trustedDocuments?: TrustedDocuments | undefined
   },
 ): Disposable {
+<<<<<<< HEAD
   const { authenticate, log, trace, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
   const served = useServer<{ authorization?: unknown }, { identity?: Identity }>(
     {
@@ -65,15 +67,26 @@ export function serveWebSockets(
       onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
       execute: (args) => traced(trace, args),
       subscribe: (args) => enveloped(args).subscribe(args),
+=======
+  const { authenticate, log, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
+  const protocol = makeServer<{ authorization?: unknown }, Extra & { identity?: Identity }>({
+    connectionInitWaitTimeout: initTimeoutMs,
+    async onConnect(connection) {
+      const identity = await identify(authenticate, connection.connectionParams?.authorization)
+      if (identity instanceof GraphQLError) {
+        const code = identity.extensions['code'] === 'FORBIDDEN' ? FORBIDDEN : UNAUTHORIZED
+        connection.extra.socket.close(code, identity.message.slice(0, 120))
+        return false
+      }
+      connection.extra.identity = identity
+      return true
+>>>>>>> cef7443 (WebSockets: faults go to the log, and what only servers say is a bad message)
     },
-    server,
-    pingIntervalMs,
-  ) // graphql-ws would print each with its stack. The socket closes by itself, with the code that fits.
-  server.on('connection', (socket) => {
-    socket.removeAllListeners('error')
-    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
+    onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
+    execute: (args) => enveloped(args).execute(args),
+    subscribe: (args) => enveloped(args).subscribe(args),
   })
-  return served
+  return joinSockets(server, protocol, { log, pingIntervalMs })
 }
 
 async function prepare(
