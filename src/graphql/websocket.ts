@@ -47,28 +47,7 @@ export function serveWebSockets(
     trustedDocuments?: TrustedDocuments | undefined
   },
 ): Disposable {
-<<<<<<< HEAD
   const { authenticate, log, trace, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
-  const served = useServer<{ authorization?: unknown }, { identity?: Identity }>(
-    {
-      // A fault of ours is told as one, not by its message.
-      isProd: true,
-      connectionInitWaitTimeout: initTimeoutMs,
-      async onConnect(connection) {
-        const identity = await identify(authenticate, connection.connectionParams?.authorization)
-        if (identity instanceof GraphQLError) {
-          const code = identity.extensions['code'] === 'FORBIDDEN' ? FORBIDDEN : UNAUTHORIZED
-          connection.extra.socket.close(code, identity.message.slice(0, 120))
-          return false
-        }
-        connection.extra.identity = identity
-        return true
-      },
-      onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
-      execute: (args) => traced(trace, args),
-      subscribe: (args) => enveloped(args).subscribe(args),
-=======
-  const { authenticate, log, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
   const protocol = makeServer<{ authorization?: unknown }, Extra & { identity?: Identity }>({
     connectionInitWaitTimeout: initTimeoutMs,
     async onConnect(connection) {
@@ -80,10 +59,9 @@ export function serveWebSockets(
       }
       connection.extra.identity = identity
       return true
->>>>>>> cef7443 (WebSockets: faults go to the log, and what only servers say is a bad message)
     },
     onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
-    execute: (args) => enveloped(args).execute(args),
+    execute: (args) => traced(trace, args),
     subscribe: (args) => enveloped(args).subscribe(args),
   })
   return joinSockets(server, protocol, { log, pingIntervalMs })
