@@ -94,16 +94,6 @@ export const RETENTION_BATCH_CHAINS_MAX = 200
 /** Rows of one table in one transaction. */
 export const RETENTION_BATCH_ROWS_MAX = 5_000
 
-// How slow clients may be
-/** Headers come in one packet or a few; whoever says them byte by byte holds a socket for nothing. */
-export const HTTP_HEADERS_WITHIN_MS = 15_000
-/** The largest request at half a megabit per second. */
-export const HTTP_REQUEST_WITHIN_MS = 120_000
-/** Five pings of an event stream: a client that has taken none of them takes nothing any more. */
-export const HTTP_STALLED_AFTER_MS = 60_000
-/** How often connections are looked at for the two above. */
-export const HTTP_CHECK_INTERVAL_MS = 5_000
-
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
