@@ -19,7 +19,7 @@ export interface ClientContext {
   client: Client
   server: FoundServer
   out: Output
-  /** Aborts on Ctrl-C, unless the command has listened to it itself. */
+  /** Aborts on Ctrl-C. */
   signal: AbortSignal
 }
 
@@ -54,12 +54,13 @@ export function withConnection(command: Command): Command {
 
 /**
  * What a command does, with a client that is closed behind it. Answers with an exit status where that is not 0.
- * `follow`: it goes on for long, so servers that restart are waited for.
+ * `follow`: it goes on for long, so servers that restart are waited for. `endsItself`: it has something to do after
+ * Ctrl-C; elsewhere that ends all calls at once.
  */
 export function act<Options extends object>(
   command: Command,
   work: (context: ClientContext, options: Options, args: string[]) => Promise<number | void>,
-  { follow = false }: { follow?: boolean } = {},
+  { follow = false, endsItself = false }: { follow?: boolean; endsItself?: boolean } = {},
 ): Command {
   return withConnection(command).action(async () => {
     const options = command.opts<Options & ConnectionOptions>()
@@ -76,6 +77,7 @@ export function act<Options extends object>(
         retry: networkRetry(follow),
         onProgress: tellOfWaiting(out),
       })
+      if (!endsItself) interrupted.signal.addEventListener('abort', () => void client.close(), { once: true })
       const context = { client, server, out, signal: interrupted.signal }
       process.exitCode = (await work(context, options, argumentsOf(command))) ?? 0
     } catch (error) {

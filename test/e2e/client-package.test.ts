@@ -63,6 +63,14 @@ test('the examples of the README do what it says', { timeout: 120_000 }, async (
   expect(outputs[1]).toMatch(/^SESSION_NOT_FOUND\n(.*\n)*RETRY_SUCCEEDED 2 4\n$/)
 })
 
+test('the command line comes along, and talks to the server', { timeout: 60_000 }, async () => {
+  const bin = join(directory, 'node_modules/reprise/bin/reprise.mjs')
+  const env = { PATH: process.env['PATH'], REPRISE_URL: server.url, REPRISE_TOKEN: token, XDG_CONFIG_HOME: directory }
+  const { stdout } = await run(process.execPath, [bin, 'run', '-n', 'packed', '--', 'echo', 'from afar'], { env })
+  expect(stdout).toBe('from afar\n')
+  expect((await run(process.execPath, [bin, '--version'], { env })).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
 test('the types come along, and hold', { timeout: 60_000 }, async () => {
   const check = async (code: string) => {
     await writeFile(join(directory, 'types.mts'), code)

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Argument, Command } from 'commander'
 import type { RetryScope } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
@@ -14,9 +14,13 @@ export function defaultsCommand(): Command {
     .addCommand(clear())
 }
 
-export const SCOPE_ARGUMENTS = ['<scope>', '[name]'] as const
+/** `cluster`, `domain NAME` or `project NAME`, as `scopeOf` reads it. */
+export function addScope(command: Command): Command {
+  const scopes = RETRY_SCOPES.map((scope) => scope.toLowerCase())
+  return command.addArgument(new Argument('<scope>').choices(scopes)).argument('[name]', 'of a domain or project')
+}
 
-/** `cluster`, `domain NAME` or `project NAME`. @throws UsageError */
+/** @throws UsageError */
 export function scopeOf([scope, name]: string[]): { scope: RetryScope; name?: string } {
   const known = oneOf(scope!, RETRY_SCOPES)
   if ((known === 'CLUSTER') !== (name === undefined)) {
@@ -56,7 +60,7 @@ function set(): Command {
     'reprise defaults set cluster --retries 2',
     'reprise defaults set project research --retries 5 --backoff exponential --max-elapsed 12h',
   ])
-  for (const argument of SCOPE_ARGUMENTS) command.argument(argument)
+  addScope(command)
   return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, args) => {
     const policy = readPolicy(options)
     if (!policy) throw new UsageError('Say what to set, like --retries 3; `defaults clear` takes all away.')
@@ -69,7 +73,7 @@ function clear(): Command {
   const command = describedCommand('clear', 'take away the defaults of a scope', [
     'reprise defaults clear project research',
   ])
-  for (const argument of SCOPE_ARGUMENTS) command.argument(argument)
+  addScope(command)
   return act(command, async ({ client, out }, _options, args) => {
     const made = await client.setRetryDefaults({ ...scopeOf(args), policy: null })
     out.show(made, () => `nothing is set for ${args.join(' ')} any more`)

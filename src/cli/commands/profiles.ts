@@ -3,7 +3,6 @@ import { createInterface } from 'node:readline/promises'
 import { Command } from 'commander'
 import { createClient, profilesPath, readProfiles, writeProfiles, type Profile } from '../../client/node/index.ts'
 import { actHere, collect, describedCommand, serverOf } from '../client-command.ts'
-import { formatTable } from '../output/table.ts'
 import { UsageError } from '../present-error.ts'
 
 interface LoginOptions {
@@ -57,18 +56,15 @@ function list(): Command {
       urls,
       token: token === undefined ? null : `${token.slice(0, 8)}…`,
     }))
-    if (rows.length === 0) out.note('no profiles: `reprise login` keeps one')
-    out.show(rows, () =>
-      formatTable(
-        rows,
-        [
-          { title: '', value: (row) => (row.current ? '*' : ' ') },
-          { title: 'PROFILE', value: (row) => row.name },
-          { title: 'SERVERS', value: (row) => row.urls.join(' '), flexible: true },
-          { title: 'TOKEN', value: (row) => row.token },
-        ],
-        out.terminal,
-      ),
+    out.table(
+      rows,
+      [
+        { title: '', value: (row) => (row.current ? '*' : ' ') },
+        { title: 'PROFILE', value: (row) => row.name },
+        { title: 'SERVERS', value: (row) => row.urls.join(' '), flexible: true },
+        { title: 'TOKEN', value: (row) => row.token },
+      ],
+      'no profiles: `reprise login` keeps one',
     )
   })
 }

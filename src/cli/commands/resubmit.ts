@@ -33,7 +33,7 @@ export function resubmitCommand(): Command {
     .optionsGroup('How:')
     .option('--client-key <key>', 'the same key again gives the same resubmission')
     .option('--detach', 'do not wait for the end of many; `reprise resubmissions` shows how they stand')
-  return act<ResubmitOptions>(command, resubmit)
+  return act<ResubmitOptions>(command, resubmit, { endsItself: true })
 }
 
 async function resubmit(context: ClientContext, options: ResubmitOptions, names: string[]): Promise<number> {

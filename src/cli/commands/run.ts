@@ -32,8 +32,8 @@ export function runCommand(): Command {
     )
   return act<RunOptions>(
     command,
-    async ({ client, out }, options, args) => {
-      const { session, created } = await client.createSession(sessionInput(options, args))
+    async ({ client, out, signal }, options, args) => {
+      const { session, created } = await client.createSession(sessionInput(options, args), { signal })
       const { sessionId } = session
       if (out.json) out.item({ type: 'created', created, ...session }, () => '')
       else out.note(`session ${sessionId}${created ? '' : ' was there already'}`)
@@ -51,7 +51,7 @@ export function runCommand(): Command {
         interrupt.dispose()
       }
     },
-    { follow: true },
+    { follow: true, endsItself: true },
   )
 }
 

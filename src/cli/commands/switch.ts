@@ -3,7 +3,7 @@ import { act, describedCommand } from '../client-command.ts'
 import { decimal, future, nullForNone, orNone, wholeNumber, type None } from '../options/values.ts'
 import { instant } from '../output/time.ts'
 import { UsageError } from '../present-error.ts'
-import { SCOPE_ARGUMENTS, scopeOf } from './defaults.ts'
+import { addScope, scopeOf } from './defaults.ts'
 
 interface SwitchOptions {
   off?: boolean
@@ -43,8 +43,7 @@ function set(): Command {
     'reprise switch set project research --rate 5/10',
     'reprise switch set project research --on --rate none',
   ])
-  for (const argument of SCOPE_ARGUMENTS) command.argument(argument)
-  command
+  addScope(command)
     .option('--off', 'hold them')
     .option('--on', 'let them go, in a ramp')
     .option('--rate <per-second/burst>', 'at most so many, like 5/10; `none` lifts it', orNone(rate))

@@ -23,7 +23,7 @@ function __reprise_at
     set -l longer (string join ' ' $path $word)
     contains -- $longer ${paths.map((path) => `'${path}'`).join(' ')}; and set path $path $word
   end
-  test (string join ' ' $path) = "$argv[1]"
+  test "$path" = "$argv[1]"
 end
 ${lines.join('\n')}
 `

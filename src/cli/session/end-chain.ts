@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidStateError, type Client, type SessionSummary } from '../../client/node/index.ts'
 import { isOver } from './session-words.ts'
 
-/** Between looking and acting the chain may move on: a retry may start, a session may end. */
-const TRIES_MAX = 5
+/** Between looking and acting the chain may move on: a session may end, be decided about, be retried. */
+const TRIES_MAX = 10
+const PAUSE_MS = 200
 const WAITING: readonly string[] = ['SCHEDULED', 'HELD']
 
 /**
@@ -24,6 +26,7 @@ export async function endChain(
     } catch (error) {
       const settled = isOver(last) && !WAITING.includes(last.retryState.phase) && last.retryState.phase !== 'UNDECIDED'
       if (!(error instanceof InvalidStateError) || settled || tries === TRIES_MAX) throw error
+      await sleep(PAUSE_MS)
     }
   }
 }
