@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { createClient as createSocketClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../src/client/node/index.ts'
 import { startOtlpReceiver } from '../support/otlp-receiver.ts'
@@ -18,8 +20,13 @@ const INPUT = {
   retryPolicy: { maxRetries: 1, retryDelay: 0.2, jitter: 'NONE' },
 }
 
+const RESUBMIT = `mutation Resubmit($id: UUID!) { resubmitSessions(input: { sessionIds: [$id] }) {
+  ... on ResubmitSessionsPayload { sessions { sessionId } } ... on Error { code message } } }`
+
 const clientTrace = randomBytes(16).toString('hex')
 const clientSpan = randomBytes(8).toString('hex')
+const socketTrace = randomBytes(16).toString('hex')
+const resubmissionTrace = randomBytes(16).toString('hex')
 const requestId = 'of-the-test-1'
 
 let receiver: Receiver
@@ -29,6 +36,9 @@ let token: string
 let chainId: string
 let childId: string
 let untraced: string
+/** Created over graphql-ws, failed, and resubmitted over HTTP. */
+let socketChainId: string
+let resubmittedId: string
 const lines: Line[] = []
 
 beforeAll(async () => {
@@ -48,6 +58,10 @@ beforeAll(async () => {
   const { attempts } = await client.waitForChain(chainId)
   childId = attempts[1]!.sessionId
   await client.waitForChain(untraced)
+  socketChainId = await createOverSocket(`00-${socketTrace}-${clientSpan}-01`)
+  await client.waitForChain(socketChainId)
+  resubmittedId = await resubmit({ traceparent: `00-${resubmissionTrace}-${clientSpan}-01` })
+  await client.waitForChain(resubmittedId)
   await client.close()
   await server.stop()
 }, 120_000)
@@ -58,14 +72,41 @@ afterAll(async () => {
   await receiver?.close()
 })
 
-async function create(headers: Record<string, string>): Promise<string> {
+interface CreateWork {
+  createSession: { session: { sessionId: string } }
+}
+
+async function post<Data>(headers: Record<string, string>, operation: object): Promise<Data> {
   const response = await fetch(`${server.url}/graphql`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ query: CREATE, variables: { input: INPUT }, operationName: 'CreateWork' }),
+    body: JSON.stringify(operation),
   })
-  const { data } = (await response.json()) as { data: { createSession: { session: { sessionId: string } } } }
-  return data.createSession.session.sessionId
+  return ((await response.json()) as { data: Data }).data
+}
+
+async function create(headers: Record<string, string>): Promise<string> {
+  const operation = { query: CREATE, variables: { input: INPUT }, operationName: 'CreateWork' }
+  return (await post<CreateWork>(headers, operation)).createSession.session.sessionId
+}
+
+async function createOverSocket(traceparent: string): Promise<string> {
+  const socketClient = createSocketClient({
+    url: `${server.url.replace('http', 'ws')}/graphql`,
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${token}` },
+  })
+  const variables = { input: { name: 'fails', command: ['false'] } }
+  const results = socketClient.iterate<CreateWork>({ query: CREATE, variables, extensions: { traceparent } })
+  const { value } = await results.next()
+  await socketClient.dispose()
+  return (value as { data: CreateWork }).data.createSession.session.sessionId
+}
+
+async function resubmit(headers: Record<string, string>): Promise<string> {
+  const operation = { query: RESUBMIT, variables: { id: socketChainId } }
+  const data = await post<{ resubmitSessions: { sessions: { sessionId: string }[] } }>(headers, operation)
+  return data.resubmitSessions.sessions[0]!.sessionId
 }
 
 describe('a collector gets', () => {
@@ -111,6 +152,22 @@ describe('a collector gets', () => {
         expect(back.map((link) => link.attributes)).toContainEqual(span.attributes)
       }
     }
+  })
+
+  test("operations over graphql-ws, and a resubmission's request, which links to the chain's; the chain stays in its trace", () => {
+    const rootOf = (trace: string) =>
+      receiver.spans.find((span) => span.traceId === trace && span.parentSpanId === clientSpan)!
+    const first = rootOf(socketTrace)
+    expect(first).toMatchObject({
+      name: 'graphql-ws /graphql',
+      attributes: { 'reprise.session.ids': [socketChainId] },
+    })
+    const ids = { 'reprise.session.id': socketChainId, 'reprise.child_session.id': resubmittedId }
+    expect(rootOf(resubmissionTrace).links).toMatchObject([{ spanId: first.spanId, attributes: ids }])
+    const decided = receiver.spans.filter(
+      ({ traceId, name }) => traceId === socketTrace && name === 'decide-retries session',
+    )
+    expect(decided.map(({ attributes }) => attributes['reprise.session.id'])).toEqual([socketChainId, resubmittedId])
   })
 
   test('nothing of what the client does not want traced', () => {
