@@ -4,8 +4,10 @@ import { NAME_LENGTH_MAX } from '../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { findScopeId } from '../store/sql/retry-scope.sql.ts'
+import { findTokenUser } from '../store/sql/token-user.sql.ts'
 import { insertToken, readNow } from '../store/sql/tokens.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
+import { refuseInput } from './parse-input.ts'
 import type { Role, ServiceContext } from './service-context.ts'
 import { hashToken, newToken, tokenPrefix } from './tokens.ts'
 
@@ -15,6 +17,8 @@ export interface CreateTokenInput {
   role: Role
   /** The one that it sees, by name. Not for AGENT; an ADMIN without one administers all. */
   project?: string | null
+  /** Whose sessions it creates, by name. In a project it never may more than that user, at any time. */
+  user?: string | null
   /** Nothing is never. */
   expiresAt?: Date | null
 }
@@ -27,22 +31,24 @@ export interface CreatedToken {
 
 /**
  * For administrators; those of one project make tokens for that one.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
   const { db, viewer } = context
-  const { name, role, project = null, expiresAt = null } = input
+  const { name, role, project = null, user = null, expiresAt = null } = input
   assertMayAdminister(viewer, project === null ? 'CLUSTER' : 'PROJECT')
-  refuse(issuesOf(input))
+  const issues = issuesOf(input)
   if (expiresAt !== null && expiresAt <= (await readNow(db))) {
-    refuse([{ path: 'expiresAt', message: 'Must lie in the future' }])
+    issues.push({ path: 'expiresAt', message: 'Must lie in the future' })
   }
+  if (issues.length > 0) refuseInput(issues)
   const projectId = project === null ? null : await findProject(context, project)
+  const userId = user === null ? null : await findUser(context, { name: user, role, projectId })
   const [id, secret] = [uuidv7(), newToken()]
   const prefix = tokenPrefix(secret)
   await db.transaction(async (tx) => {
-    await insertToken(tx, { id, name, hash: hashToken(secret), prefix, role, projectId, expiresAt })
-    const details = { tokenId: id, name, prefix, role, project, expiresAt }
+    await insertToken(tx, { id, name, hash: hashToken(secret), prefix, role, projectId, userId, expiresAt })
+    const details = { tokenId: id, name, prefix, role, project, user, expiresAt }
     await recordAudit(tx, { actor: viewer.name, action: 'token.create', projectId, details })
   })
   return { tokenId: id, secret }
@@ -55,7 +61,26 @@ async function findProject({ db, viewer }: ServiceContext, name: string): Promis
   return id
 }
 
-function issuesOf({ name, role, project }: CreateTokenInput): ValidationIssue[] {
+async function findUser(
+  { db }: ServiceContext,
+  { name, role, projectId }: { name: string; role: Role; projectId: string | null },
+): Promise<string> {
+  const known = name.length <= NAME_LENGTH_MAX && isStorableText(name)
+  const user = known ? await findTokenUser(db, name, projectId) : undefined
+  if (!user || (projectId !== null && user.role === null)) {
+    const where = projectId === null ? '' : ' in that project'
+    throw new RepriseError('USER_NOT_FOUND', `no user ${name.slice(0, NAME_LENGTH_MAX)}${where}`)
+  }
+  if (user.role !== null && BY_POWER.indexOf(role) < BY_POWER.indexOf(user.role)) {
+    refuseInput([{ path: 'role', message: `the user is only a ${user.role} of the project` }])
+  }
+  return user.id
+}
+
+/** In the order of the database's type, too. */
+const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER']
+
+function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
   const issues: ValidationIssue[] = []
   if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
   if (name.length > NAME_LENGTH_MAX)
@@ -64,17 +89,9 @@ function issuesOf({ name, role, project }: CreateTokenInput): ValidationIssue[] 
   if (role === 'AGENT' && project != null) {
     issues.push({ path: 'project', message: 'An agent runs the sessions of all projects' })
   }
+  if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent is nobody’s' })
   if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
     issues.push({ path: 'project', message: `Which project? A ${role} sees one` })
   }
   return issues
-}
-
-function refuse(issues: readonly ValidationIssue[]): void {
-  if (issues.length === 0) return
-  throw new RepriseError(
-    'VALIDATION_FAILED',
-    issues.map(({ path, message }) => `${path}: ${message}`).join('; '),
-    issues,
-  )
 }

@@ -7,18 +7,20 @@ export interface NewToken {
   prefix: string
   role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
   projectId: string | null
+  userId?: string | null
   /** Null is never. */
   expiresAt?: Date | null
 }
 
 const INSERT_SQL = `
-INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at, user_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (hash) DO NOTHING`
 
 /** A token that is there already stays as it is. */
 export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
-  const { id, name, hash, prefix, role, projectId, expiresAt = null } = token
-  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt])
+  const { id, name, hash, prefix, role, projectId, userId = null, expiresAt = null } = token
+  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt, userId])
 }
 
 export interface TokenRow {
@@ -31,12 +33,16 @@ export interface TokenRow {
   useUnnoted: boolean
 }
 
-/** Tokens that are in force. Index: api_tokens(hash). */
+/**
+ * Tokens that are in force. One of a user in a project is so while the user is a member of it, and with the weaker of
+ * both roles: the type orders them by power. Indexes: api_tokens(hash), project_members(project_id, user_id).
+ */
 const FIND_SQL = `
-SELECT id, name, role, project_id AS "projectId", user_id AS "userId",
-  (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') AS "useUnnoted"
-FROM api_tokens
-WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`
+SELECT t.id, t.name, greatest(t.role, m.role) AS role, t.project_id AS "projectId", t.user_id AS "userId",
+  (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute') AS "useUnnoted"
+FROM api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
+WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
 
 export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow | undefined> {
   return (await db.query<TokenRow>(FIND_SQL, [hash])).rows[0]

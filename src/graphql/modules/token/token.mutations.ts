@@ -13,6 +13,10 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
     project: t.string({
       description: 'By name: the one that it sees. A MEMBER and a VIEWER have one, an AGENT has none.',
     }),
+    user: t.string({
+      description:
+        'By name: whose it is. A token of a project needs a member of it, who may there at least what the token may.',
+    }),
     expiresAt: t.field({ type: 'DateTime', description: 'From when on it works no longer. Without it, never.' }),
   }),
 })

@@ -1,0 +1,12 @@
+import { builder } from '../../builder.ts'
+import { UserNode } from '../user/user.type.ts'
+import { TokenType } from './token.type.ts'
+
+builder.prismaObjectField(TokenType, 'user', (t) =>
+  t.relation('user', {
+    type: UserNode,
+    nullable: true,
+    description:
+      'Whose it is: the sessions that it creates are that user’s. In a project it may do no more than the user may there, and nothing once the user is no member.',
+  }),
+)
