@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RepriseError, type ValidationIssue } from '../domain/errors.ts'
+import type { ValidationIssue } from '../domain/errors.ts'
 import {
   DISPATCH_INTERVAL_MS,
   HELD_RELEASE_RETRIES_MAX,
@@ -11,8 +11,10 @@ import type { HoldReason } from '../domain/retry/causes.ts'
 import type { RetryScope } from '../domain/retry/scope.ts'
 import { change, present, type SwitchState } from '../domain/retry/switch-state.ts'
 import { recordAudit } from '../store/sql/record-audit.sql.ts'
+import { readNow } from '../store/sql/tokens.sql.ts'
 import { lockSwitch, releaseHeld, writeSwitch, type StoredSwitch } from '../store/sql/set-retry-switch.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
+import { refuseInput } from './parse-input.ts'
 import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
 import type { ServiceContext } from './service-context.ts'
 
@@ -44,13 +46,16 @@ const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
  */
 export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwitchInput): Promise<RetrySwitchView> {
   assertMayAdminister(context.viewer, input.scope)
-  refuse([...scopeIssues(input), ...issuesOf(input)])
+  const issues = [...scopeIssues(input), ...issuesOf(input)]
+  if (input.until && input.until <= (await readNow(context.db))) {
+    issues.push({ path: 'until', message: 'Must lie in the future' })
+  }
+  if (issues.length > 0) refuseInput(issues)
   const { scope, name, id: scopeId, projectId } = await resolveScope(context, input)
   const key = { scope, scopeId }
   const view = await context.db.transaction(async (tx) => {
     const stored = await lockSwitch(tx, key)
     const { now } = stored
-    if (input.until && input.until <= now) refuse([{ path: 'until', message: 'Must lie in the future' }])
     const state = changed(stored.state, input)
     await writeSwitch(tx, key, state, tokensAfter(stored, state))
     await releaseHeld(tx, key, affectedReasons(input), RAMP)
@@ -115,10 +120,4 @@ function issuesOf({ disabled, rateLimit }: SetRetrySwitchInput): ValidationIssue
   const parsed = rateLimitSchema.nullish().safeParse(rateLimit)
   if (parsed.success) return []
   return parsed.error.issues.map(({ path, message }) => ({ path: ['rateLimit', ...path].join('.'), message }))
-}
-
-function refuse(issues: readonly ValidationIssue[]): void {
-  if (issues.length === 0) return
-  const faults = issues.map(({ path, message }) => `${path}: ${message}`)
-  throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
 }

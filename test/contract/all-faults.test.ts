@@ -1,0 +1,121 @@
+import { isInputObjectType, getNullableType } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../../src/graphql/schema.ts'
+import { startGraphQLServer, type TestServer } from '../support/graphql-server.ts'
+
+/** Each mutation, with as many faults as its input can have, up to three: all are told at once, each with its place. */
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+})
+afterAll(() => server?.close())
+
+const ID = '00000000-0000-7000-8000-00000000000a'
+const NUL = 'a\0b'
+const LONG = 'x'.repeat(2_000)
+
+const FAULTY: Record<string, [input: object, paths: string[]]> = {
+  createSession: [
+    {
+      name: '',
+      command: ['a\0'],
+      priority: 101,
+      retryPolicy: { maxRetries: -1, rules: [{ match: {}, action: 'FAIL', delay: 1 }] },
+    },
+    ['name', 'command.0', 'priority', 'retryPolicy.maxRetries', 'retryPolicy.rules.0.delay'],
+  ],
+  createResourceGroup: [{ name: 'a b', maxTries: 0, fenceAfter: 1 }, ['name', 'maxTries', 'fenceAfter']],
+  updateResourceGroup: [
+    { name: 'default', maxTries: 0, fenceAfter: 1, drainReason: NUL },
+    ['maxTries', 'fenceAfter', 'drainReason'],
+  ],
+  createToken: [{ name: NUL, role: 'MEMBER', expiresAt: '2020-01-01T00:00:00Z' }, ['name', 'project', 'expiresAt']],
+  createWebhook: [
+    { url: 'ftp://x', eventTypes: ['nonsense!'], description: NUL },
+    ['url', 'eventTypes.0', 'description'],
+  ],
+  updateWebhook: [
+    { webhookId: 'ours', url: 'ftp://x', eventTypes: [], description: NUL },
+    ['url', 'eventTypes', 'description'],
+  ],
+  setQuota: [
+    { scope: 'PROJECT', name: 'default', maxRunning: -1, maxPending: -1, slots: [{ slot: 'cpu', amount: 'much' }] },
+    ['maxRunning', 'maxPending', 'slots.0.amount'],
+  ],
+  setRetryDefaults: [
+    { scope: 'PROJECT', policy: { maxRetries: 101, jitterRatio: 2 } },
+    ['name', 'policy.maxRetries', 'policy.jitterRatio'],
+  ],
+  setRetrySwitch: [
+    { scope: 'PROJECT', rateLimit: { perSecond: 0, burst: 0 }, until: '2020-01-01T00:00:00Z' },
+    ['name', 'rateLimit.perSecond', 'rateLimit.burst', 'until'],
+  ],
+  resubmitSessions: [
+    { clientKey: '', overrides: { priority: 101, batchTimeout: -1, avoidAgents: [ID] } },
+    ['sessionIds', 'clientKey', 'overrides.priority', 'overrides.batchTimeout', 'overrides.avoidAgents.0'],
+  ],
+  createProject: [{ name: 'a b', domain: NUL }, ['name', 'domain']],
+  setProjectMember: [{ project: 'a b', user: NUL, role: 'AGENT' }, ['project', 'user', 'role']],
+  removeProjectMember: [{ project: 'a b', user: NUL }, ['project', 'user']],
+  createDomain: [{ name: NUL }, ['name']],
+  createUser: [{ name: LONG }, ['name']],
+  terminateSession: [{ sessionId: ID, reason: NUL }, ['reason']],
+  drainAgent: [{ agentId: ID, reason: '' }, ['reason']],
+  rotateWebhookSecret: [{ webhookId: 'ours', overlapSeconds: -1 }, ['overlapSeconds']],
+  replayWebhook: [{ webhookId: 'ours', since: '2020-01-01T00:00:00Z' }, ['since']],
+}
+
+/** Nothing but ids, which the schema reads itself, and a list of inputs that are each by themselves. */
+const WITHOUT_FAULTS = new Set([
+  'abortResubmission',
+  'cancelRetry',
+  'createSessions',
+  'deleteResourceGroup',
+  'deleteWebhook',
+  'removeAgent',
+  'replayDelivery',
+  'resumeAgent',
+  'retryNow',
+  'revokeToken',
+  'sendTestEvent',
+])
+
+const fields = Object.values(schema.getMutationType()!.getFields())
+
+test('every mutation is here', () => {
+  const all = fields.map(({ name }) => name).filter((name) => !WITHOUT_FAULTS.has(name))
+  expect(all.toSorted()).toEqual(Object.keys(FAULTY).toSorted())
+  for (const { name, args } of fields.filter(
+    (field) => WITHOUT_FAULTS.has(field.name) && field.name !== 'createSessions',
+  )) {
+    const type = getNullableType(args[0]!.type)
+    expect([name, isInputObjectType(type) && Object.keys(type.getFields()).length <= 2]).toEqual([name, true])
+  }
+})
+
+describe('all faults at once', () => {
+  test.each(Object.entries(FAULTY))('%s', async (name, [given, paths]) => {
+    const type = `${name[0]!.toUpperCase()}${name.slice(1)}Input`
+    const answer = await server.query(
+      `mutation ($input: ${type}!) { ${name}(input: $input) { __typename ... on ValidationError { code issues { path } }
+        ... on Error { message } } }`,
+      { input: await withWebhook(given) },
+    )
+    expect(answer.errors).toBeUndefined()
+    const result = answer.data[name]
+    expect(result).toMatchObject({ __typename: 'ValidationError', code: 'VALIDATION_FAILED' })
+    const told = result.issues.map(({ path }: { path: string }) => path)
+    expect(told.toSorted()).toEqual(paths.toSorted())
+  })
+
+  async function withWebhook(given: object): Promise<object> {
+    if (!('webhookId' in given)) return given
+    const input = { url: 'https://example.com/', eventTypes: ['*'] }
+    const create =
+      'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { ... on CreateWebhookPayload { webhook { webhookId } } } }'
+    const { data } = await server.query(create, { input })
+    return { ...given, webhookId: data.createWebhook.webhook.webhookId }
+  }
+})
