@@ -195,6 +195,8 @@ export type CreateTokenInput = {
   project?: string | null | undefined;
   /** What it may do. */
   role: TokenRole;
+  /** By name: whose it is. A token of a project needs a member of it, who may there at least what the token may. */
+  user?: string | null | undefined;
 };
 
 /** An endpoint, and of what it is to hear. */
