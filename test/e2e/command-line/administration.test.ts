@@ -74,7 +74,10 @@ describe('exit statuses and what to do', () => {
 
 test('130: Ctrl-C ends what waits for a server', { timeout: 30_000 }, async () => {
   const waiting = { ...environment, REPRISE_URL: 'http://127.0.0.1:2', REPRISE_NETWORK_RETRY_SECONDS: '600' }
-  for (const args of [['list'], ['run', '--', 'true']]) {
+  for (const args of [
+    ['info', UNKNOWN],
+    ['run', '--', 'true'],
+  ]) {
     const { child, output, ended } = startCommand(args, waiting)
     await vi.waitFor(() => expect(output.stderr).toContain('trying again'), { timeout: 20_000 })
     child.kill('SIGINT')
@@ -83,8 +86,9 @@ test('130: Ctrl-C ends what waits for a server', { timeout: 30_000 }, async () =
 })
 
 test('a reader that goes away early is no fault', async () => {
-  await Promise.all(Array.from({ length: 30 }, (_, index) => server.factory.session({ name: `piped-${index}` })))
-  const script = '"$0" "$1" list --json | head -c 1; echo " ${PIPESTATUS[0]}"'
+  // More than a pipe holds.
+  await Promise.all(Array.from({ length: 150 }, () => server.factory.session({ name: 'piped' })))
+  const script = '"$0" "$1" list --limit 0 --json | head -c 1; echo " ${PIPESTATUS[0]}"'
   const env = { PATH: process.env['PATH'], ...environment }
   const { stdout } = await promisify(execFile)('bash', ['-c', script, process.execPath, MAIN], { env })
   expect(stdout).toBe('[ 0\n')
