@@ -9,6 +9,8 @@ const run = promisify(execFile)
 
 /** Installs what `npm pack` packs below `directory`, beside the dependencies that are here already. */
 export async function installPacked(directory: string): Promise<void> {
+  // Scripts of packages are switched off here, and `prepack` with them.
+  await run('npm', ['run', 'build'], { cwd: ROOT, shell: process.platform === 'win32' })
   await run('npm', ['pack', '--pack-destination', directory], { cwd: ROOT, shell: process.platform === 'win32' })
   const tarball = (await readdir(directory)).find((name) => name.endsWith('.tgz'))
   const modules = join(directory, 'node_modules')
