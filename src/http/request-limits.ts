@@ -4,7 +4,7 @@ export interface RequestLimits {
   headersWithinMs: number
   /** For the whole of it. */
   requestWithinMs: number
-  /** Without a byte in either direction while a request is under way: who takes no events is cut off. */
+  /** Without a byte in either direction: who takes nothing of its answer is cut off within twice that. */
   stalledAfterMs: number
 }
 

@@ -1,0 +1,166 @@
+import { request, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { connect } from '../../support/graphql-stream.ts'
+import { numbered, writeEvents } from '../../support/outbox.ts'
+
+/** Clients that do not read what they have subscribed to, on sockets of their own. */
+
+/** More than a subscriber's queue holds; with the selection below far more than the systems between take. */
+const EVENTS = 12_000
+const BATCH = 2_000
+/** Of one socket: one event, and what Node.js writes at once. */
+const BUFFERED_BYTES_MAX = 256 * 1024
+const STALLED_AFTER_MS = 2_000
+
+/** About 5 KB for each event. */
+const WIDE = `subscription ($after: String) { sessionEvents(after: $after) { cursor ${Array.from(
+  { length: 100 },
+  (_, n) => `c${n}: sessionId`,
+).join(' ')} } }`
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer({
+    requestLimits: { headersWithinMs: 15_000, requestWithinMs: 120_000, stalledAfterMs: STALLED_AFTER_MS },
+    webSockets: { pingIntervalMs: 120_000 },
+  })
+})
+afterAll(() => server?.close())
+
+async function publish(): Promise<void> {
+  for (let n = 0; n < EVENTS; n += BATCH) {
+    await writeEvents(
+      server.db,
+      Array.from({ length: BATCH }, (_, index) => numbered(n + index, { data: { from: null, to: 'PENDING' } })),
+    )
+    server.wake.wake('events')
+  }
+}
+
+/** What waits in the server for this client, by its port: both ends are of this process. */
+function buffered(port: number): number {
+  const sockets = (process as unknown as { _getActiveHandles(): Socket[] })._getActiveHandles()
+  return sockets.find(({ remotePort }) => remotePort === port)!.writableLength
+}
+
+async function follow(): Promise<{ all: Promise<string[]>; close(): unknown }> {
+  const connection = connect(server.url, server.adminToken)
+  const stream = connection.subscribe('subscription { sessionEvents { cursor } }')
+  const all = stream.take(EVENTS).then((events) => events.map(({ sessionEvents }) => sessionEvents.cursor as string))
+  return { all, close: connection.close }
+}
+
+test(
+  'over graphql-ws: memory is bounded, others are not delayed, and nothing is missed',
+  { timeout: 120_000 },
+  async () => {
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+    const cursors: string[] = []
+    const done = Promise.withResolvers<void>()
+    socket.on('open', () => {
+      socket.send(
+        JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${server.adminToken}` } }),
+      )
+    })
+    socket.on('message', (data) => {
+      const { type, payload } = JSON.parse(String(data))
+      if (type === 'connection_ack')
+        socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: WIDE } }))
+      if (type !== 'next') return
+      cursors.push(payload.data.sessionEvents.cursor)
+      if (cursors.length === EVENTS) done.resolve()
+    })
+    const other = await follow()
+    await expect.poll(() => server.bus.subscribers, { timeout: 10_000 }).toBe(2)
+    const { localPort } = (socket as unknown as { _socket: Socket })._socket
+    socket.pause()
+
+    await publish()
+    const expected = await other.all
+    expect(buffered(localPort!)).toBeGreaterThan(0)
+    expect(buffered(localPort!)).toBeLessThan(BUFFERED_BYTES_MAX)
+    expect(cursors).toEqual([])
+
+    socket.resume()
+    await done.promise
+    expect(cursors).toEqual(expected)
+    socket.close()
+    await other.close()
+  },
+)
+
+test(
+  'over server-sent events: whoever takes nothing is cut off, and goes on from its cursor',
+  { timeout: 120_000 },
+  async () => {
+    const stream = await openStream()
+    await expect.poll(() => server.bus.subscribers, { timeout: 10_000 }).toBe(1)
+    const other = await follow()
+    await expect.poll(() => server.bus.subscribers, { timeout: 10_000 }).toBe(2)
+    stream.response.pause()
+    await publish()
+    const expected = await other.all
+    expect(buffered(stream.port)).toBeLessThan(BUFFERED_BYTES_MAX)
+    await expect.poll(() => server.bus.subscribers, { timeout: 20_000 }).toBe(1)
+    await other.close()
+
+    const first = cursorsIn(await textOf(stream.response))
+    expect(first.length).toBeGreaterThan(0)
+    expect(first.length).toBeLessThan(EVENTS)
+    const again = await openStream(first.at(-1)!)
+    const rest: string[] = []
+    let text = ''
+    for await (const chunk of again.response) {
+      text += String(chunk)
+      const end = text.lastIndexOf('\n\n')
+      if (end < 0) continue
+      rest.push(...cursorsIn(text.slice(0, end + 2)))
+      text = text.slice(end + 2)
+      if (first.length + rest.length >= EVENTS) break
+    }
+    expect([...first, ...rest]).toEqual(expected)
+  },
+)
+
+test('over server-sent events: one that waits for an event is not cut off', async () => {
+  const stream = await openStream()
+  await expect.poll(() => server.bus.subscribers, { timeout: 10_000 }).toBe(1)
+  await new Promise((resolve) => setTimeout(resolve, 2 * STALLED_AFTER_MS))
+  expect(server.bus.subscribers).toBe(1)
+  stream.response.destroy()
+  await expect.poll(() => server.bus.subscribers, { timeout: 10_000 }).toBe(0)
+})
+
+async function openStream(after?: string): Promise<{ response: IncomingMessage; port: number }> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'text/event-stream',
+    authorization: `Bearer ${server.adminToken}`,
+  }
+  const outgoing = request(`${server.url}/graphql`, { method: 'POST', headers, agent: false }, resolve)
+  outgoing.on('error', reject).end(JSON.stringify({ query: WIDE, variables: { after } }))
+  const response = await promise
+  return { response, port: response.socket.localPort! }
+}
+
+/** What had come before the other end was gone. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  try {
+    for await (const chunk of response) text += String(chunk)
+  } catch {
+    return text
+  }
+  return text
+}
+
+/** Of whole events; one that was cut off in the middle is not counted. */
+function cursorsIn(text: string): string[] {
+  const whole = text.slice(0, text.lastIndexOf('\n\n') + 2)
+  return [...whole.matchAll(/"cursor":"([^"]+)"/g)].map(([, cursor]) => cursor!)
+}
