@@ -1,4 +1,4 @@
-import type { ValidationIssue } from '../domain/errors.ts'
+import { RepriseError, type ValidationIssue } from '../domain/errors.ts'
 import {
   STATISTICS_BUCKETS_MAX,
   STATISTICS_RANGE_DEFAULT_SECONDS,
@@ -16,7 +16,6 @@ import {
 import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
 import { STATUSES, type SessionStatus } from '../domain/session/statuses.ts'
 import { countSessions, type CountedSpan } from '../store/sql/count-sessions.sql.ts'
-import { refuseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export type { CauseFigures, SessionFigures }
@@ -73,7 +72,7 @@ function spanOf(input: StatisticsInput): Span {
   const from = input.from ?? new Date(to.getTime() - STATISTICS_RANGE_DEFAULT_SECONDS * 1_000)
   const span = { from, to, bucketSeconds: input.bucketSeconds ?? 3_600 }
   const issues = spanIssues(span)
-  if (issues.length > 0) refuseInput(issues)
+  if (issues.length > 0) throw refusal(issues)
   return span
 }
 
@@ -108,5 +107,9 @@ const QUERY_CANCELED = '57014'
 function explainTimeout(error: unknown): never {
   if ((error as { code?: string }).code !== QUERY_CANCELED) throw error
   const message = `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`
-  refuseInput([{ path: 'from', message }])
+  throw refusal([{ path: 'from', message }])
+}
+
+function refusal(issues: readonly ValidationIssue[]): RepriseError {
+  return new RepriseError('VALIDATION_FAILED', issues.map(({ message }) => message).join(' '), issues)
 }
