@@ -7,7 +7,7 @@ export default defineConfig({
     alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }],
   },
   test: {
-    maxWorkers: 2,
+    maxWorkers: 3,
     retry: 0,
     projects: [
       {
