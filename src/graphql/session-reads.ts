@@ -17,7 +17,7 @@ export type ReadSessions = (read: SessionRead) => Promise<Session[]>
 /** Rows carry what `select` names and the three keys; the type claims the whole row for Pothos' sake. */
 export function sessionReader(prisma: PrismaClient): ReadSessions {
   return async ({ projectId, by, values, select }) =>
-    await prisma.session.findMany({
+    prisma.session.findMany({
       where: { ...(projectId !== null && { projectId }), [by]: { in: [...new Set(values)] } },
       select: { ...select, id: true, chainId: true, parentSessionId: true, attempt: true },
       orderBy: { attempt: 'asc' },

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
@@ -30,11 +30,12 @@ export interface ReceivedSpan extends Omit<SentSpan, 'attributes' | 'links'> {
 /** An OpenTelemetry collector as far as traces over OTLP/HTTP in JSON are concerned. */
 export async function startOtlpReceiver() {
   const spans: ReceivedSpan[] = []
-  const server = createServer(async (request, response) => {
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const accepted = request.url === '/v1/traces' && request.headers['content-type'] === 'application/json'
     if (accepted) spans.push(...spansOf(await json(request)))
     response.writeHead(accepted ? 200 : 404, { 'content-type': 'application/json' }).end('{}')
-  }).listen(0, '127.0.0.1')
+  }
+  const server = createServer((request, response) => void receive(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

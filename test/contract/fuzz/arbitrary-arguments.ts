@@ -71,7 +71,7 @@ function arbitraryValue(parameter: Parameter, manner: Manner, owner: string, dep
 
 function arbitraryOfType(given: GraphQLInputType, manner: Manner, name: string, depth: number): fc.Arbitrary<unknown> {
   const type = getNullableType(given)
-  if (isListType(type)) return arbitraryList(arbitraryOfType(type.ofType as GraphQLInputType, manner, name, depth))
+  if (isListType(type)) return arbitraryList(arbitraryOfType(type.ofType, manner, name, depth))
   if (isEnumType(type)) {
     const names = type.getValues().map((value) => value.name)
     return fc.oneof(

@@ -6,7 +6,7 @@ export function toLiteral(value: unknown, given: GraphQLInputType): string {
   if (value === null || value === undefined) return 'null'
   if (isEnumType(type) && typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) return value
   if (Array.isArray(value)) {
-    const item = isListType(type) ? (type.ofType as GraphQLInputType) : type
+    const item = isListType(type) ? type.ofType : type
     return `[${value.map((each) => toLiteral(each, item)).join(' ')}]`
   }
   // Raw numbers are objects until they are written.

@@ -134,7 +134,7 @@ function arbitraryHeaders(...tokens: string[]): fc.Arbitrary<Record<string, stri
         const sound = { authorization: `Bearer ${tokens[0]}`, 'content-type': 'application/json' }
         return style > 0 ? { ...others, ...sound } : headers
       }),
-    ) as fc.Arbitrary<Record<string, string>>
+    )
 }
 
 function arbitraryBody(): fc.Arbitrary<Buffer | null> {

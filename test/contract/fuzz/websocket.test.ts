@@ -34,7 +34,7 @@ async function tell(frames: readonly (string | Buffer)[], enough: (messages: str
     reject(new Error(`neither answered nor closed: ${messages.join()}`))
   }, ANSWER_WITHIN_MS)
   socket.on('open', () => frames.forEach((frame) => socket.send(frame)))
-  socket.on('message', (data) => {
+  socket.on('message', (data: Buffer) => {
     messages.push(String(data))
     if (enough(messages)) socket.close(1000)
   })
