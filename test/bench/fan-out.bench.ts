@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
-import { startSubscribers, type Subscribers } from '../support/subscribers.ts'
+import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/subscribers.ts'
 import type { Bench, Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 
@@ -50,8 +50,7 @@ async function measure(ground: BenchGround, { url, token, subscribers, size, bar
   const create = (count: number) => createSessions(url, token, count)
   const connected = await subscribers.connect({ url, token, count: size })
   ground.progress(`${size} subscribers connected in ${Math.round(connected.tookMs)} ms`)
-  await create(1)
-  await subscribers.received(1)
+  await subscriptionsOpen(url, token, size)
   const latest: number[] = []
   for (let n = 0; n < SINGLE_EVENTS; n++) {
     ground.signal.throwIfAborted()

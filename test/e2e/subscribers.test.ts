@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { startSubscribers, type Subscribers } from '../support/subscribers.ts'
+import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/subscribers.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** As the bench of fan-out does it with ten times as many, on sockets of their own in a process of their own. */
@@ -38,6 +38,7 @@ test(
   { timeout: 120_000 },
   async () => {
     await subscribers.connect({ url: server.url, token, count: SUBSCRIBERS })
+    await subscriptionsOpen(server.url, token, SUBSCRIBERS)
     const burst = subscribers.received(BURST_EVENTS)
     await create(BURST_EVENTS)
     expect(await burst).toMatchObject({ received: SUBSCRIBERS * BURST_EVENTS, faults: 0 })

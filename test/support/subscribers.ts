@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { eventually } from './eventually.ts'
 
 export type SubscribersCommand =
   /** Again after a cut, each goes on from its last cursor. Without a token it is a bare WebSocket that only listens. */
@@ -58,4 +59,15 @@ export function startSubscribers(): Subscribers {
       await once(child, 'exit')
     },
   }
+}
+
+/** Until the server has so many subscriptions: what happens before one is open is not told to it. */
+export async function subscriptionsOpen(url: string, token: string, count: number): Promise<void> {
+  await eventually(
+    async () => {
+      const page = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })
+      return (await page.text()).includes(`\nbai_subscriptions ${count}\n`)
+    },
+    { withinMs: 60_000 },
+  )
 }

@@ -1,6 +1,7 @@
 import { getNamedType, isAbstractType, isObjectType, type GraphQLObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
 import { fillArguments, type Values } from './fill-arguments.ts'
@@ -251,10 +252,18 @@ describe('subscriptions', () => {
           `subscription ${declarations} { ${field.name}${uses} { ${leavesOf(type)} ${session} } }`,
           variables,
         )
-        const first = stream.next().catch((error: unknown) => ({ value: error }))
-        await happen(ours)
-        await happen(theirs)
-        const { value } = await first
+        let heard: { value?: unknown } | undefined
+        void stream.next().then(
+          (event) => (heard = event),
+          (error: unknown) => (heard = { value: error }),
+        )
+        // Nobody is told when the server has a subscription, so things happen until one of them is heard.
+        await eventually(async () => {
+          await happen(ours)
+          await happen(theirs)
+          return heard !== undefined
+        })
+        const { value } = heard!
         expect(leaked(value, ours, variables)).toEqual([])
       }
       await connection.close()
