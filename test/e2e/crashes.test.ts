@@ -160,17 +160,21 @@ async function submitAll(): Promise<string[]> {
   return sessionIds
 }
 
-/** The chains, in the order of their first sessions, once none of them has anything left to do. */
+/**
+ * The chains, in the order of their first sessions, once none of them has anything left to do. One is asked about at
+ * a time: hundreds at once would take the machine from those whose work is awaited.
+ */
 async function waitForAll(sessionIds: readonly string[]): Promise<AttemptFragment[][]> {
-  return Promise.all(
-    sessionIds.map(async (id) => {
-      for (;;) {
-        const chain = await client.chain(id)
-        if (hasEnded(chain)) return chain
-        await sleep(500)
-      }
-    }),
-  )
+  const chains: AttemptFragment[][] = []
+  for (const id of sessionIds) {
+    let chain = await client.chain(id)
+    while (!hasEnded(chain)) {
+      await sleep(500)
+      chain = await client.chain(id)
+    }
+    chains.push(chain)
+  }
+  return chains
 }
 
 async function runsByChain(): Promise<Map<string, number>> {
