@@ -15,7 +15,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Of what this process was started with, nothing that the command line would heed. */
 export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
-  const heeded = /^(REPRISE_|NO_COLOR$|FORCE_COLOR$|COLUMNS$|XDG_CONFIG_HOME$)/
+  // Node's own look at colours heeds CI and the multiplexers too.
+  const heeded =
+    /^(REPRISE_|((NODE_DISABLE_|NO_|FORCE_)COLORS?|COLORTERM|COLUMNS|CI|TMUX|TEAMCITY_VERSION|TF_BUILD|XDG_CONFIG_HOME)$)/
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !heeded.test(name))), ...environment }
 }
 

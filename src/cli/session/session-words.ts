@@ -16,7 +16,9 @@ export function outcomeOf({ status, exitCode, failureCause, statusReason, pendin
 /** How long it ran, or has run. */
 export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'startedAt' | 'terminatedAt'>): string {
   if (!startedAt) return '–'
-  return duration(((terminatedAt ? Date.parse(terminatedAt) : Date.now()) - Date.parse(startedAt)) / 1000)
+  // The server's clock may be ahead of this machine's.
+  const milliseconds = (terminatedAt ? Date.parse(terminatedAt) : Date.now()) - Date.parse(startedAt)
+  return duration(Math.max(0, milliseconds) / 1000)
 }
 
 /** Why it was, will be or is not retried: what the server has stored about it. */
