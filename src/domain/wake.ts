@@ -9,6 +9,9 @@ export type WakeTopic =
   | 'dispatch-retries'
   | 'resubmit-sessions'
   | 'deliver-webhooks'
+  | 'drive-deployments'
+  | 'drive-routes'
+  | 'sync-discovery'
   | 'events'
 
 /** Who follows the progress of one thing. */

@@ -42,7 +42,10 @@ export interface SchedulerContext {
   lease: Lease
 }
 
-type WokenName = Exclude<WakeTopic, 'events' | 'deliver-webhooks'>
+type WokenName = Exclude<
+  WakeTopic,
+  'events' | 'deliver-webhooks' | 'drive-deployments' | 'drive-routes' | 'sync-discovery'
+>
 type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers'
 
 /** Whether what others do makes work for it; else only time does. */
