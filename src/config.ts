@@ -1,8 +1,7 @@
-import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { FOREVER, parseRetention, type Retention } from './domain/retention.ts'
-import { parseAmount } from './domain/session/amounts.ts'
+import { collector, labels, list, network, oneOf, retention, slots, wholeNumber, yesOrNo } from './config-values.ts'
+import { parseRetention, type Retention } from './domain/retention.ts'
 import { LOG_LEVELS } from './observability/log.ts'
 
 /** The one reader of the environment. Text that is empty counts as not set. */
@@ -133,14 +132,14 @@ const VARIABLES = {
     default: 'http://localhost:4318',
     meaning: 'Collector that takes them over OTLP/HTTP, as JSON at `/v1/traces`.',
     unit: null,
-    schema: collector(),
+    schema: collector().optional(),
   }),
   tracesOwnEndpoint: variable({
     name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     default: 'none',
     meaning: 'The same with its whole path, for traces alone.',
     unit: null,
-    schema: collector(),
+    schema: collector().optional(),
   }),
   tracesDisabled: variable({
     name: 'OTEL_SDK_DISABLED',
@@ -170,9 +169,7 @@ const VARIABLES = {
     meaning:
       'Networks that webhooks may reach though they are private or otherwise special, like `10.1.0.0/16,fd00::/8`.',
     unit: null,
-    schema: list(
-      z.string().refine(isNetwork, { error: ({ input }) => `\`${String(input)}\` is not like 10.1.0.0/16` }),
-    ).default([]),
+    schema: list(network()).default([]),
   }),
   resourceGroup: variable({
     name: 'REPRISE_RESOURCE_GROUP',
@@ -200,7 +197,7 @@ const VARIABLES = {
     default: 'none',
     meaning: 'Labels of the agent, like `zone=a,gpu=a100`.',
     unit: null,
-    schema: z.string().transform(parseLabels).default({}),
+    schema: labels().default({}),
   }),
   serverUrls: variable({
     name: 'REPRISE_SERVER_URL',
@@ -228,7 +225,7 @@ const VARIABLES = {
     default: 'what the machine has',
     meaning: 'Resource slots that the agent offers, like `cpu=4,mem=8g`.',
     unit: 'per slot; bytes for `mem`, with k, m, g, t (binary)',
-    schema: z.string().transform(parseSlots).optional(),
+    schema: slots().optional(),
   }),
   executor: variable({
     name: 'REPRISE_EXECUTOR',
@@ -307,68 +304,6 @@ function variable<T>(options: Variable<T>): Variable<T> {
   return options
 }
 
-function oneOf(words: readonly string[]): string {
-  return words.map((word) => `\`${word}\``).join(', ')
-}
-
-function wholeNumber(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`
-  return z
-    .string()
-    .regex(/^\d+$/, { error, abort: true })
-    .transform(Number)
-    .pipe(z.number().min(min, { error }).max(max, { error }))
-}
-
 function kept(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
-  const error = 'must be like `90d`, `100000`, `90d,100000` or `forever`'
-  const schema = z
-    .string()
-    .default(documentation.default)
-    .transform((text, context): Retention => {
-      const retention = parseRetention(text)
-      if (!retention) context.addIssue(error)
-      return retention ?? FOREVER
-    })
-  return { ...documentation, unit: null, schema }
-}
-
-function yesOrNo() {
-  return z.enum(['true', 'false']).transform((text) => text === 'true')
-}
-
-function collector() {
-  return z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }).optional()
-}
-
-function list<T extends string>(item: z.ZodType<T, string>) {
-  const split = (text: string) => [...new Set(text.split(',').map((part) => part.trim()))]
-  return z.string().transform(split).pipe(z.array(item))
-}
-
-function isNetwork(text: string): boolean {
-  const [, address = '', prefix = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
-  const version = isIP(address)
-  return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128)
-}
-
-function parseLabels(text: string, context: z.RefinementCtx<string>): Record<string, string> {
-  const labels: Record<string, string> = {}
-  for (const part of text.split(',')) {
-    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
-    if (key === undefined) context.addIssue(`\`${part}\` is not like zone=a`)
-    else labels[key] = value!
-  }
-  return labels
-}
-
-function parseSlots(text: string, context: z.RefinementCtx<string>): Record<string, string> {
-  const slots: Record<string, string> = {}
-  for (const part of text.split(',')) {
-    const [, slot, written] = /^\s*([\w.-]+)\s*=\s*(\S+)\s*$/.exec(part) ?? []
-    const amount = slot === undefined ? undefined : parseAmount(slot, written!)
-    if (amount === undefined) context.addIssue(`\`${part}\` is not like cpu=4 or mem=8g`)
-    else slots[slot!] = amount
-  }
-  return slots
+  return { ...documentation, unit: null, schema: retention().default(() => parseRetention(documentation.default)!) }
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
@@ -15,17 +15,19 @@ import { createRelay } from './events/relay.ts'
 import { createTopics, type Topics } from './events/topics.ts'
 import { createWakeExchange } from './events/wake-exchange.ts'
 import { createWakeHub, type WakeHub } from './events/wake-hub.ts'
-import { parseTrustedDocuments, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { readTrustedDocuments } from './graphql/read-trusted-documents.ts'
 import { createAddressGuard } from './events/webhooks/address-guard.ts'
 import { resolveHost } from './events/webhooks/resolve-host.ts'
 import { createWebhookSender } from './events/webhooks/send-webhook.ts'
 import { createHttpApp } from './http/http-app.ts'
 import { createHttpServer, type HttpServer } from './http/http-server.ts'
+import { isLoopback, whyNotListening } from './http/listen-address.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { NO_SYNC_POINTS } from './observability/sync-points.ts'
 import { NO_TRACER, type Tracer } from './observability/trace.ts'
-import { defineService, type BackgroundService } from './scheduler/background-service.ts'
+import type { BackgroundService } from './scheduler/background-service.ts'
+import { createPresenceService } from './scheduler/presence-service.ts'
 import { createRetentionService } from './scheduler/retention-service.ts'
 import { createSchedulerServices, isWoken } from './scheduler/scheduler.ts'
 import { createWebhookServices } from './scheduler/webhook-services.ts'
@@ -114,7 +116,7 @@ export async function startRuntime(
   await startRelay(ground)
   if (config.roles.some((role) => role === 'api' || role === 'scheduler')) await startPresence(ground)
   if (config.roles.includes('scheduler')) {
-    await startScheduler(ground)
+    startScheduler(ground)
     startWebhooks(ground)
     startRetention(ground)
   }
@@ -163,57 +165,52 @@ async function startRelay({ db, bus, log, connectionString, wake, resources }: G
 }
 
 /** Before a scheduler judges agents, and for as long as this server can hear them. */
-async function startPresence({ config, db, log, lease, server, resources }: Ground): Promise<void> {
+async function startPresence(ground: Ground): Promise<void> {
+  const { config, db, lease, server, resources } = ground
   await notePresence(db, server, lease.outageAfterMs)
   resources.defer(() => forgetPresence(db, server.id))
   // A scheduler notes it with each look at the agents.
-  if (config.roles.includes('scheduler')) return
-  const runOnce = async () => {
-    await notePresence(db, server, lease.outageAfterMs)
-    return { done: 0 }
-  }
-  const service = defineService({ name: 'note-presence', intervalMs: lease.checkIntervalMs, log, runOnce })
-  resources.defer(() => service.stop())
-  service.start()
+  if (!config.roles.includes('scheduler')) startAll(ground, [createPresenceService(ground)])
 }
 
-async function startScheduler({ db, wake, log, metrics, trace, lease, server, resources }: Ground): Promise<void> {
-  const services = createSchedulerServices({ db, wake, log, metrics, trace, sync: NO_SYNC_POINTS, server, lease })
+/** Until the end of the process, or of its start. */
+function startAll({ resources }: Ground, services: readonly BackgroundService[]): void {
   resources.defer(async () => {
-    await Promise.all(Object.values(services).map((service) => service.stop()))
+    await Promise.all(services.map((service) => service.stop()))
   })
-  for (const [name, service] of Object.entries(services) as [keyof typeof services, BackgroundService][]) {
-    if (isWoken(name)) wake.on(name, service.wake)
-    service.start()
-  }
+  for (const service of services) service.start()
 }
 
-function startRetention({ config, db, log, metrics, resources }: Ground): void {
+function startScheduler(ground: Ground): void {
+  const services = createSchedulerServices({ ...ground, sync: NO_SYNC_POINTS })
+  for (const [name, service] of Object.entries(services) as [keyof typeof services, BackgroundService][]) {
+    if (isWoken(name)) ground.wake.on(name, service.wake)
+  }
+  startAll(ground, Object.values(services))
+}
+
+function startRetention(ground: Ground): void {
   const {
     keepChains: chains,
     keepEvents: events,
     keepLogs: logs,
     keepAudit: audit,
     keepAgentHistory: agentHistory,
-  } = config
-  const service = createRetentionService({ db, log, metrics, policy: { chains, events, logs, audit, agentHistory } })
-  resources.defer(() => service.stop())
-  service.start()
+  } = ground.config
+  const policy = { chains, events, logs, audit, agentHistory }
+  startAll(ground, [createRetentionService({ ...ground, policy })])
 }
 
-function startWebhooks({ config, db, wake, log, metrics, resources }: Ground): void {
+function startWebhooks(ground: Ground): void {
   const sendWebhook = createWebhookSender({
-    mayConnect: createAddressGuard(config.webhookAllowNetworks),
+    mayConnect: createAddressGuard(ground.config.webhookAllowNetworks),
     resolveHost,
     connectTimeoutMs: WEBHOOK_CONNECT_TIMEOUT_MS,
     attemptTimeoutMs: WEBHOOK_ATTEMPT_TIMEOUT_MS,
   })
-  const services = createWebhookServices({ db, wake, log, metrics, sync: NO_SYNC_POINTS, sendWebhook })
-  resources.defer(async () => {
-    await Promise.all(Object.values(services).map((service) => service.stop()))
-  })
-  wake.on('deliver-webhooks', services['deliver-webhooks'].wake)
-  for (const service of Object.values(services)) service.start()
+  const services = createWebhookServices({ ...ground, sync: NO_SYNC_POINTS, sendWebhook })
+  ground.wake.on('deliver-webhooks', services['deliver-webhooks'].wake)
+  startAll(ground, Object.values(services))
 }
 
 async function startAgent(ground: Ground): Promise<void> {
@@ -280,31 +277,9 @@ async function serveHttp(ground: Ground, http: HttpServer): Promise<void> {
     metricsPage,
     mounts: [agentApi(ground, authenticate)],
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
-    trustedDocuments: await readTrustedDocuments(config),
+    trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   })
   http.serve(app)
   // Clients are let go before anything that they need is stopped.
   resources.defer(() => http.close())
-}
-
-async function readTrustedDocuments({ trustedDocuments: path }: Config): Promise<TrustedDocuments | undefined> {
-  if (path === undefined) return undefined
-  try {
-    return parseTrustedDocuments(await readFile(path, 'utf8'))
-  } catch (error) {
-    throw new Error(`REPRISE_TRUSTED_DOCUMENTS: ${path}: ${(error as Error).message}`, { cause: error })
-  }
-}
-
-/** Nobody from elsewhere can connect there. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
-}
-
-function whyNotListening({ host, port }: Config, { code, message }: NodeJS.ErrnoException): string {
-  if (code === 'EADDRINUSE')
-    return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`
-  if (code === 'EACCES') return `port ${port} needs more rights than this user has: set REPRISE_PORT to one above 1023`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `this machine has no address ${host}: set REPRISE_HOST`
-  return `cannot listen on ${host}:${port}: ${message}`
 }

@@ -12,7 +12,8 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   'server-commands.ts': ['serve.ts', 'cli', 'config.ts'],
   'run-agent.ts': ['agent', 'command.ts', 'config.ts', 'observability'],
   'command.ts': ['config.ts', 'observability'],
-  'config.ts': ['domain', 'observability'],
+  'config.ts': ['config-values.ts', 'domain', 'observability'],
+  'config-values.ts': ['domain'],
   domain: [],
   observability: [],
   generated: [],
@@ -93,6 +94,7 @@ describe('imports', () => {
     expect([...parts].toSorted()).toEqual([
       'agent',
       'command.ts',
+      'config-values.ts',
       'config.ts',
       'domain',
       'observability',

@@ -1,0 +1,80 @@
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { FOREVER, parseRetention, type Retention } from './domain/retention.ts'
+import { parseAmount } from './domain/session/amounts.ts'
+
+/** How the texts of environment variables are read. */
+
+export function oneOf(words: readonly string[]): string {
+  return words.map((word) => `\`${word}\``).join(', ')
+}
+
+export function wholeNumber(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`
+  return z
+    .string()
+    .regex(/^\d+$/, { error, abort: true })
+    .transform(Number)
+    .pipe(z.number().min(min, { error }).max(max, { error }))
+}
+
+export function yesOrNo() {
+  return z.enum(['true', 'false']).transform((text) => text === 'true')
+}
+
+export function collector() {
+  return z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' })
+}
+
+export function list<T extends string>(item: z.ZodType<T, string>) {
+  const split = (text: string) => [...new Set(text.split(',').map((part) => part.trim()))]
+  return z.string().transform(split).pipe(z.array(item))
+}
+
+export function retention() {
+  const error = 'must be like `90d`, `100000`, `90d,100000` or `forever`'
+  return z.string().transform((text, context): Retention => {
+    const parsed = parseRetention(text)
+    if (!parsed) context.addIssue(error)
+    return parsed ?? FOREVER
+  })
+}
+
+export function network() {
+  return z.string().refine(isNetwork, { error: ({ input }) => `\`${String(input)}\` is not like 10.1.0.0/16` })
+}
+
+export function labels() {
+  return z.string().transform(parseLabels)
+}
+
+export function slots() {
+  return z.string().transform(parseSlots)
+}
+
+function isNetwork(text: string): boolean {
+  const [, address = '', prefix = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
+  const version = isIP(address)
+  return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128)
+}
+
+function parseLabels(text: string, context: z.RefinementCtx<string>): Record<string, string> {
+  const labels: Record<string, string> = {}
+  for (const part of text.split(',')) {
+    const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
+    if (key === undefined) context.addIssue(`\`${part}\` is not like zone=a`)
+    else labels[key] = value!
+  }
+  return labels
+}
+
+function parseSlots(text: string, context: z.RefinementCtx<string>): Record<string, string> {
+  const slots: Record<string, string> = {}
+  for (const part of text.split(',')) {
+    const [, slot, written] = /^\s*([\w.-]+)\s*=\s*(\S+)\s*$/.exec(part) ?? []
+    const amount = slot === undefined ? undefined : parseAmount(slot, written!)
+    if (amount === undefined) context.addIssue(`\`${part}\` is not like cpu=4 or mem=8g`)
+    else slots[slot!] = amount
+  }
+  return slots
+}

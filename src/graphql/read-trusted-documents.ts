@@ -1,0 +1,12 @@
+import { readFile } from 'node:fs/promises'
+import { parseTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
+
+/** Undefined where every document is executed. @throws Error that names the file, and what is wrong with it */
+export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments | undefined> {
+  if (path === undefined) return undefined
+  try {
+    return parseTrustedDocuments(await readFile(path, 'utf8'))
+  } catch (error) {
+    throw new Error(`REPRISE_TRUSTED_DOCUMENTS: ${path}: ${(error as Error).message}`, { cause: error })
+  }
+}

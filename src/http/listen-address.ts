@@ -1,0 +1,19 @@
+/** Where a server is to listen; port 0 is any that is free. */
+export interface ListenAddress {
+  host: string
+  port: number
+}
+
+/** Nobody from elsewhere can connect there. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}
+
+/** What to do about it, in words. */
+export function whyNotListening({ host, port }: ListenAddress, { code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`
+  if (code === 'EACCES') return `port ${port} needs more rights than this user has: set REPRISE_PORT to one above 1023`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `this machine has no address ${host}: set REPRISE_HOST`
+  return `cannot listen on ${host}:${port}: ${message}`
+}

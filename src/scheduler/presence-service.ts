@@ -1,0 +1,20 @@
+import type { Lease } from '../domain/agent/lease.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Database } from '../store/database.ts'
+import { notePresence, type ServerIdentity } from '../store/sql/agent-lease.sql.ts'
+import { defineService, type BackgroundService } from './background-service.ts'
+
+/** Says again and again that this server can hear agents: silence is held against nobody while no server could. */
+export function createPresenceService(context: {
+  db: Database
+  log: Logger
+  lease: Lease
+  server: ServerIdentity
+}): BackgroundService {
+  const { db, log, lease, server } = context
+  const runOnce = async () => {
+    await notePresence(db, server, lease.outageAfterMs)
+    return { done: 0 }
+  }
+  return defineService({ name: 'note-presence', intervalMs: lease.checkIntervalMs, log, runOnce })
+}
