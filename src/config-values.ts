@@ -59,22 +59,22 @@ function isNetwork(text: string): boolean {
 }
 
 function parseLabels(text: string, context: z.RefinementCtx<string>): Record<string, string> {
-  const labels: Record<string, string> = {}
+  const read: Record<string, string> = {}
   for (const part of text.split(',')) {
     const [, key, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
     if (key === undefined) context.addIssue(`\`${part}\` is not like zone=a`)
-    else labels[key] = value!
+    else read[key] = value!
   }
-  return labels
+  return read
 }
 
 function parseSlots(text: string, context: z.RefinementCtx<string>): Record<string, string> {
-  const slots: Record<string, string> = {}
+  const read: Record<string, string> = {}
   for (const part of text.split(',')) {
     const [, slot, written] = /^\s*([\w.-]+)\s*=\s*(\S+)\s*$/.exec(part) ?? []
     const amount = slot === undefined ? undefined : parseAmount(slot, written!)
     if (amount === undefined) context.addIssue(`\`${part}\` is not like cpu=4 or mem=8g`)
-    else slots[slot!] = amount
+    else read[slot!] = amount
   }
-  return slots
+  return read
 }

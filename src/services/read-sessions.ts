@@ -4,6 +4,7 @@ import { keysetPage, type Page } from './paging/keyset.ts'
 import type { OrderColumn } from './paging/keyset-cursor.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
 import type { ServiceContext, Viewer } from './service-context.ts'
+import { projectScope } from './tenant-scope.ts'
 import { sessionWhere, type SessionFilterInput } from './session-where.ts'
 
 /** Whole sessions as they are stored, with what a reader wants to know beside; GraphQL reads what its query selects. */
@@ -37,7 +38,7 @@ const OLDEST_ATTEMPT_FIRST: OrderColumn[] = [
 
 /** @throws RepriseError SESSION_NOT_FOUND */
 export async function readSession(context: ReadContext, id: string): Promise<SessionRecord> {
-  const where = { id, ...visibleTo(context.viewer) }
+  const where = { id, ...projectScope(context.viewer) }
   const session = await context.prisma.session.findFirst({ where, include: BESIDE })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   return (await withChains(context, [session]))[0]!
@@ -57,7 +58,7 @@ export async function readAttempts(
   options: { sessionId: string; page: PageArguments },
 ): Promise<Page<SessionRecord>> {
   const { sessionId: id, page } = options
-  const where = { id, ...visibleTo(context.viewer) }
+  const where = { id, ...projectScope(context.viewer) }
   const session = await context.prisma.session.findFirst({ where, select: { chainId: true } })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   return readPage(context, page, OLDEST_ATTEMPT_FIRST, { chainId: session.chainId })
@@ -70,7 +71,7 @@ async function readPage(
   wanted: Prisma.SessionWhereInput,
 ): Promise<Page<SessionRecord>> {
   const { prisma, viewer } = context
-  const seen = { AND: [visibleTo(viewer), wanted] }
+  const seen = { AND: [projectScope(viewer), wanted] }
   const page = await keysetPage({
     args,
     order,
@@ -97,8 +98,4 @@ async function withChains<Row extends { chainId: string }>(
   })
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
   return sessions.map((session) => ({ ...session, retryChain: chains.get(session.chainId)!.map(({ id }) => id) }))
-}
-
-function visibleTo({ projectId }: Viewer): Prisma.SessionWhereInput {
-  return projectId === null ? {} : { projectId }
 }

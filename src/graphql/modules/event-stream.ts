@@ -4,7 +4,7 @@ import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
 import type { GraphQLContext } from '../context.ts'
 import { invalidCursor } from '../../services/paging/page-arguments.ts'
-import { ownProject } from '../scope.ts'
+import { ownProject } from '../../services/tenant-scope.ts'
 import { authorizedStream } from '../subscriptions.ts'
 
 export interface EventStreamFilter {

@@ -3,7 +3,7 @@ import { edgeQuery } from '../../paging/edge-query.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { ownProject } from '../../scope.ts'
+import { ownProject } from '../../../services/tenant-scope.ts'
 import { ProjectNode } from './project.type.ts'
 
 /** Names are unique among projects. */

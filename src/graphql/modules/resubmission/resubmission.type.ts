@@ -4,7 +4,7 @@ import { builder } from '../../builder.ts'
 import { loadSession } from '../../load-session.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'
-import { projectScope } from '../../scope.ts'
+import { projectScope } from '../../../services/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { SessionNode } from '../session/session.type.ts'
 

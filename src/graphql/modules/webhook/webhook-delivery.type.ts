@@ -3,7 +3,7 @@ import type { DeliveryFacts } from '../../../domain/webhooks/payload.ts'
 import { payloadOf } from '../../../domain/webhooks/payload.ts'
 import { webhookId } from '../../../domain/webhooks/signature.ts'
 import { builder } from '../../builder.ts'
-import { projectScope } from '../../scope.ts'
+import { projectScope } from '../../../services/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 
 export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus', {

@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { projectScope } from '../../scope.ts'
+import { projectScope } from '../../../services/tenant-scope.ts'
 import { WebhookDeliveryNode } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'
 

@@ -4,7 +4,7 @@ import { edgeQuery } from '../../paging/edge-query.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { projectScope } from '../../scope.ts'
+import { projectScope } from '../../../services/tenant-scope.ts'
 import { WebhookDeliveryNode, WebhookDeliveryStatusEnum } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'
 
