@@ -3,7 +3,7 @@ import type { Prisma, PrismaClient } from '../store/prisma.ts'
 import { keysetPage, type Page } from './paging/keyset.ts'
 import type { OrderColumn } from './paging/keyset-cursor.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
-import type { ServiceContext, Viewer } from './service-context.ts'
+import type { ServiceContext } from './service-context.ts'
 import { projectScope } from './tenant-scope.ts'
 import { sessionWhere, type SessionFilterInput } from './session-where.ts'
 
