@@ -2,6 +2,7 @@ import type { Judged } from '../domain/session/judge.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { SessionMove } from '../store/sql/apply-moves.sql.ts'
+import type { Batch } from './coordinator.ts'
 
 /** What the coordinator needs of a session to judge it, and to tell of it. */
 export interface HandledSession extends Judged {
@@ -18,9 +19,8 @@ export interface HandledSession extends Judged {
 export function tellMoves(
   { log, trace }: { log: Logger; trace: Tracer },
   handler: string,
-  batch: { begunAt: Date; claimed: readonly HandledSession[]; moves: readonly SessionMove[] },
+  { begunAt, claimed, moves }: Batch<HandledSession, SessionMove>,
 ): void {
-  const { begunAt, claimed, moves } = batch
   const told = moves.filter(({ outcome }) => outcome !== 'SKIPPED')
   if (told.length === 0) return
   const sessions = new Map(claimed.map((session) => [session.id, session]))

@@ -2,6 +2,7 @@ import type { SchedulingResult } from '../../domain/session/handlers.ts'
 import type { StatusData } from '../../domain/session/failure.ts'
 import type { KernelStatus, SessionResult, SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
+import { recordHistory } from './record-history.sql.ts'
 
 /** What the coordinator has decided about one session that it holds. */
 export interface SessionMove {
@@ -91,19 +92,7 @@ WITH moves AS (
       WHEN 'CANCELLED' THEN 'session.cancelled' ELSE 'session.status_changed' END,
     id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
   FROM moved WHERE "to" <> "from"
-), repeated AS (
-  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now()
-  FROM moved v
-  WHERE v."to" = v."from"
-    AND h.entity_id = v.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)
-    AND h.phase = $2 AND h.from_status = v."from"::text AND h.to_status = v."to"::text AND h.result = v."outcome"
-    AND h.error_code IS NOT DISTINCT FROM v."errorCode" AND h.message IS NOT DISTINCT FROM v."message"
-  RETURNING v.id
-), history AS (
-  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, error_code, message)
-  SELECT 'SESSION', id, $2, "from"::text, "to"::text, "outcome", "errorCode", "message"
-  FROM moved WHERE id NOT IN (SELECT id FROM repeated)
-)
+), ${recordHistory('SESSION', { phase: '$2' })}
 SELECT id FROM moved`
 
 /** Answers with the ids that moved; one that is missing was moved by somebody else meanwhile. */

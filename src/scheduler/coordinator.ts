@@ -1,0 +1,90 @@
+import type { Lease } from '../domain/agent/lease.ts'
+import { CLAIM_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
+import type { Wake, WakeTopic } from '../domain/wake.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Tracer } from '../observability/trace.ts'
+import type { Database, Queryable } from '../store/database.ts'
+import type { ClaimBounds } from '../store/sql/claim-sessions.sql.ts'
+import type { RunReport } from './background-service.ts'
+
+/** What is decided about one thing that a handler holds: where it goes, `to` being `from` where it stays. */
+export interface Move {
+  id: string
+  from: string
+  to: string
+  /** Not worth another look before; null where only a wake or the interval brings one. */
+  pauseMs: number | null
+}
+
+export interface CoordinatorContext {
+  db: Database
+  wake: Wake
+  lease: Lease
+  log: Logger
+  trace: Tracer
+}
+
+/** One batch as it was committed. */
+export interface Batch<Item, Decided extends Move> {
+  begunAt: Date
+  claimed: readonly Item[]
+  moves: readonly Decided[]
+}
+
+/** What all handlers of one kind of thing share: how their results are judged, written and told. */
+export interface EntityKind<Item, Declaration, Result, Decided extends Move> {
+  /** Pure: a handler only says what happened. What nothing is to be done about is left out. */
+  judge(declaration: Declaration, items: readonly Item[], result: Result): Decided[]
+  /** Writes moves with history and events; one that somebody else has made meanwhile is not made again. */
+  apply(tx: Queryable, handler: string, moves: readonly Decided[]): Promise<unknown>
+  /** Who has work by such moves, whichever handler made them, or by what the handler did itself. */
+  awaitedBy(moves: readonly Decided[], result: Result): readonly WakeTopic[]
+  /** After the commit. */
+  tell(context: CoordinatorContext, handler: string, batch: Batch<Item, Decided>): void
+}
+
+export interface Handler<Item, Declaration extends { name: string }, Result> {
+  declaration: Declaration
+  /** Takes and holds things for the transaction. */
+  claim(tx: Queryable, bounds: ClaimBounds): Promise<Item[]>
+  execute(tx: Queryable, items: Item[]): Promise<Result>
+  /** Whom to wake when things have moved. */
+  wakes: readonly WakeTopic[]
+  /** Agents that have something new to hear of a thing. */
+  agentsOf(item: Item): string[]
+}
+
+/**
+ * One batch of one handler in one transaction: claim, execute, judge, apply with history and events. A crash
+ * anywhere leaves nothing of it; what it had claimed is claimed again.
+ */
+export async function runHandler<Item, Declaration extends { name: string }, Result, Decided extends Move>(
+  context: CoordinatorContext,
+  kind: EntityKind<Item, Declaration, Result, Decided>,
+  handler: Handler<Item, Declaration, Result>,
+): Promise<RunReport> {
+  const { db, wake, lease } = context
+  const { declaration } = handler
+  const limit = CLAIM_BATCH_SESSIONS_MAX
+  const begunAt = new Date()
+  const batch = await db.transaction(async (tx) => {
+    const claimed = await handler.claim(tx, { limit, fenceMarginMs: lease.fenceMarginMs })
+    if (claimed.length === 0) return undefined
+    const result = await handler.execute(tx, claimed)
+    const moves = kind.judge(declaration, claimed, result)
+    await kind.apply(tx, declaration.name, moves)
+    return { claimed, moves, result }
+  })
+  if (!batch) return { done: 0, more: false, againInMs: null }
+  const { claimed, moves, result } = batch
+  const moved = moves.some((move) => move.to !== move.from)
+  wake.wake(...(moved ? handler.wakes : []), ...kind.awaitedBy(moves, result))
+  kind.tell(context, declaration.name, { begunAt, claimed, moves })
+  wake.wakeAgents([...new Set(claimed.flatMap((item) => handler.agentsOf(item)))])
+  return { done: moves.length, more: moved && claimed.length === limit, againInMs: soonest(moves) }
+}
+
+function soonest(moves: readonly Move[]): number | null {
+  const pauses = moves.flatMap(({ pauseMs }) => (pauseMs === null ? [] : [pauseMs]))
+  return pauses.length === 0 ? null : Math.min(...pauses)
+}
