@@ -149,6 +149,26 @@ export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
 /** Sessions in one limit of a quota: what fits the column. */
 export const QUOTA_SESSIONS_MAX = 2_147_483_647
 
+// Deployments
+/** Not destroyed, of one project: service discovery names them all in one document. */
+export const DEPLOYMENTS_PER_PROJECT_MAX = 1_000
+/** Of one deployment; each is a session. */
+export const REPLICAS_MAX = 1_000
+/** A label of a host name, since proxies make one of it. */
+export const DEPLOYMENT_NAME_LENGTH_MAX = 63
+export const HEALTH_PATH_LENGTH_MAX = 2_048
+/** Ten checks of a replica in a second. */
+export const HEALTH_INTERVAL_MIN_SECONDS = 0.1
+export const HEALTH_INTERVAL_MAX_SECONDS = 3_600
+export const HEALTH_TIMEOUT_MIN_SECONDS = 0.05
+export const HEALTH_TIMEOUT_MAX_SECONDS = 60
+/** Checks in a row. */
+export const HEALTH_THRESHOLD_MAX = 100
+/** A day, for what a deployment waits for: its start, its eviction, and how long a check counts. */
+export const DEPLOYMENT_WAIT_MAX_SECONDS = 86_400
+/** Clients that need longer than an hour for what is under way are no clients of a service. */
+export const DRAIN_MAX_SECONDS = 3_600
+
 // Retry
 /** Of a setting of Airflow's: Python's longest timedelta. */
 export const AIRFLOW_DELAY_SECONDS_MAX = 86_399_999_999_999

@@ -1,17 +1,19 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../domain/errors.ts'
-import {
-  CLUSTER_SIZE_MAX,
-  COMMAND_ARGUMENTS_MAX,
-  CREATION_ID_LENGTH_MAX,
-  DEPENDENCIES_MAX,
-  LABELS_MAX,
-  NAME_LENGTH_MAX,
-} from '../domain/limits.ts'
+import { CLUSTER_SIZE_MAX, CREATION_ID_LENGTH_MAX, DEPENDENCIES_MAX, NAME_LENGTH_MAX } from '../domain/limits.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
-import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
-import { agentIds, argument, batchTimeout, environ, priority, retryPolicy, text, unique } from './session-fields.ts'
-import { slotAmounts } from './slot-amounts-input.ts'
+import {
+  agentIds,
+  batchTimeout,
+  command,
+  environ,
+  labels,
+  priority,
+  resourceSlots,
+  retryPolicy,
+  text,
+} from './session-fields.ts'
+import { withoutNulls } from './without-nulls.ts'
 
 /** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
@@ -19,25 +21,6 @@ export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
 }
 type Written = z.input<typeof createSessionSchema>
 export type ParsedCreateSession = z.output<typeof createSessionSchema>
-
-/** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
-const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
-
-/** Nothing of a slot is not asking for it. */
-const resourceSlots = slotAmounts.transform((amounts) =>
-  Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')),
-)
-
-const labels = z
-  .array(
-    z.strictObject({
-      key: text(NAME_LENGTH_MAX),
-      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
-    }),
-  )
-  .max(LABELS_MAX)
-  .superRefine(unique('key'))
-  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
 
 const startsAt = z
   .union([z.date(), z.iso.datetime({ offset: true })])
@@ -51,9 +34,9 @@ export const createSessionSchema = z.strictObject({
   project: text(NAME_LENGTH_MAX).default('default'),
   resourceGroup: text(NAME_LENGTH_MAX).default('default'),
   image: text(NAME_LENGTH_MAX).nullish(),
-  command: z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX),
+  command,
   environ: environ.default([]),
-  resourceSlots: resourceSlots.default(DEFAULT_SLOTS),
+  resourceSlots,
   clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
   batchTimeout: batchTimeout.nullish(),
@@ -73,9 +56,4 @@ export function parseCreateSession(input: unknown): { value: ParsedCreateSession
   const parsed = createSessionSchema.safeParse(withoutNulls(input))
   if (parsed.success) return { value: parsed.data }
   return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
-}
-
-function withoutNulls(input: unknown): unknown {
-  if (typeof input !== 'object' || input === null) return input
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
 }

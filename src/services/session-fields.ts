@@ -3,11 +3,15 @@ import {
   AGENTS_NAMED_MAX,
   ARGUMENT_BYTES_MAX,
   BATCH_TIMEOUT_SECONDS_MAX,
+  COMMAND_ARGUMENTS_MAX,
   ENVIRON_ENTRIES_MAX,
+  LABELS_MAX,
+  NAME_LENGTH_MAX,
 } from '../domain/limits.ts'
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { slotAmounts } from './slot-amounts-input.ts'
 
 /** Fields of a session as clients give them, wherever they may be given. */
 
@@ -17,18 +21,42 @@ export const argument = z
   .refine(isStorableText, STORABLE_TEXT)
   .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
 
+export const command = z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX)
+
+/** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
+const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
+
+/** Nothing of a slot is not asking for it. */
+export const resourceSlots = slotAmounts
+  .transform((amounts) => Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')))
+  .default(DEFAULT_SLOTS)
+
+/** [{ key, value }], each key once → { key: value } */
+export const labels = z
+  .array(
+    z.strictObject({
+      key: text(NAME_LENGTH_MAX),
+      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
+    }),
+  )
+  .max(LABELS_MAX)
+  .superRefine(unique('key'))
+  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
+
 export const agentIds = z
   .array(z.uuid().toLowerCase())
   .max(AGENTS_NAMED_MAX)
   .transform((ids) => [...new Set(ids)])
 
+export const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
+  .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own")
+
 export const environ = z
   .array(
     z.strictObject({
-      name: z
-        .string()
-        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
-        .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own"),
+      name: variableName,
       value: argument,
     }),
   )

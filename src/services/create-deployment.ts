@@ -1,0 +1,118 @@
+import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
+import { RepriseError } from '../domain/errors.ts'
+import { CREATION_ID_LENGTH_MAX, DEPLOYMENTS_PER_PROJECT_MAX, NAME_LENGTH_MAX } from '../domain/limits.ts'
+import { readProjectScopes } from '../store/sql/creation-scope.sql.ts'
+import {
+  countDeployments,
+  findDeploymentByCreationId,
+  insertDeployment,
+  type NewDeployment,
+} from '../store/sql/insert-deployment.sql.ts'
+import { assertMayChange } from './authorize.ts'
+import {
+  besideOtherFaults,
+  checkPortVariable,
+  deploymentName,
+  deploymentSpecFields,
+  type HealthCheckInput,
+  replicas,
+  specOf,
+} from './deployment-fields.ts'
+import { assertServes } from './deployment-group.ts'
+import { parseInput } from './parse-input.ts'
+import { rolloutIssues } from './scale-deployment.ts'
+import type { ServiceContext } from './service-context.ts'
+import { text } from './session-fields.ts'
+import { withoutNulls } from './without-nulls.ts'
+
+const schema = z
+  .strictObject({
+    name: deploymentName,
+    project: text(NAME_LENGTH_MAX).default('default'),
+    ...deploymentSpecFields,
+    replicas: replicas.default(1),
+    minHealthy: replicas.nullable().default(null),
+    maxSurge: replicas.nullable().default(null),
+    creationId: text(CREATION_ID_LENGTH_MAX).optional(),
+  })
+  .superRefine(checkPortVariable, { when: besideOtherFaults })
+  .superRefine(
+    (input, context) => {
+      for (const { path, message } of rolloutIssues(input)) context.addIssue({ code: 'custom', path: [path], message })
+    },
+    { when: besideOtherFaults },
+  )
+
+type Written = z.input<typeof schema>
+type Required = 'name' | 'command'
+
+/** What a client may say of a deployment; everything but name and command has a default, and null counts as not given. */
+export type CreateDeploymentInput = Pick<Written, Required> & {
+  [Field in Exclude<keyof Written, Required | 'healthCheck'>]?: Written[Field] | null
+} & { healthCheck?: HealthCheckInput | null }
+
+export interface CreatedDeployment {
+  deploymentId: string
+  /** False where the creation id was known: the deployment is the one that was made then. */
+  created: boolean
+}
+
+/**
+ * A deployment with its first revision; the background work brings it to its replicas.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN, QUOTA_EXCEEDED
+ */
+export async function createDeployment(
+  context: ServiceContext,
+  input: CreateDeploymentInput,
+): Promise<CreatedDeployment> {
+  const { db, viewer, wake, log } = context
+  assertMayChange(viewer)
+  const {
+    name,
+    project,
+    replicas: wanted,
+    minHealthy,
+    maxSurge,
+    creationId,
+    ...spec
+  } = parseInput(schema, withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }))
+  const projectId = (await readProjectScopes(db, [project], viewer.projectId)).get(project)?.id
+  if (projectId === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
+  await assertServes(db, spec.resourceGroup)
+  const id = uuidv7()
+  const created = await add(context, {
+    id,
+    projectId,
+    userId: viewer.userId,
+    creationId: creationId ?? id,
+    name,
+    replicas: wanted,
+    minHealthy,
+    maxSurge,
+    actor: viewer.name,
+    spec: specOf(spec),
+  })
+  if (!created.created) return created
+  wake.wake('drive-deployments', 'events')
+  log.debug({ deploymentId: id, name, replicas: wanted }, 'created a deployment')
+  return created
+}
+
+/** What is known by its creation id is answered with, whether or not there is room for another. */
+function add({ db }: ServiceContext, deployment: NewDeployment): Promise<CreatedDeployment> {
+  const { id, projectId, name } = deployment
+  return db.transaction(async (tx) => {
+    const count = await countDeployments(tx, projectId)
+    const known = await findDeploymentByCreationId(tx, deployment)
+    if (known !== undefined) return { deploymentId: known, created: false }
+    if (count >= DEPLOYMENTS_PER_PROJECT_MAX) {
+      const message = `there are ${DEPLOYMENTS_PER_PROJECT_MAX} deployments already, and no more may be`
+      throw new RepriseError('QUOTA_EXCEEDED', message)
+    }
+    if (!(await insertDeployment(tx, deployment))) {
+      throw new RepriseError('NAME_TAKEN', `there is a deployment ${name} in its project already`)
+    }
+    return { deploymentId: id, created: true }
+  })
+}

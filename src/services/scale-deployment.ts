@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import type { ValidationIssue } from '../domain/errors.ts'
+import type { RolloutSettings } from '../domain/deployment/rollout.ts'
+import { scaleDeploymentRow } from '../store/sql/change-deployment.sql.ts'
+import { assertLives, changeDeployment } from './change-deployment.ts'
+import { replicas } from './deployment-fields.ts'
+import { parseInput, refuseInput } from './parse-input.ts'
+import type { ServiceContext } from './service-context.ts'
+import { assertMayChange } from './authorize.ts'
+
+const schema = z.strictObject({
+  deploymentId: z.string(),
+  replicas: replicas.nullish(),
+  minHealthy: replicas.nullish(),
+  maxSurge: replicas.nullish(),
+})
+
+/** Nothing leaves a setting as it is; null stands for the default of `minHealthy` and `maxSurge`. */
+export type ScaleDeploymentInput = z.input<typeof schema>
+
+/**
+ * How many replicas are wanted from now on, and how an update may go about it.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
+ */
+export async function scaleDeployment(
+  context: ServiceContext,
+  input: ScaleDeploymentInput,
+): Promise<{ deploymentId: string }> {
+  assertMayChange(context.viewer)
+  const { deploymentId, ...change } = parseInput(schema, input)
+  return changeDeployment(context, deploymentId, 'deployment.scale', async (tx, deployment) => {
+    assertLives(deployment)
+    const { replicas: wanted, minHealthy, maxSurge } = deployment
+    const before = { replicas: wanted, minHealthy, maxSurge }
+    const after = {
+      replicas: change.replicas ?? wanted,
+      minHealthy: change.minHealthy === undefined ? minHealthy : change.minHealthy,
+      maxSurge: change.maxSurge === undefined ? maxSurge : change.maxSurge,
+    }
+    const issues = rolloutIssues(after).filter(({ path }) => change[path as keyof typeof change] !== undefined)
+    if (issues.length > 0) refuseInput(issues)
+    const same = wanted === after.replicas && minHealthy === after.minHealthy && maxSurge === after.maxSurge
+    if (same) return undefined
+    await scaleDeploymentRow(tx, deploymentId, after, wanted)
+    return { before, after }
+  })
+}
+
+/** What of these contradicts itself; by path. */
+export function rolloutIssues({ replicas: wanted, minHealthy, maxSurge }: RolloutSettings): ValidationIssue[] {
+  if (minHealthy !== null && minHealthy > wanted) {
+    return [{ path: 'minHealthy', message: 'must be at most replicas' }]
+  }
+  if (minHealthy !== null && minHealthy === wanted && wanted > 0 && maxSurge === 0) {
+    return [
+      { path: 'maxSurge', message: 'must be at least 1 where all replicas must be healthy: nothing could be updated' },
+    ]
+  }
+  return []
+}

@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { DeploymentSpec } from '../store/sql/deployment-spec.sql.ts'
+import { insertRevision, readRevision } from '../store/sql/deployment-revisions.sql.ts'
+import { assertMayChange } from './authorize.ts'
+import { assertLives, changeDeployment } from './change-deployment.ts'
+import {
+  defaultStaleAfterMs,
+  deploymentSpecSchema,
+  specOf,
+  type DeploymentSpecInput,
+  type HealthCheckInput,
+} from './deployment-fields.ts'
+import { assertServes } from './deployment-group.ts'
+import { parseInput } from './parse-input.ts'
+import type { ServiceContext } from './service-context.ts'
+import { withoutNulls } from './without-nulls.ts'
+
+/** What is not given stays, and so does what is null, but for `image` and `healthCheck.staleAfter`, which it clears. */
+export type UpdateDeploymentInput = { deploymentId: string } & {
+  [Field in Exclude<keyof DeploymentSpecInput, 'healthCheck'>]?: DeploymentSpecInput[Field] | null
+} & { healthCheck?: HealthCheckInput | null }
+
+/**
+ * A new revision, to which the routes are brought one after the other. Where nothing differs from the present one
+ * there is none: the same update twice is one.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED, RESOURCE_GROUP_NOT_FOUND
+ */
+export async function updateDeployment(
+  context: ServiceContext,
+  { deploymentId, ...change }: UpdateDeploymentInput,
+): Promise<{ deploymentId: string }> {
+  assertMayChange(context.viewer)
+  return changeDeployment(context, deploymentId, 'deployment.update', async (tx, deployment) => {
+    assertLives(deployment)
+    const before = await readRevision(tx, deploymentId, deployment.revision)
+    const after = specOf(parseInput(deploymentSpecSchema, merged(before, change)))
+    if (after.resourceGroup !== before.resourceGroup) await assertServes(tx, after.resourceGroup)
+    if (isDeepStrictEqual(after, before)) return undefined
+    const next = await insertRevision(tx, { deploymentId, actor: context.viewer.name, spec: after })
+    return { revision: next, changed: changedFields(before, after) }
+  })
+}
+
+function merged(before: DeploymentSpec, change: Omit<UpdateDeploymentInput, 'deploymentId'>): unknown {
+  const { healthCheck: check, image, ...rest } = change
+  const { healthCheck, ...stored } = inputOf(before)
+  const { staleAfter, ...checkRest } = check ?? {}
+  return {
+    ...stored,
+    ...withoutNulls(rest),
+    image: (image === undefined ? stored.image : image) ?? undefined,
+    healthCheck: {
+      ...healthCheck,
+      ...withoutNulls(checkRest),
+      staleAfter: (staleAfter === undefined ? healthCheck.staleAfter : staleAfter) ?? undefined,
+    },
+  }
+}
+
+/** A stored spec as a client would give it. An age limit that follows from the interval follows the next one, too. */
+function inputOf(spec: DeploymentSpec) {
+  const interval = spec.healthIntervalMs / 1000
+  const timeout = spec.healthTimeoutMs / 1000
+  const followsInterval = spec.staleAfterMs === defaultStaleAfterMs({ interval, timeout })
+  return {
+    resourceGroup: spec.resourceGroup,
+    image: spec.image ?? undefined,
+    command: spec.command,
+    environ: spec.environ,
+    resourceSlots: Object.entries(spec.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    priority: spec.priority,
+    labels: pairs(spec.labels),
+    agentLabels: pairs(spec.agentLabels),
+    portVariable: spec.portVariable,
+    healthCheck: {
+      path: spec.healthPath,
+      interval,
+      timeout,
+      healthyThreshold: spec.healthyThreshold,
+      unhealthyThreshold: spec.unhealthyThreshold,
+      initialDelay: spec.initialDelayMs / 1000,
+      staleAfter: followsInterval ? undefined : spec.staleAfterMs / 1000,
+    },
+    startTimeout: spec.startTimeoutMs / 1000,
+    evictAfter: spec.evictAfterMs / 1000,
+    drain: spec.drainMs / 1000,
+  }
+}
+
+function pairs(entries: Record<string, string>): { key: string; value: string }[] {
+  return Object.entries(entries).map(([key, value]) => ({ key, value }))
+}
+
+function changedFields(before: DeploymentSpec, after: DeploymentSpec): string[] {
+  const names = Object.keys(after) as (keyof DeploymentSpec)[]
+  return names.filter((name) => !isDeepStrictEqual(before[name], after[name]))
+}

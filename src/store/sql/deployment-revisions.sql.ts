@@ -1,0 +1,40 @@
+import type { Queryable } from '../database.ts'
+import { SPEC_COLUMNS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
+
+/** What has failed so far is forgotten with the revision that it was of. */
+const REVISE_SQL = `
+WITH updated AS (
+  UPDATE deployments SET revision = revision + 1, failures = 0, next_route_at = NULL WHERE id = $1
+  RETURNING id, project_id, revision
+), spec AS (${specSelect('$3')}
+), revisions AS (
+  INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
+  SELECT updated.id, updated.revision, spec.*, $2 FROM updated, spec
+), events AS (
+  INSERT INTO session_events (type, deployment_id, project_id, data)
+  SELECT 'deployment.updated', id, project_id, jsonb_build_object('from', revision - 1, 'to', revision) FROM updated
+)
+SELECT revision FROM updated`
+
+/** A new revision of a deployment that the transaction has locked: its number. */
+export async function insertRevision(
+  tx: Queryable,
+  revision: { deploymentId: string; actor: string; spec: DeploymentSpec },
+): Promise<number> {
+  const values = [revision.deploymentId, revision.actor, JSON.stringify(revision.spec)]
+  return (await tx.query<{ revision: number }>(REVISE_SQL, values)).rows[0]!.revision
+}
+
+const READ_SQL = `
+SELECT resource_group AS "resourceGroup", image, to_json(command) AS command, environ,
+  resource_slots AS "resourceSlots", priority, labels, agent_labels AS "agentLabels", port_variable AS "portVariable",
+  health_path AS "healthPath", health_interval_ms AS "healthIntervalMs", health_timeout_ms AS "healthTimeoutMs",
+  healthy_threshold AS "healthyThreshold", unhealthy_threshold AS "unhealthyThreshold",
+  initial_delay_ms AS "initialDelayMs", stale_after_ms AS "staleAfterMs", start_timeout_ms AS "startTimeoutMs",
+  evict_after_ms AS "evictAfterMs", drain_ms AS "drainMs"
+FROM deployment_revisions WHERE deployment_id = $1 AND revision = $2`
+
+export async function readRevision(db: Queryable, deploymentId: string, revision: number): Promise<DeploymentSpec> {
+  const { rows } = await db.query<DeploymentSpec & { [column: string]: unknown }>(READ_SQL, [deploymentId, revision])
+  return rows[0]!
+}

@@ -1,0 +1,43 @@
+/** What every route of one revision is made from; times in milliseconds. */
+export interface DeploymentSpec {
+  resourceGroup: string
+  image: string | null
+  command: string[]
+  environ: { name: string; value: string }[]
+  resourceSlots: Record<string, string>
+  priority: number
+  labels: Record<string, string>
+  /** { key: value }: an agent must have all of them. */
+  agentLabels: Record<string, string>
+  portVariable: string
+  healthPath: string
+  healthIntervalMs: number
+  healthTimeoutMs: number
+  healthyThreshold: number
+  unhealthyThreshold: number
+  initialDelayMs: number
+  staleAfterMs: number
+  startTimeoutMs: number
+  evictAfterMs: number
+  drainMs: number
+}
+
+export const SPEC_COLUMNS = `resource_group, image, command, environ, resource_slots, priority, labels, agent_labels,
+  port_variable, health_path, health_interval_ms, health_timeout_ms, healthy_threshold, unhealthy_threshold,
+  initial_delay_ms, stale_after_ms, start_timeout_ms, evict_after_ms, drain_ms`
+
+/** A spec as JSON → its columns, in their order. */
+export function specSelect(parameter: string): string {
+  return `SELECT i."resourceGroup" AS resource_group, i."image", i."command", i."environ",
+    i."resourceSlots" AS resource_slots, i."priority", i."labels", i."agentLabels" AS agent_labels,
+    i."portVariable" AS port_variable, i."healthPath" AS health_path, i."healthIntervalMs" AS health_interval_ms,
+    i."healthTimeoutMs" AS health_timeout_ms, i."healthyThreshold" AS healthy_threshold,
+    i."unhealthyThreshold" AS unhealthy_threshold, i."initialDelayMs" AS initial_delay_ms,
+    i."staleAfterMs" AS stale_after_ms, i."startTimeoutMs" AS start_timeout_ms, i."evictAfterMs" AS evict_after_ms,
+    i."drainMs" AS drain_ms
+  FROM json_to_record(${parameter}::json) AS i(
+    "resourceGroup" text, "image" text, "command" text[], "environ" jsonb, "resourceSlots" jsonb, "priority" smallint,
+    "labels" jsonb, "agentLabels" jsonb, "portVariable" text, "healthPath" text, "healthIntervalMs" int,
+    "healthTimeoutMs" int, "healthyThreshold" int, "unhealthyThreshold" int, "initialDelayMs" int,
+    "staleAfterMs" int, "startTimeoutMs" int, "evictAfterMs" int, "drainMs" int)`
+}

@@ -1,0 +1,62 @@
+import type { Queryable } from '../database.ts'
+import { SPEC_COLUMNS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
+
+export interface NewDeployment {
+  id: string
+  projectId: string
+  userId: string | null
+  creationId: string
+  name: string
+  replicas: number
+  minHealthy: number | null
+  maxSurge: number | null
+  actor: string
+  spec: DeploymentSpec
+}
+
+/** Whoever counts a project's deployments and adds one, is alone at it. */
+const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('deployments of ' || $1::text, 0))`
+const COUNT_SQL = `SELECT count(*) AS count FROM deployments WHERE project_id = $1 AND status <> 'DESTROYED'`
+
+/** Of a project, those that are not destroyed; stays true until the transaction ends. Index: deployments_name. */
+export async function countDeployments(tx: Queryable, projectId: string): Promise<number> {
+  await tx.query(COUNT_LOCK_SQL, [projectId])
+  return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
+}
+
+/** A deployment with its first revision, its event and the audit entry; nothing where its creation id or its name is taken. */
+const INSERT_SQL = `
+WITH inserted AS (
+  INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  ON CONFLICT DO NOTHING RETURNING id, project_id, replicas
+), spec AS (${specSelect('$10')}
+), revisions AS (
+  INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
+  SELECT inserted.id, 1, spec.*, $9 FROM inserted, spec
+), events AS (
+  INSERT INTO session_events (type, deployment_id, project_id, data)
+  SELECT 'deployment.created', id, project_id, jsonb_build_object('replicas', replicas, 'revision', 1) FROM inserted
+), audit AS (
+  INSERT INTO audit_log (actor, action, project_id, details)
+  SELECT $9, 'deployment.create', project_id, jsonb_build_object('deploymentId', id, 'name', $5::text,
+    'replicas', replicas) FROM inserted
+)
+SELECT id FROM inserted`
+
+/** Whether it was inserted. */
+export async function insertDeployment(tx: Queryable, deployment: NewDeployment): Promise<boolean> {
+  const { id, projectId, userId, creationId, name, replicas, minHealthy, maxSurge, actor, spec } = deployment
+  const values = [id, projectId, userId, creationId, name, replicas, minHealthy, maxSurge, actor, JSON.stringify(spec)]
+  return (await tx.query(INSERT_SQL, values)).rows.length === 1
+}
+
+const EXISTING_SQL = `SELECT id FROM deployments WHERE project_id = $1 AND creation_id = $2`
+
+/** Undefined where none was made with this creation id. */
+export async function findDeploymentByCreationId(
+  db: Queryable,
+  key: { projectId: string; creationId: string },
+): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(EXISTING_SQL, [key.projectId, key.creationId])).rows[0]?.id
+}
