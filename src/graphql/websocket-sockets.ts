@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { CloseCode, handleProtocols, type Disposable, type Server } from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
@@ -16,7 +17,7 @@ export function joinSockets(
   sockets.on('connection', (socket, request) => {
     // The socket closes by itself, with the code that fits.
     socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
-    const stopPings = cutOffSilent(socket, pingIntervalMs)
+    const stopPings = cutOffSilent(socket, request.socket, pingIntervalMs)
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
@@ -54,16 +55,28 @@ function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {
   return Array.isArray(message) ? Buffer.concat(message).toString() : Buffer.from(message as Buffer).toString()
 }
 
-/** A peer that has not answered one ping when the next is due. */
-function cutOffSilent(socket: WebSocket, pingIntervalMs: number): () => void {
-  let answered = true
-  socket.on('pong', () => (answered = true))
-  const timer = setInterval(() => {
+/** Intervals for which a peer that reads may leave a ping unanswered; one that died takes as much as its buffers hold. */
+const LATE_INTERVALS_MAX = 25
+
+/**
+ * Cuts a peer off that has not answered one ping when the next is due, and has taken nothing of what was sent behind
+ * it: a ping waits its turn behind events, so one that reads on slowly answers late.
+ */
+function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: number): () => void {
+  let late = 0
+  let sentBefore = 0
+  socket.on('pong', () => (late = 0))
+  const look = () => {
     if (socket.readyState !== socket.OPEN) return
-    if (!answered) return socket.terminate()
-    answered = false
-    socket.ping()
-  }, pingIntervalMs)
+    // In bytes; what its system has not taken yet is left out.
+    const taken = connection.bytesWritten - connection.writableLength
+    if (late > 0 && (taken <= sentBefore || late > LATE_INTERVALS_MAX)) return socket.terminate()
+    if (late === 0) socket.ping()
+    late += 1
+    sentBefore = connection.bytesWritten
+  }
+  // Behind what has come in meanwhile: where this process was held up, answers wait to be read.
+  const timer = setInterval(() => setImmediate(look), pingIntervalMs)
   return () => clearInterval(timer)
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
@@ -37,8 +38,8 @@ async function answer(socket: WebSocket): Promise<any> {
   return JSON.parse(String(data))
 }
 
-async function initiated(): Promise<WebSocket> {
-  const socket = open()
+async function initiated(options: object = {}): Promise<WebSocket> {
+  const socket = open(undefined, options)
   await once(socket, 'open')
   const acknowledged = answer(socket)
   say(socket, { type: 'connection_init', payload: { authorization: `Bearer ${server.adminToken}` } })
@@ -130,12 +131,23 @@ test('a connection whose other end answers pings stays', async () => {
   expect(socket.readyState).toBe(WebSocket.OPEN)
 })
 
+test('a connection whose other end reads on stays without a pong, and is cut off when it does not', async () => {
+  const socket = await initiated({ autoPong: false })
+  const pings = { own: 0 }
+  const goOn = () => say(socket, { type: 'ping' })
+  socket.on('ping', () => pings.own++)
+  socket.on('message', goOn)
+  goOn()
+  await setTimeout(8 * PING_INTERVAL_MS)
+  expect(socket.readyState).toBe(WebSocket.OPEN)
+  // One waits for its answer; another would say nothing more.
+  expect(pings.own).toBeLessThanOrEqual(1)
+  socket.off('message', goOn)
+  expect((await closed(socket)).code).toBe(1006)
+})
+
 test('a connection whose other end is gone is cut off, and its subscriptions end', async () => {
-  const socket = open(undefined, { autoPong: false })
-  await once(socket, 'open')
-  const acknowledged = answer(socket)
-  say(socket, { type: 'connection_init', payload: { authorization: `Bearer ${server.adminToken}` } })
-  await acknowledged
+  const socket = await initiated({ autoPong: false })
   say(socket, { type: 'subscribe', id: '1', payload: WAIT })
   expect((await closed(socket)).code).toBe(1006)
   await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 10_000 })
