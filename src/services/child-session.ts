@@ -44,6 +44,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     agentLabels: parent.agentLabels,
     avoidGroups: parent.avoidGroups,
     traceParent: parent.traceParent,
+    portVariable: null,
     ...own,
   }
 }

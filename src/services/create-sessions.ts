@@ -172,6 +172,7 @@ function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): 
     avoidGroups: [],
     agentLabels: value.agentLabels,
     traceParent: currentSpan()?.traceParent ?? null,
+    portVariable: null,
   }
 }
 

@@ -37,6 +37,8 @@ const schema = z.object({
         error: failure.nullable(),
         startedAt: z.string().max(64).nullable(),
         endedAt: z.string().max(64).nullable(),
+        // Agents from before there were ports say nothing of it.
+        port: z.int().min(1).max(65_535).nullable().default(null),
       }),
     )
     .max(OBSERVED_KERNELS_MAX),

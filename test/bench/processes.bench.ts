@@ -110,5 +110,6 @@ function specOf(): KernelSpec {
     command: ['true'],
     environ: [],
     resourceSlots: { cpu: '1' },
+    portVariable: null,
   }
 }

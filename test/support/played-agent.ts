@@ -106,6 +106,7 @@ export function observed(kernelId: string, assignment: number, report: Report): 
     error: null,
     startedAt: null,
     endedAt: null,
+    port: null,
     ...report,
     kernelId,
     assignment,

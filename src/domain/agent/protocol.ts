@@ -21,6 +21,8 @@ export interface KernelSpec {
   environ: { name: string; value: string }[]
   /** Exact decimals as text; `mem` in bytes. */
   resourceSlots: Record<string, string>
+  /** The variable that tells the program the port that the agent has chosen for it; null where it serves on none. */
+  portVariable: string | null
 }
 
 /**
@@ -49,6 +51,8 @@ export interface ObservedKernel {
   error: FailureError | null
   startedAt: string | null
   endedAt: string | null
+  /** Of the agent's machine, chosen for this kernel; null where it serves on none. */
+  port: number | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'

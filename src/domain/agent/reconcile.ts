@@ -25,6 +25,8 @@ export interface KernelChange {
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
+  /** Set as it starts to run: what its agent says later of it changes nothing. */
+  port: number | null
 }
 
 export interface Reconciliation {
@@ -84,7 +86,7 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
     case 'PREPARED':
       return kernel.status === 'PREPARING' || kernel.status === 'PULLING' ? { ...change, to: 'PREPARED' } : undefined
     case 'RUNNING':
-      return kernel.status === 'CREATING' ? { ...change, to: 'RUNNING', started: true } : undefined
+      return kernel.status === 'CREATING' ? { ...change, to: 'RUNNING', started: true, port: report.port } : undefined
     case 'FAILED':
       return failed(kernel, report, change)
     case 'EXITED':
@@ -168,5 +170,6 @@ function unchanged(kernel: BookedKernel): KernelChange {
     exitCode: null,
     oomKilled: false,
     error: null,
+    port: null,
   }
 }

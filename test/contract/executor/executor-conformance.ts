@@ -47,6 +47,18 @@ export function executorConformance(name: string, createFixture: () => Promise<E
       expect(Date.parse(ended.startedAt ?? '')).toBeLessThanOrEqual(Date.parse(ended.endedAt ?? ''))
     })
 
+    test('one that serves has a port of its own, from before it runs until it is forgotten', async () => {
+      const { hang } = fixture.commands
+      const kernelIds = [1, 2, 3].map(() => start(hang, { portVariable: 'PORT' }))
+      const running = await Promise.all(kernelIds.map((kernelId) => reaches(executor, kernelId, 'RUNNING')))
+      const ports = running.map(({ port }) => port)
+      expect(new Set(ports).size).toBe(3)
+      for (const port of ports) expect(port).toBeGreaterThan(0)
+      executor.stop(kernelIds[0]!, 1, 5_000)
+      expect((await reaches(executor, kernelIds[0]!, 'EXITED')).port).toBe(ports[0])
+      expect(await reaches(executor, start(hang), 'RUNNING')).toMatchObject({ port: null })
+    })
+
     test('a start prepares what is not prepared', async () => {
       const kernelId = start(fixture.commands.succeed)
       expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })

@@ -36,6 +36,7 @@ export function kernelSpec(overrides: Partial<KernelSpec> = {}): KernelSpec {
     command: ['true'],
     environ: [],
     resourceSlots: {},
+    portVariable: null,
     ...overrides,
   }
 }

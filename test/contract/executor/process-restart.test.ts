@@ -62,6 +62,18 @@ test('a kernel runs on when its agent is killed, and its end is found', async ()
   expect((await readAll(next, spec.kernelId, 'STDOUT')).text).toBe('before\nafter\n')
 })
 
+test('a kernel that serves keeps its port when its agent is killed', async () => {
+  const command = ['sh', '-c', 'echo "$WEB_PORT"; sleep 1000']
+  const spec = kernelSpec({ command, portVariable: 'WEB_PORT', environ: [{ name: 'WEB_PORT', value: 'lie' }] })
+  const holder = hold([spec])
+  await holder.says('RUNNING')
+  await holder.kill()
+  await next.recover()
+  const { port } = find(next, spec.kernelId)!
+  const told = await eventually(async () => (await next.readLog(spec.kernelId, 'STDOUT', 0, 100)).text)
+  expect(told).toBe(`${port}\n`)
+})
+
 test('what ended while there was no agent is reported', async () => {
   const codes = [0, 3, 143]
   const specs = codes.map((code) =>

@@ -172,6 +172,7 @@ const ABOUT_KERNELS: Lie[] = [
   ['one that runs goes back to prepared', instead('running', { status: 'PREPARED' }), 'stale'],
   ['one that runs goes back to pulling', instead('running', { status: 'PULLING' }), 'stale'],
   ['one that runs goes back to preparing', instead('running', { status: 'PREPARING' }), 'stale'],
+  ['one that runs serves on a port', instead('running', { port: 22 }), 'stale'],
 ]
 
 const ABOUT_ITSELF: Lie[] = [
@@ -248,6 +249,10 @@ const SHAPES: Lie[] = [
   ],
   ['a status of its own', instead('running', { status: 'DONE' as 'EXITED' }), 'VALIDATION_FAILED'],
   ['a kernel by its name', instead('running', { kernelId: '../main1' }), 'VALIDATION_FAILED'],
+  ['port 0', instead('running', { port: 0 }), 'VALIDATION_FAILED'],
+  ['a port beyond all', instead('running', { port: 65_536 }), 'VALIDATION_FAILED'],
+  ['half a port', instead('running', { port: 22.5 }), 'VALIDATION_FAILED'],
+  ['a port as text', instead('running', { port: '22' as never }), 'VALIDATION_FAILED'],
   ['a negative assignment', instead('running', { assignment: -1 }), 'VALIDATION_FAILED'],
   ['an assignment beyond the column', instead('running', { assignment: 2 ** 31 }), 'VALIDATION_FAILED'],
   ['an exit code beyond all', instead('running', { ...ended, exitCode: 1e300 }), 'VALIDATION_FAILED'],

@@ -28,6 +28,7 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
       error: null,
       startedAt: null,
       endedAt: null,
+      port: spec.portVariable === null ? null : portOf(script),
     },
     output: EMPTY,
     startWanted: false,
@@ -36,5 +37,14 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
     stopError: null,
   }
 }
+
+/** Where nobody listens, if need be; each its own. */
+function portOf(script: NoopScript): number {
+  if (script.kind === 'hang' && script.port !== null) return script.port
+  portsGiven += 1
+  return 1 + (portsGiven % 1_023)
+}
+
+let portsGiven = 0
 
 const EMPTY = Buffer.alloc(0)

@@ -8,6 +8,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
  *   noop sleep <ms> [code]       ends after a while
  *   noop slow-start <ms> [code]  pulls its image for that long, then as exit
  *   noop hang                    says "ready" and runs until it is stopped
+ *   noop serve <port>            as hang, and says that it serves on that port
  *   noop stubborn                as hang, and does not heed SIGTERM
  *   noop oom                     runs out of memory
  *   noop vanish                  is gone without a trace
@@ -19,7 +20,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
  */
 export type NoopScript =
   | { kind: 'exit'; exitCode: number; pullMs: number; afterMs: number; output: string }
-  | { kind: 'hang'; heedsTerm: boolean; output: string }
+  | { kind: 'hang'; heedsTerm: boolean; output: string; port: number | null }
   | { kind: 'oom' | 'vanish' | 'pull-fail' | 'prepare-fail' | 'start-fail' }
 
 export function noopScript(spec: KernelSpec): NoopScript {
@@ -39,7 +40,9 @@ export function noopScript(spec: KernelSpec): NoopScript {
       return exit(spec.attempt >= integer(first) ? 0 : 1)
     case 'hang':
     case 'stubborn':
-      return { kind: 'hang', heedsTerm: word === 'hang', output: 'ready\n' }
+      return { kind: 'hang', heedsTerm: word === 'hang', output: 'ready\n', port: null }
+    case 'serve':
+      return { kind: 'hang', heedsTerm: true, output: 'ready\n', port: integer(first) }
     case 'oom':
     case 'vanish':
     case 'prepare-fail':

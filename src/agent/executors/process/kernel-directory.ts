@@ -26,6 +26,8 @@ export interface KernelRecord {
   assignment: number
   bootId: string
   spec: KernelSpec
+  /** Absent in directories from before there were ports. */
+  port?: number | null
 }
 
 export interface StopMark {

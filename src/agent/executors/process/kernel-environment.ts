@@ -3,11 +3,12 @@ import type { PulledImage } from './image-preset.ts'
 
 export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Nothing of the agent's own environment but PATH and LANG; the session's wins over all but the chain directory. */
+/** Nothing of the agent's own environment but PATH and LANG; the session's wins over all but the chain directory and the port. */
 export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,
   places: { work: string; chain: string; path: string },
+  port: number | null,
 ): Map<string, string> {
   return new Map([
     ['PATH', places.path],
@@ -17,5 +18,6 @@ export function kernelEnvironment(
     ...Object.entries(image.environ),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     ['REPRISE_CHAIN_DIR', places.chain],
+    ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
   ])
 }

@@ -2,6 +2,7 @@ import { messageOf } from './error-message.ts'
 import { pullImage } from './image-preset.ts'
 import { createKernelDirectory } from './kernel-directory.ts'
 import { failKernel } from './end-kernel.ts'
+import { choosePort } from './choose-port.ts'
 import { launchKernel } from './launch-kernel.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
@@ -9,9 +10,11 @@ import type { ProcessKernel } from './process-kernel.ts'
 export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { assignment, spec } = kernel
   try {
-    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec })
+    if (spec.portVariable) await choosePort(host, kernel)
+    const { port } = kernel
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port })
   } catch (error) {
-    return failKernel(host, kernel, 'executor-failed', `no directory for the kernel: ${messageOf(error)}`)
+    return failKernel(host, kernel, 'executor-failed', `no place for the kernel: ${messageOf(error)}`)
   }
   // A stop or a removal may have come in between.
   if (kernel.phase !== 'PREPARING' || host.closed) return

@@ -56,6 +56,8 @@ export interface ProcessKernel {
   error: FailureError | null
   startedAt: string | null
   endedAt: string | null
+  /** Chosen before its directory is made, and kept there. */
+  port: number | null
 }
 
 export function newProcessKernel(spec: KernelSpec, assignment: number, path: string): ProcessKernel {
@@ -89,6 +91,7 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     error: null,
     startedAt: null,
     endedAt: null,
+    port: null,
   }
 }
 
@@ -112,5 +115,6 @@ export function observeProcessKernel(kernel: ProcessKernel): ObservedKernel {
     error: kernel.error,
     startedAt: kernel.startedAt,
     endedAt: kernel.endedAt,
+    port: kernel.port,
   }
 }

@@ -30,7 +30,7 @@ export async function recoverKernels(host: ProcessHost): Promise<void> {
     kernel.heard = false
     host.kernels.set(name, kernel)
     if (directory.claimStatus(path, 'never') || parseStatus(directory.readStatus(path)).never) beginAnew(host, kernel)
-    else await takeOver(host, kernel, record.bootId)
+    else await takeOver(host, kernel, record)
   }
 }
 
@@ -42,17 +42,18 @@ function beginAnew(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.busy = prepareKernel(host, kernel)
 }
 
-async function takeOver(host: ProcessHost, kernel: ProcessKernel, bootId: string): Promise<void> {
+async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: directory.KernelRecord): Promise<void> {
   const status = await readBegunStatus(kernel.path)
   const times = directory.statusTimes(kernel.path)
   kernel.cgroup = status.outsideCgroup ? null : (host.cgroups?.existing(kernel.id) ?? null)
   kernel.phase = 'RUNNING'
+  kernel.port = record.port ?? null
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
   const mark = directory.readStopMark(kernel.path)
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null
-  const sameBoot = bootId === host.bootId
+  const sameBoot = record.bootId === host.bootId
   if (status.exitCode !== null) return endKernel(host, kernel, status.exitCode, times.endedAt)
   if (sameBoot && status.shim !== null && isAlive(status.shim)) return resume(host, kernel)
   if (sameBoot && status.shim !== null) signalProcess(-status.shim.pid, 'SIGKILL')

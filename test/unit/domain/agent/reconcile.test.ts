@@ -22,6 +22,7 @@ function report(status: ObservedKernel['status'], rest: Partial<ObservedKernel> 
     error: null,
     startedAt: null,
     endedAt: null,
+    port: null,
     ...rest,
   }
 }
@@ -41,6 +42,18 @@ function said(kernel: BookedKernel, observed: ObservedKernel | null): string {
     ...stale.map(() => 'stale'),
   ].join(', ')
 }
+
+describe('the port of a kernel', () => {
+  it.each([
+    ['CREATING', 'RUNNING', 8080],
+    ['RUNNING', 'RUNNING', undefined],
+    ['PREPARING', 'PREPARED', null],
+    ['RUNNING', 'EXITED', null],
+  ] as const)('booked as %s, reported as %s: %s', (status, observed, port) => {
+    const { changes } = reconcile(AGENT, [booked(status)], [report(observed, { port: 8080, startedAt: 'then' })])
+    expect(changes[0]?.port).toBe(port)
+  })
+})
 
 describe('a kernel that its agent does not have', () => {
   it.each([
@@ -121,6 +134,7 @@ const anyReport = fc.record({
   error: fc.constant(null),
   startedAt: fc.option(fc.constant('then')),
   endedAt: fc.constant(null),
+  port: fc.constantFrom(null, 8080),
 })
 const world = fc.tuple(
   fc
