@@ -14,6 +14,8 @@ interface Subscriber {
 }
 
 let subscribers: Subscriber[] = []
+/** Where those that were cut off go on. */
+let cursors: (string | null)[] = []
 let awaited: { count: number; resolve: () => void } | undefined
 let complete = 0
 let lastAt = 0
@@ -25,8 +27,6 @@ process.once('disconnect', () => process.exit(0))
 
 async function handle(command: SubscribersCommand): Promise<void> {
   if (command.kind === 'connect') {
-    const cursors = subscribers.map(({ cursor }) => cursor)
-    subscribers = []
     const began = performance.now()
     const numbers = Array.from({ length: command.count }, (_, n) => n)
     const worker = async () => {
@@ -36,7 +36,10 @@ async function handle(command: SubscribersCommand): Promise<void> {
     await Promise.all(Array.from({ length: CONNECTING_AT_ONCE }, worker))
     report({ kind: 'connected', tookMs: performance.now() - began })
   } else if (command.kind === 'cut') {
-    for (const { socket } of subscribers) socket.terminate()
+    const cut = subscribers
+    subscribers = []
+    for (const { socket } of cut) socket.terminate()
+    cursors = cut.map(({ cursor }) => cursor)
     report({ kind: 'cut' })
   } else {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -63,7 +66,11 @@ async function subscribe(
   const subscriber: Subscriber = { socket, cursor, received: 0, faults: 0 }
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   socket.once('error', reject)
-  socket.once('close', () => reject(new Error('a connection was closed')))
+  socket.once('close', (code) => {
+    const error = new Error(`a connection was closed with ${code} after ${subscriber.received} events`)
+    reject(error)
+    if (subscribers.includes(subscriber)) report({ kind: 'failed', message: error.message })
+  })
   socket.on('open', () => {
     if (token === null) resolve()
     else socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }))
