@@ -1,4 +1,4 @@
-/** Names on the wire of what happens to sessions; rows of the outbox carry them. */
+/** Names on the wire of what happens to sessions; rows of the outbox carry them, and those of deployments. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
   'session.status_changed',
@@ -14,6 +14,21 @@ export const SESSION_EVENT_TYPES = [
 ] as const
 
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number]
+
+/** Names on the wire of what happens to deployments and their routes. */
+export const DEPLOYMENT_EVENT_TYPES = [
+  'deployment.created',
+  'deployment.scaled',
+  'deployment.updated',
+  'deployment.status_changed',
+  'deployment.destroyed',
+  'route.status_changed',
+] as const
+
+export type DeploymentEventType = (typeof DEPLOYMENT_EVENT_TYPES)[number]
+
+export const EVENT_TYPES = [...SESSION_EVENT_TYPES, ...DEPLOYMENT_EVENT_TYPES] as const
+export type EventType = (typeof EVENT_TYPES)[number]
 
 /** GraphQL's RetryEventType for the events that concern retries. */
 export const RETRY_EVENT_TYPES = {
@@ -46,35 +61,75 @@ export interface RetryEventData {
   reason: string | null
 }
 
+/** `data` of the events about a deployment and its routes, by type. */
+export interface DeploymentEventData {
+  'deployment.created': { replicas: number; revision: number }
+  /** Replicas wanted. */
+  'deployment.scaled': { from: number; to: number }
+  /** Revisions. */
+  'deployment.updated': { from: number; to: number }
+  'deployment.status_changed': { from: string; to: string; reason?: string | null }
+  'deployment.destroyed': { reason?: string | null }
+  /** `from` is null for a new route; where it serves is not known from the beginning. */
+  'route.status_changed': {
+    from: string | null
+    to: string
+    reason?: string | null
+    sessionId: string
+    revision: number
+    host?: string | null
+    port?: number | null
+  }
+}
+
 /** Position in the outbox: transaction id, then row id, both decimal. */
 export interface EventCursor {
   xid: bigint
   id: bigint
 }
 
-/** One row of the outbox. */
-export interface OutboxEvent {
+interface OutboxRow {
   cursor: EventCursor
+  projectId: string
+  occurredAt: Date
+}
+
+export interface SessionOutboxEvent extends OutboxRow {
   type: SessionEventType
   sessionId: string
   chainId: string
-  projectId: string
+  deploymentId: null
+  routeId: null
   data: StatusEventData | RetryEventData
-  occurredAt: Date
 }
+
+export interface DeploymentOutboxEvent extends OutboxRow {
+  type: DeploymentEventType
+  sessionId: null
+  chainId: null
+  deploymentId: string
+  /** Where it is about one of its routes. */
+  routeId: string | null
+  data: DeploymentEventData[DeploymentEventType]
+}
+
+/** One row of the outbox: of a session or of a deployment. */
+export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent
 
 /** All that are given must match. */
 export interface EventFilter {
   projectId?: string | null
   chainId?: string | null
   sessionId?: string | null
-  types?: ReadonlySet<SessionEventType> | null
+  deploymentId?: string | null
+  types?: ReadonlySet<EventType> | null
 }
 
 export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
-  const { projectId, chainId, sessionId, types } = filter
+  const { projectId, chainId, sessionId, deploymentId, types } = filter
   if (sessionId && sessionId !== event.sessionId) return false
   if (chainId && chainId !== event.chainId) return false
+  if (deploymentId && deploymentId !== event.deploymentId) return false
   if (projectId && projectId !== event.projectId) return false
   return !types || types.has(event.type)
 }

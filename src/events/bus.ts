@@ -29,21 +29,28 @@ type Buckets = Map<string, Set<Entry>>
 
 /**
  * Each subscriber sits in the one bucket of its narrowest filter, so an event is offered to those who follow
- * its session, its chain, its project, and to those who follow everything; to nobody else.
+ * its session or deployment, its chain, its project, and to those who follow everything; to nobody else.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
   const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX
   const bySession: Buckets = new Map()
   const byChain: Buckets = new Map()
+  const byDeployment: Buckets = new Map()
   const byProject: Buckets = new Map()
   const all = new Set<Entry>()
   let position: EventCursor = { xid: 0n, id: 0n }
   let subscribers = 0
   let closed = false
 
-  function place({ sessionId, chainId, projectId }: EventFilter): { key: string; buckets: Buckets } | undefined {
+  function place({
+    sessionId,
+    chainId,
+    deploymentId,
+    projectId,
+  }: EventFilter): { key: string; buckets: Buckets } | undefined {
     if (sessionId) return { key: sessionId, buckets: bySession }
     if (chainId) return { key: chainId, buckets: byChain }
+    if (deploymentId) return { key: deploymentId, buckets: byDeployment }
     if (projectId) return { key: projectId, buckets: byProject }
     return undefined
   }
@@ -74,8 +81,11 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
     },
     publish(events) {
       for (const event of events) {
-        offer(event, bySession.get(event.sessionId))
-        offer(event, byChain.get(event.chainId))
+        if (event.sessionId === null) offer(event, byDeployment.get(event.deploymentId))
+        else {
+          offer(event, bySession.get(event.sessionId))
+          offer(event, byChain.get(event.chainId))
+        }
         offer(event, byProject.get(event.projectId))
         offer(event, all)
         position = event.cursor
@@ -95,7 +105,8 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
     },
     close() {
       closed = true
-      for (const bucket of [...bySession.values(), ...byChain.values(), ...byProject.values(), all]) {
+      const buckets = [bySession, byChain, byDeployment, byProject].flatMap((map) => [...map.values()])
+      for (const bucket of [...buckets, all]) {
         for (const { subscriber } of bucket) subscriber.close()
       }
     },

@@ -6,6 +6,7 @@ import { isTerminal, type SessionStatus, type SessionType } from '../../src/doma
 import { hashToken, newToken, tokenPrefix } from '../../src/services/tokens.ts'
 import type { Database, Queryable } from '../../src/store/database.ts'
 import { insertToken, type NewToken } from '../../src/store/sql/tokens.sql.ts'
+import { createDeploymentFactories } from './deployment-factories.ts'
 import { insertRows } from './insert-rows.ts'
 
 /** What the migrations put there. */
@@ -104,7 +105,7 @@ export function createFactories(db: Database) {
     )
   }
 
-  return { project, token, agent, session, chain, log }
+  return { project, token, agent, session, chain, log, ...createDeploymentFactories(db, session) }
 }
 
 function isPlaced(status: SessionStatus = 'PENDING'): boolean {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { SessionEventType } from '../../src/domain/events.ts'
+import type { DeploymentEventType, SessionEventType } from '../../src/domain/events.ts'
 import type { Queryable } from '../../src/store/database.ts'
 import { DEFAULT_PROJECT_ID } from './factories.ts'
 
@@ -31,4 +31,22 @@ export async function writeEvents(tx: Queryable, events: readonly WrittenEvent[]
 /** One event with this number. */
 export function numbered(n: number, event: WrittenEvent = {}): WrittenEvent {
   return { ...event, data: { n } }
+}
+
+export interface WrittenDeploymentEvent {
+  type: DeploymentEventType
+  deploymentId: string
+  routeId?: string
+  projectId?: string
+  data?: object
+}
+
+/** The same of deployments. */
+export async function writeDeploymentEvents(tx: Queryable, events: readonly WrittenDeploymentEvent[]): Promise<void> {
+  for (const { type, deploymentId, routeId = null, projectId = DEFAULT_PROJECT_ID, data = {} } of events) {
+    await tx.query(
+      'INSERT INTO session_events (type, deployment_id, route_id, project_id, data) VALUES ($1, $2, $3, $4, $5)',
+      [type, deploymentId, routeId, projectId, JSON.stringify(data)],
+    )
+  }
 }

@@ -1,10 +1,11 @@
-import type { RetryEventData, StatusEventData } from '../events.ts'
+import type { DeploymentEventData, DeploymentEventType, RetryEventData, StatusEventData } from '../events.ts'
+import { deploymentData, type DeploymentFacts } from './deployment-payload.ts'
 
 /** `type` of what `sendTestEvent` sends. */
 export const TEST_EVENT_TYPE = 'webhook.test'
 
 /** What a delivery keeps of an event and its session as they were, so that its payload never changes. */
-export interface DeliveryFacts {
+interface SessionDeliveryFacts {
   event: StatusEventData | RetryEventData
   session: {
     name: string
@@ -17,6 +18,14 @@ export interface DeliveryFacts {
     exitCode: number | null
   }
 }
+
+/** The same of an event and its deployment. */
+interface DeploymentDeliveryFacts {
+  event: DeploymentEventData[DeploymentEventType]
+  deployment: DeploymentFacts
+}
+
+export type DeliveryFacts = SessionDeliveryFacts | DeploymentDeliveryFacts
 
 export interface DeliveredEvent {
   webhookId: string
@@ -33,8 +42,9 @@ export function payloadOf(event: DeliveredEvent): string {
   return JSON.stringify({ type: event.type, timestamp: event.occurredAt.toISOString(), data: dataOf(event) })
 }
 
-function dataOf({ webhookId, sessionId, chainId, facts }: DeliveredEvent): object {
+function dataOf({ webhookId, type, sessionId, chainId, facts }: DeliveredEvent): object {
   if (!facts) return { webhook_id: webhookId, message: 'This is a test: your endpoint is reached.' }
+  if ('deployment' in facts) return deploymentData(type as DeploymentEventType, facts.event, facts.deployment)
   const { event, session } = facts
   return {
     session_id: sessionId,
@@ -47,7 +57,7 @@ function dataOf({ webhookId, sessionId, chainId, facts }: DeliveredEvent): objec
   }
 }
 
-function statusData(event: StatusEventData, session: DeliveryFacts['session']): object {
+function statusData(event: StatusEventData, session: SessionDeliveryFacts['session']): object {
   return {
     attempt: session.attempt,
     max_attempts: session.maxAttempts,

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../domain/errors.ts'
-import { decodeCursor, type OutboxEvent, type SessionEventType } from '../../domain/events.ts'
+import { decodeCursor, type OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
 import type { GraphQLContext } from '../context.ts'
@@ -11,24 +11,24 @@ export interface EventStreamFilter {
   project?: string | null
   chainId?: string | null
   sessionId?: string | null
+  deploymentId?: string | null
 }
 
-/** Events for one subscriber, within its project, from a cursor or from now on. @throws RepriseError */
-export async function eventStream(
+/** Events of these types for one subscriber, within its project, from a cursor or from now on. @throws RepriseError */
+export async function eventStream<Event extends OutboxEvent>(
   context: GraphQLContext,
-  input: { filter: EventStreamFilter; types: ReadonlySet<SessionEventType> | null; after: string | null | undefined },
-): Promise<AsyncIterableIterator<OutboxEvent>> {
+  input: { filter: EventStreamFilter; types: ReadonlySet<Event['type']>; after: string | null | undefined },
+): Promise<AsyncIterableIterator<Event>> {
   const { filter, types, after } = input
   const cursor = after == null ? undefined : decodeCursor(after)
   if (after != null && !cursor) throw invalidCursor('after')
   if (cursor) await assertCursorKept(context.db, cursor)
   const projectId = filter.project == null ? context.viewer.projectId : await projectIdOf(context, filter.project)
   const { db, bus, closing } = context.services
-  const { chainId, sessionId } = filter
-  return authorizedStream(
-    context,
-    followEvents({ db, bus, closing, after: cursor, filter: { projectId, chainId, sessionId, types } }),
-  )
+  const { chainId, sessionId, deploymentId } = filter
+  const wanted = { projectId, chainId, sessionId, deploymentId, types }
+  const events = followEvents({ db, bus, closing, after: cursor, filter: wanted })
+  return authorizedStream(context, events as AsyncIterableIterator<Event>)
 }
 
 async function projectIdOf({ services, viewer }: GraphQLContext, name: string): Promise<string> {

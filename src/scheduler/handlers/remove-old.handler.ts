@@ -3,6 +3,7 @@ import { isBounded, type Retention } from '../../domain/retention.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Database } from '../../store/database.ts'
 import { readChainBounds, removeOldChains } from '../../store/sql/remove-old-chains.sql.ts'
+import { removeOldDeployments } from '../../store/sql/remove-old-deployments.sql.ts'
 import { removeOldEvents } from '../../store/sql/remove-old-events.sql.ts'
 import { removeOldAgentHistory, removeOldRows } from '../../store/sql/remove-old-rows.sql.ts'
 import type { RunReport } from '../background-service.ts'
@@ -48,6 +49,9 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
   for (const bound of await readChainBounds(db, kept)) {
     done += await drain(signal, RETENTION_BATCH_CHAINS_MAX, () =>
       removeOldChains(db, bound, RETENTION_BATCH_CHAINS_MAX),
+    )
+    done += await drain(signal, RETENTION_BATCH_ROWS_MAX, () =>
+      removeOldDeployments(db, bound, RETENTION_BATCH_ROWS_MAX),
     )
   }
   return done

@@ -1,6 +1,6 @@
-import { SESSION_EVENT_TYPES, type EventCursor } from '../../domain/events.ts'
+import { EVENT_TYPES, type EventCursor } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
-import { DELIVERY_COLUMNS, deliverySelect } from './webhook-delivery-columns.sql.ts'
+import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect } from './webhook-delivery-columns.sql.ts'
 
 /**
  * What lies between the cursor and the oldest running transaction. Reads alone, so that an idle server writes nothing.
@@ -48,7 +48,7 @@ const HEARS = `(NOT pg_visible_in_snapshot(e.xid, w.active_since)
 /**
  * Events → deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id, event_id):
  * whoever crashes, a webhook has an event once. Patterns are spelt out once for all events of the batch.
- * Indexes: session_events(xid, id), the primary keys of sessions and projects.
+ * Indexes: session_events(xid, id), the primary keys of what an event names.
  */
 const SQL = `
 WITH events AS MATERIALIZED (
@@ -65,8 +65,7 @@ WITH events AS MATERIALIZED (
   SELECT ${deliverySelect('e.place')} FROM events e
   JOIN hearers w ON w.type = e.type AND (w.project_id IS NULL OR w.project_id = e.project_id)
     AND (w.chain_id IS NULL OR w.chain_id = e.chain_id) AND ${HEARS}
-  JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id
-  WHERE s.labels @> w.labels
+  ${DELIVERY_SOURCES}
   ON CONFLICT (webhook_id, event_id) DO NOTHING RETURNING 1
 ), moved AS (
   UPDATE settings SET updated_at = now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
@@ -81,6 +80,6 @@ export async function fanOutEvents(
   after: EventCursor,
   limit: number,
 ): Promise<{ read: number; added: number }> {
-  const values = [after.xid.toString(), after.id.toString(), limit, SESSION_EVENT_TYPES]
+  const values = [after.xid.toString(), after.id.toString(), limit, EVENT_TYPES]
   return (await tx.query<{ read: number; added: number }>(SQL, values)).rows[0]!
 }

@@ -1,4 +1,4 @@
-import type { EventCursor, EventFilter, OutboxEvent, SessionEventType } from '../../domain/events.ts'
+import type { EventCursor, EventFilter, OutboxEvent } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
 
 /**
@@ -9,23 +9,16 @@ import type { Queryable } from '../database.ts'
  */
 const SQL = `
 SELECT xid::text AS xid, id::text AS id, type, session_id AS "sessionId", chain_id AS "chainId",
-  project_id AS "projectId", data, occurred_at AS "occurredAt"
+  deployment_id AS "deploymentId", route_id AS "routeId", project_id AS "projectId", data, occurred_at AS "occurredAt"
 FROM session_events e
 WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
   AND ($3::uuid IS NULL OR project_id = $3) AND ($4::uuid IS NULL OR chain_id = $4)
   AND ($5::uuid IS NULL OR session_id = $5) AND ($6::text[] IS NULL OR type = ANY($6))
+  AND ($8::uuid IS NULL OR deployment_id = $8)
 ORDER BY e.xid, e.id LIMIT $7`
 
-interface EventRow {
-  xid: string
-  id: string
-  type: SessionEventType
-  sessionId: string
-  chainId: string
-  projectId: string
-  data: OutboxEvent['data']
-  occurredAt: Date
-}
+/** That it is of a session or of a deployment, with the columns of the one and without those of the other, is a CHECK. */
+type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 
 /** Fewer than `limit` means that there were no more. */
 export async function readEvents(
@@ -34,10 +27,12 @@ export async function readEvents(
   limit: number,
   filter: EventFilter = {},
 ): Promise<OutboxEvent[]> {
-  const { projectId = null, chainId = null, sessionId = null, types = null } = filter
-  const values = [after.xid, after.id, projectId, chainId, sessionId, types && [...types], limit]
+  const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types = null } = filter
+  const values = [after.xid, after.id, projectId, chainId, sessionId, types && [...types], limit, deploymentId]
   const { rows } = await db.query<EventRow>(SQL, values.map(asText))
-  return rows.map(({ xid, id, ...event }) => ({ cursor: { xid: BigInt(xid), id: BigInt(id) }, ...event }))
+  return rows.map(
+    ({ xid, id, ...event }) => ({ cursor: { xid: BigInt(xid), id: BigInt(id) }, ...event }) as OutboxEvent,
+  )
 }
 
 function asText(value: unknown): unknown {

@@ -36,16 +36,19 @@ CROSS JOIN LATERAL (
       WHERE d.chain_id = chains.chain_id AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED'))
     AND NOT EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
       WHERE s.chain_id = chains.chain_id AND NOT k.confirmed_gone)
+    AND NOT EXISTS (SELECT FROM sessions s JOIN routes r ON r.session_id = s.id
+      WHERE s.chain_id = chains.chain_id AND r.status <> 'TERMINATED')
   ORDER BY newest_activity_at LIMIT $3 FOR UPDATE SKIP LOCKED
 ) AS c LIMIT $3`
 
-/** Logs, history and sessions; kernels, decisions and dependencies go with their sessions. */
+/** Logs, history and sessions; kernels, decisions, dependencies and routes go with their sessions. */
 const REMOVE_SQL = `
 WITH gone AS (SELECT id FROM sessions WHERE chain_id = ANY($1::uuid[])),
 gone_kernels AS (SELECT k.id FROM kernels k JOIN gone ON gone.id = k.session_id),
+gone_routes AS (SELECT r.id FROM routes r JOIN gone ON gone.id = r.session_id),
 logs AS (DELETE FROM kernel_logs WHERE kernel_id IN (SELECT id FROM gone_kernels)),
 history AS (DELETE FROM scheduling_history
-  WHERE entity_id IN (SELECT id FROM gone UNION ALL SELECT id FROM gone_kernels))
+  WHERE entity_id IN (SELECT id FROM gone UNION ALL SELECT id FROM gone_kernels UNION ALL SELECT id FROM gone_routes))
 DELETE FROM sessions WHERE id IN (SELECT id FROM gone) RETURNING id`
 
 /** What is left of resubmissions whose children went. Index: resubmission_items(child_session_id). */

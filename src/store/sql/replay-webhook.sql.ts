@@ -1,6 +1,6 @@
 import { TEST_EVENT_TYPE } from '../../domain/webhooks/payload.ts'
 import type { Queryable } from '../database.ts'
-import { DELIVERY_COLUMNS, deliverySelect } from './webhook-delivery-columns.sql.ts'
+import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect } from './webhook-delivery-columns.sql.ts'
 
 const TEST_SQL = `
 INSERT INTO webhook_deliveries (id, webhook_id, event_type, occurred_at, facts)
@@ -61,8 +61,7 @@ WITH missed AS (
   FROM webhooks w JOIN session_events e ON (w.project_id IS NULL OR w.project_id = e.project_id)
     AND (w.chain_id IS NULL OR w.chain_id = e.chain_id)
   JOIN settings c ON c.key = 'webhooks.cursor'
-  JOIN sessions s ON s.id = e.session_id AND s.labels @> w.labels
-  WHERE w.id = $1 AND e.occurred_at >= $2 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+  ${DELIVERY_SOURCES} AND w.id = $1 AND e.occurred_at >= $2 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
     AND (pg_visible_in_snapshot(e.xid, w.active_since)
       OR (e.xid, e.id) <= ((c.value ->> 'xid')::xid8, (c.value ->> 'id')::int8))
     AND EXISTS (SELECT FROM unnest(w.event_types) AS p(pattern)
@@ -72,7 +71,7 @@ WITH missed AS (
 )
 INSERT INTO webhook_deliveries (${DELIVERY_COLUMNS})
 SELECT ${deliverySelect('e.place')} FROM missed e JOIN webhooks w ON w.id = e.webhook_id
-JOIN sessions s ON s.id = e.session_id JOIN projects p ON p.id = e.project_id
+${DELIVERY_SOURCES}
 ON CONFLICT (webhook_id, event_id) DO NOTHING`
 
 /** Oldest first; answers with how many. */

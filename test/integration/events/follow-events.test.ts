@@ -7,7 +7,7 @@ import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
 import { followEvents } from '../../../src/events/follow-events.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { numbered, writeEvents, type WrittenEvent } from '../../support/outbox.ts'
+import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/outbox.ts'
 
 const log = pino({ enabled: false })
 const BEGINNING: EventCursor = { xid: 0n, id: 0n }
@@ -174,4 +174,31 @@ test('ends when the server closes', async () => {
   expect((await pending).done).toBe(true)
   expect((await follow().next()).done).toBe(true)
   expect(bus.subscribers).toBe(0)
+})
+
+test('events of one deployment, live and from a cursor, and none of sessions', async () => {
+  const deploymentId = randomUUID()
+  const written = async () => {
+    await write(0, 2)
+    await writeDeploymentEvents(database.db, [
+      { type: 'deployment.scaled', deploymentId: randomUUID(), data: { n: 1 } },
+      { type: 'deployment.scaled', deploymentId, data: { n: 2 } },
+      { type: 'route.status_changed', deploymentId, routeId: randomUUID(), data: { n: 3 } },
+    ])
+  }
+  const live = follow({ filter: { deploymentId } })
+  const ofSession = follow({ filter: { sessionId: randomUUID() } })
+  await written()
+  const [scaled, moved] = await take(live, 2)
+  expect(scaled).toMatchObject({
+    type: 'deployment.scaled',
+    deploymentId,
+    sessionId: null,
+    chainId: null,
+    routeId: null,
+  })
+  expect(numbersOf([scaled!, moved!])).toEqual([2, 3])
+  expect(numbersOf(await take(follow({ after: BEGINNING, filter: { deploymentId } }), 2))).toEqual([2, 3])
+  expect(numbersOf(await take(follow({ after: scaled!.cursor, filter: { deploymentId } }), 1))).toEqual([3])
+  await ofSession.return!()
 })

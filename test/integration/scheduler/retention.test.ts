@@ -25,7 +25,7 @@ afterAll(() => server?.close())
 
 beforeEach(async () => {
   await server.db.query(
-    'TRUNCATE sessions, session_events, kernel_logs, audit_log, scheduling_history, resubmission_items, resubmissions CASCADE',
+    'TRUNCATE deployments, sessions, session_events, kernel_logs, audit_log, scheduling_history, resubmission_items, resubmissions CASCADE',
   )
   await server.db.query(`UPDATE settings SET value = '{"xid": "0", "id": "0"}' WHERE key = 'events.removed-through'`)
 })
@@ -52,6 +52,33 @@ async function chainIds(): Promise<string[]> {
     ({ id }) => id,
   )
 }
+
+describe('deployments', () => {
+  test('that were destroyed go when their last session has gone, with their history', async () => {
+    const old = new Date(Date.now() - 91 * 86_400_000)
+    const gone = await server.factory.deployment({ status: 'DESTROYED', createdAt: old })
+    const route = await server.factory.route(gone, { status: 'TERMINATED' })
+    const young = await server.factory.deployment({ status: 'DESTROYED' })
+    const living = await server.factory.deployment({ createdAt: old })
+    const ended = await server.factory.route(living, { status: 'TERMINATED' })
+    const ending = await server.factory.route(living, { status: 'TERMINATED' })
+    await server.db.query(`UPDATE routes SET status = 'TERMINATING', terminated_at = NULL WHERE id = '${ending.id}'`)
+    const entities = [gone, route, young, living, ended, ending].map(({ id }) => id)
+    await server.db.query(
+      `INSERT INTO scheduling_history (entity, entity_id, phase, result)
+       SELECT 'ROUTE', unnest($1::uuid[]), 'p', 'SUCCESS'`,
+      [entities],
+    )
+    for (const { session } of [route, ended, ending]) await age(session.chainId, 91)
+    expect(await keep({ chains: '90d' })).toEqual({ done: 3 })
+    const left = async (sql: string) => (await server.db.query<{ id: string }>(sql)).rows.map(({ id }) => id).toSorted()
+    expect(await left('SELECT id FROM deployments')).toEqual([young.id, living.id].toSorted())
+    expect(await left('SELECT id FROM routes')).toEqual([ending.id])
+    expect(await left('SELECT entity_id AS id FROM scheduling_history')).toEqual(
+      [young.id, living.id, ending.id].toSorted(),
+    )
+  })
+})
 
 describe('chains', () => {
   test('go whole, with everything that belongs to them', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFactories, type SessionRow } from '../../support/factories.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { writeEvents } from '../../support/outbox.ts'
+import { writeDeploymentEvents, writeEvents } from '../../support/outbox.ts'
 import { deliveryRows, webhookServer, type WebhookServer } from '../../support/webhook-fixture.ts'
 import { updateWebhook } from '../../../src/services/update-webhook.ts'
 
@@ -60,6 +60,27 @@ describe('who hears of an event', () => {
     expect(await types(chain.webhookId)).toEqual(['session.created'])
     expect(await types(red.webhookId)).toEqual(['session.error'])
     expect(await types(blue.webhookId)).toEqual([])
+  })
+
+  test('of a deployment those of its project and its labels, of its routes too; nobody who follows a chain', async () => {
+    const web = await factory.deployment({ name: 'web', labels: { team: 'red' } })
+    const route = await factory.route(web, { port: 9_000 })
+    const all = await server.create({ url: URL })
+    const routes = await server.create({ url: URL, eventTypes: ['route.*'] })
+    const red = await server.create({ url: URL, eventTypes: ['deployment.*'], labels: [{ key: 'team', value: 'red' }] })
+    const blue = await server.create({ url: URL, labels: [{ key: 'team', value: 'blue' }] })
+    const chain = await server.create({ url: URL, chainId: session.chainId })
+    const elsewhere = await server.create({ url: URL, project: await factory.project('other').then(() => 'other') })
+    const moved = { from: null, to: 'PROVISIONING', sessionId: route.session.id, revision: 1 }
+    await writeDeploymentEvents(database.db, [
+      { type: 'deployment.created', deploymentId: web.id, data: { replicas: 2, revision: 1 } },
+      { type: 'route.status_changed', deploymentId: web.id, routeId: route.id, data: moved },
+    ])
+    await server.fanOut()
+    expect(await types(all.webhookId)).toEqual(['deployment.created', 'route.status_changed'])
+    expect(await types(routes.webhookId)).toEqual(['route.status_changed'])
+    expect(await types(red.webhookId)).toEqual(['deployment.created'])
+    for (const { webhookId } of [blue, chain, elsewhere]) expect(await types(webhookId)).toEqual([])
   })
 
   test('nobody who came later, or was disabled then', async () => {

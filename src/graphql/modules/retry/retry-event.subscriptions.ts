@@ -1,4 +1,9 @@
-import { RETRY_EVENT_TYPES, type RetryEventName, type SessionEventType } from '../../../domain/events.ts'
+import {
+  RETRY_EVENT_TYPES,
+  type RetryEventName,
+  type SessionEventType,
+  type SessionOutboxEvent,
+} from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
 import { eventStream } from '../event-stream.ts'
 import { RetryEventType } from './retry-event.type.ts'
@@ -24,7 +29,7 @@ builder.subscriptionField('retryEvents', (t) =>
       after: t.arg.string({ description: 'The cursor of the last event that the client has.' }),
     },
     subscribe: (_root, { filter, after }, context) =>
-      eventStream(context, { filter: filter ?? {}, types: wireNames(filter?.types), after }),
+      eventStream<SessionOutboxEvent>(context, { filter: filter ?? {}, types: wireNames(filter?.types), after }),
     resolve: (event) => event,
   }),
 )

@@ -1,13 +1,18 @@
-import { encodeCursor, RETRY_EVENT_TYPES, type OutboxEvent, type RetryEventData } from '../../../domain/events.ts'
+import {
+  encodeCursor,
+  RETRY_EVENT_TYPES,
+  type RetryEventData,
+  type SessionOutboxEvent,
+} from '../../../domain/events.ts'
 import type { FailureCause } from '../../../domain/retry/causes.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, RetryEventTypeEnum } from './retry.enums.ts'
 
-const dataOf = (event: OutboxEvent) => event.data as RetryEventData
+const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
 
-export const RetryEventType = builder.objectRef<OutboxEvent>('RetryEvent').implement({
+export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
   description: 'Something happened to a retry. At least once, in order within a chain.',
   fields: (t) => ({
     cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),

@@ -1,3 +1,4 @@
+import { SESSION_EVENT_TYPES, type SessionOutboxEvent } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
 import { eventStream } from '../event-stream.ts'
 import { SessionEventObject, SessionEventTypeEnum, wireName } from './session-event.type.ts'
@@ -22,9 +23,9 @@ builder.subscriptionField('sessionEvents', (t) =>
       after: t.arg.string({ description: 'The cursor of the last event that the client has.' }),
     },
     subscribe: (_root, { filter, after }, context) =>
-      eventStream(context, {
+      eventStream<SessionOutboxEvent>(context, {
         filter: filter ?? {},
-        types: filter?.types ? new Set(filter.types.map(wireName)) : null,
+        types: new Set(filter?.types?.map(wireName) ?? SESSION_EVENT_TYPES),
         after,
       }),
     resolve: (event) => event,

@@ -1,8 +1,8 @@
 import {
   encodeCursor,
   SESSION_EVENT_TYPES,
-  type OutboxEvent,
   type SessionEventType,
+  type SessionOutboxEvent,
   type StatusEventData,
 } from '../../../domain/events.ts'
 import type { SessionStatus } from '../../../domain/session/statuses.ts'
@@ -38,9 +38,9 @@ export function wireName(name: SessionEventName): SessionEventType {
   return SESSION_EVENT_TYPES.find((type) => eventName(type) === name)!
 }
 
-const dataOf = (event: OutboxEvent) => event.data as Partial<StatusEventData>
+const dataOf = (event: SessionOutboxEvent) => event.data as Partial<StatusEventData>
 
-export const SessionEventObject = builder.objectRef<OutboxEvent>('SessionEvent').implement({
+export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('SessionEvent').implement({
   description: 'Something happened to a session. At least once, in order within a chain.',
   fields: (t) => ({
     cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),

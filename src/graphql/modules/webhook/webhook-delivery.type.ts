@@ -49,6 +49,13 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'To which session.' }),
     chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'Of which chain.' }),
+    deploymentId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'To which deployment, or to a route of which.',
+      select: { facts: true },
+      resolve: ({ facts }) => deploymentIdOf(facts as unknown as DeliveryFacts | null),
+    }),
     payload: t.string({
       description: 'The body of its requests, in JSON.',
       select: { webhookId: true, eventType: true, occurredAt: true, sessionId: true, chainId: true, facts: true },
@@ -80,4 +87,8 @@ type EventRow = Pick<WebhookDelivery, 'webhookId' | 'eventType' | 'occurredAt' |
 
 function asEvent({ eventType, facts, ...row }: EventRow) {
   return { ...row, type: eventType, facts: facts as unknown as DeliveryFacts | null }
+}
+
+function deploymentIdOf(facts: DeliveryFacts | null): string | null {
+  return facts && 'deployment' in facts ? facts.deployment.id : null
 }
