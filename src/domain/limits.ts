@@ -158,9 +158,9 @@ export const REPLICAS_MAX = 1_000
 export const DEPLOYMENT_NAME_LENGTH_MAX = 63
 export const HEALTH_PATH_LENGTH_MAX = 2_048
 /** Ten checks of a replica in a second. */
-export const HEALTH_INTERVAL_MIN_SECONDS = 0.1
+export const HEALTH_INTERVAL_MIN_MS = 100
 export const HEALTH_INTERVAL_MAX_SECONDS = 3_600
-export const HEALTH_TIMEOUT_MIN_SECONDS = 0.05
+export const HEALTH_TIMEOUT_MIN_MS = 50
 export const HEALTH_TIMEOUT_MAX_SECONDS = 60
 /** Checks in a row. */
 export const HEALTH_THRESHOLD_MAX = 100

@@ -20,7 +20,7 @@ export async function changeDeployment(
   assertMayChange(viewer)
   await db.transaction(async (tx) => {
     const deployment = validate(id) ? await lockDeployment(tx, id, viewer.projectId) : undefined
-    if (!deployment) throw new RepriseError('DEPLOYMENT_NOT_FOUND', `no deployment ${String(id).slice(0, 100)}`)
+    if (!deployment) throw new RepriseError('DEPLOYMENT_NOT_FOUND', `no deployment ${id.slice(0, 100)}`)
     const details = await change(tx, deployment)
     if (!details) return
     const { projectId } = deployment

@@ -5,11 +5,11 @@ import {
   DEPLOYMENT_WAIT_MAX_SECONDS,
   DRAIN_MAX_SECONDS,
   HEALTH_INTERVAL_MAX_SECONDS,
-  HEALTH_INTERVAL_MIN_SECONDS,
+  HEALTH_INTERVAL_MIN_MS,
   HEALTH_PATH_LENGTH_MAX,
   HEALTH_THRESHOLD_MAX,
   HEALTH_TIMEOUT_MAX_SECONDS,
-  HEALTH_TIMEOUT_MIN_SECONDS,
+  HEALTH_TIMEOUT_MIN_MS,
   NAME_LENGTH_MAX,
   REPLICAS_MAX,
 } from '../domain/limits.ts'
@@ -40,14 +40,22 @@ const healthCheck = z
       .max(HEALTH_PATH_LENGTH_MAX)
       .refine(isHealthPath, 'must begin with one /, and be printable ASCII without spaces, # and \\')
       .default('/'),
-    interval: z.number().min(HEALTH_INTERVAL_MIN_SECONDS).max(HEALTH_INTERVAL_MAX_SECONDS).default(5),
-    timeout: z.number().min(HEALTH_TIMEOUT_MIN_SECONDS).max(HEALTH_TIMEOUT_MAX_SECONDS).default(2),
+    interval: z
+      .number()
+      .min(HEALTH_INTERVAL_MIN_MS / 1000)
+      .max(HEALTH_INTERVAL_MAX_SECONDS)
+      .default(5),
+    timeout: z
+      .number()
+      .min(HEALTH_TIMEOUT_MIN_MS / 1000)
+      .max(HEALTH_TIMEOUT_MAX_SECONDS)
+      .default(2),
     healthyThreshold: threshold.default(1),
     unhealthyThreshold: threshold.default(3),
     initialDelay: wait.min(0).default(0),
     staleAfter: wait.optional(),
   })
-  .refine(({ interval, timeout, staleAfter }) => !(Number(staleAfter ?? Infinity) <= interval + timeout), {
+  .refine(({ interval, timeout, staleAfter }) => !((staleAfter ?? Infinity) <= interval + timeout), {
     path: ['staleAfter'],
     message: 'must be more than interval and timeout together: what is checked on time would be stale',
     when: besideOtherFaults,

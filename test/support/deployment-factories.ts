@@ -2,8 +2,8 @@ import { v7 as uuidv7 } from 'uuid'
 import type { DeploymentStatus, RouteStatus } from '../../src/domain/deployment/statuses.ts'
 import type { SessionStatus } from '../../src/domain/session/statuses.ts'
 import type { Database } from '../../src/store/database.ts'
-import { DEFAULT_PROJECT_ID, type SessionRow, type SessionSpec } from './factories.ts'
 import { insertRows } from './insert-rows.ts'
+import { DEFAULT_PROJECT_ID } from './test-server.ts'
 
 export interface DeploymentSpec {
   projectId?: string
@@ -28,9 +28,11 @@ export interface RouteSpec {
   published?: boolean
 }
 
-export interface RouteRow {
-  id: string
-  session: SessionRow
+interface SessionOfRoute {
+  projectId: string
+  name: string
+  sessionType: 'INFERENCE'
+  status: SessionStatus
 }
 
 const SESSION_STATUS: Readonly<Record<RouteStatus, SessionStatus>> = {
@@ -44,7 +46,10 @@ const SESSION_STATUS: Readonly<Record<RouteStatus, SessionStatus>> = {
 }
 
 /** Deployments of one revision, and routes of them with their sessions. */
-export function createDeploymentFactories(db: Database, session: (spec: SessionSpec) => Promise<SessionRow>) {
+export function createDeploymentFactories<Session extends { id: string }>(
+  db: Database,
+  session: (spec: SessionOfRoute) => Promise<Session>,
+) {
   async function deployment(spec: DeploymentSpec = {}): Promise<DeploymentRow> {
     const { projectId = DEFAULT_PROJECT_ID, status = 'READY', replicas = 1, labels = {}, createdAt = new Date() } = spec
     const id = uuidv7()
@@ -89,7 +94,7 @@ export function createDeploymentFactories(db: Database, session: (spec: SessionS
     return { id, projectId, name }
   }
 
-  async function route(of: DeploymentRow, spec: RouteSpec = {}): Promise<RouteRow> {
+  async function route(of: DeploymentRow, spec: RouteSpec = {}) {
     const { status = 'HEALTHY', host = '127.0.0.1', port = 8_080 } = spec
     const made = await session({
       projectId: of.projectId,
