@@ -182,7 +182,7 @@ function startAll({ resources }: Ground, services: readonly BackgroundService[])
 }
 
 function startScheduler(ground: Ground): void {
-  const services = createSchedulerServices({ ...ground, sync: NO_SYNC_POINTS })
+  const services = createSchedulerServices({ ...ground, sync: NO_SYNC_POINTS, strides: true })
   for (const [name, service] of Object.entries(services) as [keyof typeof services, BackgroundService][]) {
     if (isWoken(name)) ground.wake.on(name, service.wake)
   }

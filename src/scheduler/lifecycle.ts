@@ -14,24 +14,48 @@ export interface HandlerResult {
   skipped: { id: string; reason: string; pauseMs?: number }[]
 }
 
-export type LifecycleHandler<Session extends HandledSession> = Handler<Session, LifecycleDeclaration, HandlerResult>
+export interface LifecycleHandler<Session extends HandledSession> extends Handler<
+  Session,
+  LifecycleDeclaration,
+  HandlerResult
+> {
+  /** Whose success is certain after this one's: both are written as one move. */
+  followedBy: LifecycleDeclaration | null
+}
+
+type Sessions = EntityKind<HandledSession, LifecycleDeclaration, HandlerResult, SessionMove>
 
 /** Sessions are judged with tries and timeouts, and take their kernels with them. */
-const SESSIONS: EntityKind<HandledSession, LifecycleDeclaration, HandlerResult, SessionMove> = {
-  judge(declaration, sessions, result) {
-    const outcomes = outcomesById(result)
-    return sessions.flatMap((session) => moveFor(declaration, session, outcomes.get(session.id)) ?? [])
-  },
-  apply: applyMoves,
-  awaitedBy,
-  tell: tellMoves,
+function sessionsOf(followedBy: LifecycleDeclaration | null): Sessions {
+  return {
+    judge(declaration, sessions, result) {
+      const outcomes = outcomesById(result)
+      return sessions.flatMap((session) => {
+        const move = moveFor(declaration, session, outcomes.get(session.id))
+        return move ? goOn(move, followedBy) : []
+      })
+    },
+    apply: (tx, handler, moves) => applyMoves(tx, handler, moves, followedBy?.name),
+    awaitedBy,
+    tell(context, handler, batch) {
+      const { moves } = batch
+      tellMoves(context, handler, { ...batch, moves: moves.map((move) => ({ ...move, to: move.through ?? move.to })) })
+      if (!followedBy) return
+      const second = moves.flatMap((move) => (move.through === null ? [] : { ...move, from: move.through }))
+      tellMoves(context, followedBy.name, { ...batch, moves: second })
+    },
+  }
 }
 
 export function runLifecycle<Session extends HandledSession>(
   context: CoordinatorContext,
   handler: LifecycleHandler<Session>,
 ): Promise<RunReport> {
-  return runHandler<Session, LifecycleDeclaration, HandlerResult, SessionMove>(context, SESSIONS, handler)
+  return runHandler<Session, LifecycleDeclaration, HandlerResult, SessionMove>(
+    context,
+    sessionsOf(handler.followedBy),
+    handler,
+  )
 }
 
 function outcomesById(result: HandlerResult): Map<string, Outcome> {
@@ -40,6 +64,13 @@ function outcomesById(result: HandlerResult): Map<string, Outcome> {
   for (const { id, ...failure } of result.failures) outcomes.set(id, { kind: 'failure', ...failure })
   for (const { id, ...skip } of result.skipped) outcomes.set(id, { kind: 'skipped', ...skip })
   return outcomes
+}
+
+/** A move that went well goes on with what the next handler makes of it. */
+function goOn(move: SessionMove, followedBy: LifecycleDeclaration | null): SessionMove {
+  const next = followedBy?.success.session
+  if (!next || move.outcome !== 'SUCCESS' || move.to === move.from) return move
+  return { ...move, through: move.to, to: next }
 }
 
 function moveFor(
@@ -55,6 +86,7 @@ function moveFor(
     ...move,
     id: session.id,
     from: session.status,
+    through: null,
     failedAgentId: error?.agentId ?? null,
     reason: ends && error ? error.message : null,
     statusData: ends && error ? { error } : null,

@@ -22,6 +22,7 @@ import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
 import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
 import { promote } from './handlers/promote-sessions.handler.ts'
+import { detectAndEnd, promoteAndEnd, promoteAndStart } from './handlers/promote-strides.ts'
 import { newLineProgress, type LineProgress } from './handlers/line-progress.ts'
 import { resubmitSessions } from './handlers/resubmit-sessions.handler.ts'
 import { scheduleSessions } from './handlers/schedule-sessions.handler.ts'
@@ -40,6 +41,11 @@ export interface SchedulerContext {
   trace: Tracer
   server: ServerIdentity
   lease: Lease
+  /**
+   * Steps that nothing stands between are written as one; else each handler takes one step, and sessions can be looked
+   * at in between.
+   */
+  strides: boolean
 }
 
 type WokenName = Exclude<
@@ -53,13 +59,23 @@ export function isWoken(name: ServiceName): name is WokenName {
   return name !== 'watch-agents' && name !== 'sweep-leftovers'
 }
 
+/** Promotions that go on with what follows them for certain. */
+const STRIDES: Readonly<Partial<Record<PromotionName, (context: SchedulerContext) => Promise<RunReport>>>> = {
+  'promote-to-prepared': promoteAndStart,
+  'promote-to-running': promoteAndEnd,
+  'detect-termination': detectAndEnd,
+}
+
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
   const { db, wake, log, metrics, lease } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
     defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
   const promotion = (name: PromotionName) =>
-    service(name, COORDINATOR_INTERVAL_MS, () => promote(context, PROMOTIONS[name].name))
+    service(name, COORDINATOR_INTERVAL_MS, () => {
+      const stride = context.strides ? STRIDES[name] : undefined
+      return stride ? stride(context) : promote(context, PROMOTIONS[name].name)
+    })
   const lines = new Map<string, LineProgress>()
   return {
     'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context, lines)),
@@ -95,7 +111,7 @@ async function scheduleGroups(context: SchedulerContext, lines: Map<string, Line
   for (const group of await groupsWithPending(context.db)) {
     const line = lines.get(group.name) ?? newLineProgress()
     lines.set(group.name, line)
-    const report = await runLifecycle(context, scheduleSessions(group, line, context.sync))
+    const report = await runLifecycle(context, scheduleSessions(group, line, context))
     reports.push({ ...report, more: line.goOn })
   }
   const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')

@@ -3,7 +3,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { CREATE_SESSIONS_MAX } from '../domain/limits.ts'
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
-import { resolvePolicy } from '../domain/retry/resolve-policy.ts'
+import { resolvePolicy, statedSources } from '../domain/retry/resolve-policy.ts'
 import type { SessionType } from '../domain/session/statuses.ts'
 import { currentSpan } from '../observability/trace.ts'
 import {
@@ -164,7 +164,7 @@ function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): 
     retryCount: 0,
     uncountedRetries: 0,
     retryPolicy: resolved.policy,
-    retryPolicySources: resolved.sources,
+    retryPolicySources: statedSources(resolved.sources),
     retryCause: null,
     epochStartedAt: null,
     avoidAgents: value.avoidAgents,

@@ -23,30 +23,24 @@ export async function bareLifecycles(ground: BenchGround, db: Database, sessions
     await db.transaction((tx) => create(tx, ids, kernelIds))
     await db.transaction(async (tx) => {
       await tx.query(
-        `UPDATE kernels SET status = 'SCHEDULED', status_changed_at = now(), agent_id = $2, assignment = 1,
+        `UPDATE kernels SET status = 'PREPARING', status_changed_at = now(), agent_id = $2, assignment = 1,
            slots_held = true, confirmed_gone = false WHERE id = ANY($1::uuid[])`,
         [kernelIds, agentId],
       )
-      await moveSessions(tx, ids, 'PENDING', 'SCHEDULED')
-    })
-    await db.transaction(async (tx) => {
-      await moveKernels(tx, kernelIds, 'PREPARING')
-      await moveSessions(tx, ids, 'SCHEDULED', 'PREPARING')
+      await moveSessions(tx, ids, ['PENDING', 'SCHEDULED', 'PREPARING'])
     })
     await moveKernels(db, kernelIds, 'PREPARED')
-    await db.transaction((tx) => moveSessions(tx, ids, 'PREPARING', 'PREPARED'))
     await db.transaction(async (tx) => {
       await moveKernels(tx, kernelIds, 'CREATING')
-      await moveSessions(tx, ids, 'PREPARED', 'CREATING')
+      await moveSessions(tx, ids, ['PREPARING', 'PREPARED', 'CREATING'])
     })
     await db.query(
       `UPDATE kernels SET status = 'TERMINATED', status_changed_at = now(), started_at = now(), terminated_at = now(),
          exit_code = 0, slots_held = false, confirmed_gone = true WHERE id = ANY($1::uuid[])`,
       [kernelIds],
     )
-    await db.transaction((tx) => moveSessions(tx, ids, 'CREATING', 'RUNNING', `, started_at = now()`))
-    await db.transaction((tx) => moveSessions(tx, ids, 'RUNNING', 'TERMINATING', `, exit_code = 0, result = 'SUCCESS'`))
-    await db.transaction((tx) => moveSessions(tx, ids, 'TERMINATING', 'TERMINATED', `, terminated_at = now()`))
+    const ends = `, started_at = now(), exit_code = 0, result = 'SUCCESS', terminated_at = now()`
+    await db.transaction((tx) => moveSessions(tx, ids, ['CREATING', 'RUNNING', 'TERMINATING', 'TERMINATED'], ends))
     await db.transaction((tx) => decide(tx, ids))
   }
   return sessions / ((performance.now() - begun) / 1000)
@@ -64,14 +58,13 @@ async function addAgent(db: Database, slots: number): Promise<string> {
 }
 
 async function create(tx: Queryable, ids: readonly string[], kernelIds: readonly string[]): Promise<void> {
-  const { policy, sources } = resolvePolicy([])
+  const { policy } = resolvePolicy([])
   await tx.query(
     `INSERT INTO sessions (id, project_id, resource_group, creation_id, name, session_type, command, environ,
-       resource_slots, cluster_mode, cluster_size, priority, labels, chain_id, attempt, max_retries, retry_policy,
-       retry_policy_sources)
+       resource_slots, cluster_mode, cluster_size, priority, labels, chain_id, attempt, max_retries, retry_policy)
      SELECT id, $2, 'default', id::text, 'bench', 'BATCH', '{noop}', '[]', '{"cpu": "1"}', 'SINGLE_NODE', 1, 10, '{}',
-       id, 1, 0, $3, $4 FROM unnest($1::uuid[]) AS id`,
-    [ids, PROJECT_ID, policy, sources],
+       id, 1, 0, $3 FROM unnest($1::uuid[]) AS id`,
+    [ids, PROJECT_ID, policy],
   )
   await tx.query(
     `INSERT INTO kernels (id, session_id, role, index, resource_slots)
@@ -88,23 +81,26 @@ async function moveKernels(tx: Queryable, kernelIds: readonly string[], to: Sess
   ])
 }
 
+/** One write of the rows, and an event and a line of history for each step of the way. */
 async function moveSessions(
   tx: Queryable,
   ids: readonly string[],
-  from: SessionStatus,
-  to: SessionStatus,
+  way: readonly [SessionStatus, ...SessionStatus[]],
   sets = '',
 ): Promise<void> {
   await tx.query(`UPDATE sessions SET status = $2, status_changed_at = now()${sets} WHERE id = ANY($1::uuid[])`, [
     ids,
-    to,
+    way.at(-1),
   ])
-  await addEvents(tx, ids, to === 'TERMINATED' ? 'session.terminated' : 'session.status_changed', from, to)
-  await tx.query(
-    `INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result)
-     SELECT 'SESSION', id, 'bench-sessions', $2, $3, 'SUCCESS' FROM unnest($1::uuid[]) AS id`,
-    [ids, from, to],
-  )
+  for (const [step, to] of way.slice(1).entries()) {
+    const from = way[step]!
+    await addEvents(tx, ids, to === 'TERMINATED' ? 'session.terminated' : 'session.status_changed', from, to)
+    await tx.query(
+      `INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result)
+       SELECT 'SESSION', id, 'bench-sessions', $2, $3, 'SUCCESS' FROM unnest($1::uuid[]) AS id`,
+      [ids, from, to],
+    )
+  }
 }
 
 async function addEvents(

@@ -47,11 +47,13 @@ export interface TestServer {
   gateway: Gateway
   context: ServiceContext
   metrics: Metrics
-  /** One look of each, in this order; answers with how much each did. */
+  /** One look of each, in this order, and one step a look; answers with how much each did. */
   run(...names: ServiceName[]): Promise<number[]>
-  /** All services, again and again until none finds anything to do. */
+  /** The same in strides, as a real server does it. */
+  stride(...names: ServiceName[]): Promise<number[]>
+  /** All services in strides, again and again until none finds anything to do. */
   settle(): Promise<void>
-  /** All services look by themselves, and when woken, until this is disposed. */
+  /** All services look by themselves and when woken, as in a real server, until this is disposed. */
   start(): AsyncDisposable
   create(input?: Partial<CreateSessionInput>): Promise<string>
 }
@@ -64,22 +66,18 @@ export function testServer(
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
-  const services = createSchedulerServices({
-    db,
-    wake: hub,
-    log,
-    metrics,
-    sync,
-    trace: NO_TRACER,
-    server,
-    lease: LEASE,
-  })
+  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server, lease: LEASE }
+  const services = createSchedulerServices({ ...parts, strides: false })
+  const striding = createSchedulerServices({ ...parts, strides: true })
   const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
-  async function run(...names: ServiceName[]): Promise<number[]> {
-    const done: number[] = []
-    for (const name of names) done.push((await services[name].runOnce()).done)
-    return done
+  const runnerOf = (those: SchedulerServices) => {
+    return async (...names: ServiceName[]) => {
+      const done: number[] = []
+      for (const name of names) done.push((await those[name].runOnce()).done)
+      return done
+    }
   }
+  const stride = runnerOf(striding)
   return {
     db,
     hub,
@@ -87,21 +85,22 @@ export function testServer(
     gateway: createGateway({ db, wake: hub, onAgent: hub.onAgent, logged: () => {} }),
     context,
     metrics,
-    run,
+    run: runnerOf(services),
+    stride,
     async settle() {
       for (let round = 0; round < 50; round++) {
-        if ((await run(...ALL_SERVICES)).every((done) => done === 0)) return
+        if ((await stride(...ALL_SERVICES)).every((done) => done === 0)) return
       }
       throw new Error('the scheduler finds work without end')
     },
     start() {
       for (const name of ALL_SERVICES) {
-        services[name].start()
-        if (isWoken(name)) hub.on(name, services[name].wake)
+        striding[name].start()
+        if (isWoken(name)) hub.on(name, striding[name].wake)
       }
       return {
         async [Symbol.asyncDispose]() {
-          await Promise.all(Object.values(services).map((service) => service.stop()))
+          await Promise.all(Object.values(striding).map((service) => service.stop()))
         },
       }
     },

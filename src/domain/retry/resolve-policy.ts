@@ -32,6 +32,11 @@ export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   return { policy, sources }
 }
 
+/** What a session stores of them: a field of which nothing is said has its shipped default. */
+export function statedSources(sources: PolicySources): Partial<PolicySources> {
+  return Object.fromEntries(Object.entries(sources).filter(([, source]) => source !== 'SHIPPED'))
+}
+
 const POLICY_FIELDS = Object.keys(SHIPPED_POLICY) as (keyof RetryPolicy)[]
 
 function weakestFirst(layers: readonly PolicyLayer[]): PolicyLayer[] {

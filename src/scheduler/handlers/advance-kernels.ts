@@ -15,6 +15,7 @@ export function advanceKernels(
 ): LifecycleHandler<ClaimedSession> {
   return {
     declaration,
+    followedBy: null,
     wakes,
     agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
     claim: (tx, bounds) => claimSessions(tx, { ...declaration, judgesFailures: true }, bounds),

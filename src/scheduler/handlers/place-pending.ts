@@ -17,7 +17,7 @@ import { readQuotaRoom } from '../../store/sql/quota-room.sql.ts'
 /** Gives sessions that may start to the agents of their group, and writes that down. */
 export async function placePending(
   tx: Queryable,
-  group: PendingGroup & LockedGroup,
+  group: PendingGroup & LockedGroup & { kernelsTo: 'SCHEDULED' | 'PREPARING' },
   sessions: readonly PendingSession[],
   sync: SyncPoints,
 ): Promise<Placement> {
@@ -37,6 +37,7 @@ export async function placePending(
   await assignKernels(
     tx,
     placement.placed.flatMap(({ kernels }) => kernels),
+    group.kernelsTo,
   )
   await noteOvertaken(tx, placement.overtaken)
   if (group.selector === 'ROUND_ROBIN' && pool.roundRobinAt !== null && placement.placed.length > 0) {

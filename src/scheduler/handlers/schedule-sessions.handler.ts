@@ -16,18 +16,23 @@ import { placePending } from './place-pending.ts'
 
 type Candidate = PendingSession & { kernels: [] }
 
-/** PENDING → SCHEDULED: gives the sessions of one resource group to its agents, in the order of its sequencer. */
+/**
+ * PENDING → SCHEDULED: gives the sessions of one resource group to its agents, in the order of its sequencer. Nothing
+ * is in the way of PREPARING then: with `strides` that is written at once, and the agents hear of it.
+ */
 export function scheduleSessions(
   group: PendingGroup,
   progress: LineProgress,
-  sync: SyncPoints,
+  { sync, strides }: { sync: SyncPoints; strides: boolean },
 ): LifecycleHandler<Candidate> {
   let locked: LockedGroup | undefined
   let nextLane: string | null = null
+  const agents = new Map<string, string[]>()
   return {
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
-    wakes: ['prepare-sessions'],
-    agentsOf: () => [],
+    followedBy: strides ? LIFECYCLE_HANDLERS['prepare-sessions'] : null,
+    wakes: strides ? ['promote-to-prepared'] : ['prepare-sessions'],
+    agentsOf: ({ id }) => agents.get(id) ?? [],
     async claim(tx) {
       progress.goOn = false
       locked = await lockGroup(tx, group.name)
@@ -43,8 +48,10 @@ export function scheduleSessions(
       const ready = unlessDrained(group, startable, result)
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
       if (locked && ready.length > 0) {
-        const placement = await placePending(tx, { ...group, ...locked }, ready, sync)
+        const kernelsTo = strides ? 'PREPARING' : 'SCHEDULED'
+        const placement = await placePending(tx, { ...group, ...locked, kernelsTo }, ready, sync)
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
+        if (strides) for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
         result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
         moreAtOnce ||= placement.ranOut
       }
@@ -52,6 +59,10 @@ export function scheduleSessions(
       return result
     },
   }
+}
+
+function agentIds(kernels: readonly { agentId: string }[]): string[] {
+  return kernels.map(({ agentId }) => agentId)
 }
 
 /** Nothing new is scheduled in a group that is being drained, whatever room there is. */

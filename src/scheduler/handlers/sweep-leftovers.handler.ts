@@ -50,6 +50,7 @@ function failureOf({ id, status }: BereftSession): SessionMove {
     id,
     from: status,
     to: 'TERMINATING',
+    through: null,
     kernelTo: null,
     kernelFrom: null,
     failedKernelTo: null,

@@ -10,6 +10,7 @@ const withoutOrder = declaration.kernelIn.filter((status) => status !== 'TERMINA
 /** TERMINATING → TERMINATED: orders kernels to stop; it has succeeded at once where no agent has to be waited for. */
 export const terminateSessions: LifecycleHandler<ClaimedSession> = {
   declaration,
+  followedBy: null,
   wakes: ['decide-retries', 'schedule-sessions'],
   agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
   claim: (tx, bounds) => claimSessions(tx, { ...declaration, kernelIn: withoutOrder, judgesFailures: false }, bounds),

@@ -10,6 +10,8 @@ export interface SessionMove {
   from: SessionStatus
   /** The same as `from` where the session keeps its status. */
   to: SessionStatus
+  /** The status that it passes on its way to `to`, which the next handler gives it in the same move; null for none. */
+  through: SessionStatus | null
   /** Null keeps the kernels as they are. Kernels that have ended keep their status. */
   kernelTo: KernelStatus | null
   /** Only kernels in these statuses move to `kernelTo`; null for all. */
@@ -36,15 +38,16 @@ export interface SessionMove {
 }
 
 /**
- * Moves sessions and their kernels, and writes events and history: one statement for a whole batch. Only moves that change the status make an event; history
- * counts up where the newest row of the session says the same.
+ * Moves sessions and their kernels, and writes events and history: one statement for a whole batch. Only moves that
+ * change the status make an event; history counts up where the newest row of the session says the same. A move through
+ * a status is two in events and history, in this order, and one write of the row.
  *
  * Locks: kernels in id order; the sessions are held by the caller.
  */
 const SQL = `
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
-    "id" uuid, "from" session_status, "to" session_status, "kernelTo" kernel_status, "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result,
+    "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status, "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result,
     "tries" int, "pauseMs" float8, "rescheduled" bool, "failedAgentId" uuid, "result" session_result, "reason" text, "statusData" jsonb,
     "pendingReason" text, "errorCode" text, "message" text)
 ), moved AS (
@@ -63,7 +66,7 @@ WITH moves AS (
     status_data = coalesce(m."statusData", s.status_data),
     terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
   FROM moves m WHERE s.id = m.id AND s.status = m."from"
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", s.status AS "to", m."kernelTo", m."kernelFrom", m."failedKernelTo", m."outcome",
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo", m."kernelFrom", m."failedKernelTo", m."outcome",
     m."errorCode", m."message", m."rescheduled"
 ), locked AS (
   SELECT k.id, v."rescheduled",
@@ -86,18 +89,32 @@ WITH moves AS (
     terminated_at = CASE WHEN l."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
   FROM locked l
   WHERE k.id = l.id AND (k.status <> l."to" OR l.again)
+), steps AS (
+  SELECT id, chain_id, project_id, status_reason, $2::text AS phase, "from", coalesce("through", "to") AS "to",
+    "outcome", "errorCode", "message" FROM moved
+  UNION ALL
+  SELECT id, chain_id, project_id, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message"
+  FROM moved WHERE "through" IS NOT NULL
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
       WHEN 'CANCELLED' THEN 'session.cancelled' ELSE 'session.status_changed' END,
     id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
-  FROM moved WHERE "to" <> "from"
-), ${recordHistory('SESSION', { phase: '$2' })}
+  FROM steps WHERE "to" <> "from"
+), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps' })}
 SELECT id FROM moved`
 
-/** Answers with the ids that moved; one that is missing was moved by somebody else meanwhile. */
-export async function applyMoves(tx: Queryable, phase: string, moves: readonly SessionMove[]): Promise<Set<string>> {
+/**
+ * Answers with the ids that moved; one that is missing was moved by somebody else meanwhile. `next` is the phase that
+ * takes a session on from the status that it moves through.
+ */
+export async function applyMoves(
+  tx: Queryable,
+  phase: string,
+  moves: readonly SessionMove[],
+  next: string | null = null,
+): Promise<Set<string>> {
   if (moves.length === 0) return new Set()
-  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(moves), phase])
+  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(moves), phase, next])
   return new Set(rows.map((row) => row.id))
 }

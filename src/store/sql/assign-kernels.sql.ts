@@ -24,7 +24,7 @@ export async function noteTurn(tx: Queryable, resourceGroup: string, agentId: st
 
 /**
  * Gives kernels to agents; the trigger books their slots, and `agent_slots_never_oversold` refuses the whole
- * statement where the room was less than the caller thought.
+ * statement where the room was less than the caller thought. PREPARING has their agents prepare them at once.
  * Locks: kernels in id order; the sessions are held by the caller.
  */
 const ASSIGN_SQL = `
@@ -34,7 +34,7 @@ WITH input AS (
   SELECT k.id, i.agent_id FROM kernels k JOIN input i ON i.kernel_id = k.id
   WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
 ), assigned AS (
-  UPDATE kernels k SET status = 'SCHEDULED', status_changed_at = now(), agent_id = l.agent_id,
+  UPDATE kernels k SET status = $3::kernel_status, status_changed_at = now(), agent_id = l.agent_id,
     assignment = k.assignment + 1, slots_held = true, confirmed_gone = false, error = NULL
   FROM locked l WHERE k.id = l.id
   RETURNING k.id
@@ -44,9 +44,10 @@ SELECT count(*) AS assigned FROM assigned`
 export async function assignKernels(
   tx: Queryable,
   kernels: readonly { kernelId: string; agentId: string }[],
+  status: 'SCHEDULED' | 'PREPARING',
 ): Promise<void> {
   if (kernels.length === 0) return
-  const values = [kernels.map(({ kernelId }) => kernelId), kernels.map(({ agentId }) => agentId)]
+  const values = [kernels.map(({ kernelId }) => kernelId), kernels.map(({ agentId }) => agentId), status]
   const { rows } = await tx.query<{ assigned: number }>(ASSIGN_SQL, values)
   if (rows[0]!.assigned !== kernels.length) throw new Error('a kernel to be assigned was not PENDING')
 }

@@ -1,6 +1,7 @@
 import type { KernelMatch, PromotionDeclaration } from '../../domain/session/handlers.ts'
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
+import { DECIDES, ENDED, ENDED_SETS, NONE_FAILED, RUN } from './promotion-parts.sql.ts'
 
 /** $2 are the kernel statuses that are asked about; `whose` narrows down which kernels. */
 const MATCHES: Readonly<Record<KernelMatch, string>> = {
@@ -9,14 +10,7 @@ const MATCHES: Readonly<Record<KernelMatch, string>> = {
   ALL: 'NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status <> ALL($2::kernel_status[]))',
 }
 
-/** A kernel that failed or ended before it ran is for the handler in charge, and holds a promotion up. */
-const NONE_FAILED = `NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.started_at IS NULL
-    AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')))`
-
 const UNCHANGED = { joins: '', sets: '', guard: 'true', whose: 'true', since: 'now()' }
-
-/** What ends a running session: its main kernel's end, or any kernel's failure. A sub that ended well has done its part. */
-const DECIDES = `(k.role = 'main' OR k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0)`
 
 /** What a promotion needs and writes beyond the status, by what the session becomes. */
 const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
@@ -25,24 +19,14 @@ const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
   PREPARED: { ...UNCHANGED, guard: NONE_FAILED },
   RUNNING: {
     ...UNCHANGED,
-    joins: `CROSS JOIN LATERAL (
-      SELECT coalesce(min(k.started_at), now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`,
+    joins: `CROSS JOIN LATERAL ${RUN}`,
     sets: `, started_at = run.started_at, times_out_at = run.started_at + make_interval(secs => s.batch_timeout)`,
     guard: NONE_FAILED,
   },
-  // The first that decides, decides; of two that were booked at once, the main kernel.
   TERMINATING: {
     ...UNCHANGED,
-    joins: `CROSS JOIN LATERAL (
-      SELECT k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
-        k.role || k.index || ' ended without an exit code' AS untold
-      FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND ${DECIDES}
-      ORDER BY k.terminated_at, k.role = 'main' DESC, k.index LIMIT 1) AS ended`,
-    sets: `, exit_code = ended.exit_code,
-      result = CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END,
-      status_reason = CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.untold) END,
-      status_data = CASE WHEN ended.failed THEN jsonb_build_object('error', coalesce(ended.error,
-        jsonb_build_object('name', 'kernel-vanished', 'message', ended.untold))) END`,
+    joins: `CROSS JOIN LATERAL ${ENDED}`,
+    sets: `, ${ENDED_SETS}`,
     whose: DECIDES,
   },
   TERMINATED: { ...UNCHANGED, sets: ', terminated_at = now()' },

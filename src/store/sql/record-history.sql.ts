@@ -1,12 +1,16 @@
 /**
  * The end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": a row of
- * history for each. One that kept its status counts up its newest row, where that says the same.
+ * history for each. One that kept its status counts up its newest row, where that says the same. `rows` names another
+ * CTE, as `v`, where one that moved has taken several steps.
  * Index: scheduling_history(entity_id, id).
  */
-export function recordHistory(entity: 'SESSION' | 'DEPLOYMENT' | 'ROUTE', { phase }: { phase: string }): string {
+export function recordHistory(
+  entity: 'SESSION' | 'DEPLOYMENT' | 'ROUTE',
+  { phase, rows = 'moved' }: { phase: string; rows?: string },
+): string {
   return `repeated AS (
   UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now()
-  FROM moved v
+  FROM ${rows} v
   WHERE v."to" = v."from"
     AND h.entity_id = v.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)
     AND h.phase = ${phase} AND h.from_status = v."from"::text AND h.to_status = v."to"::text AND h.result = v."outcome"
@@ -15,6 +19,6 @@ export function recordHistory(entity: 'SESSION' | 'DEPLOYMENT' | 'ROUTE', { phas
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, error_code, message)
   SELECT '${entity}', id, ${phase}, "from"::text, "to"::text, "outcome", "errorCode", "message"
-  FROM moved WHERE id NOT IN (SELECT id FROM repeated)
+  FROM ${rows} v WHERE id NOT IN (SELECT id FROM repeated)
 )`
 }

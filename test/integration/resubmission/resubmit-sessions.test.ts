@@ -119,7 +119,7 @@ describe('a session whose retries are used up', () => {
       avoid: [other],
       maxRetries: 2,
       policy: expect.objectContaining({ maxRetries: 2, retryDelay: 1, jitter: 'NONE', rules: [expect.anything()] }),
-      sources: expect.objectContaining({ maxRetries: 'SESSION', rules: 'SESSION', backoff: 'SHIPPED' }),
+      sources: { maxRetries: 'SESSION', rules: 'SESSION', retryDelay: 'SESSION', jitter: 'SESSION' },
       epoch: 1,
     }
     expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ ...expected, retryCount: 0, attempt: 3 })

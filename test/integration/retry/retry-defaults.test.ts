@@ -60,8 +60,8 @@ it('the narrowest scope that says something wins, field by field; 0, false and t
     maxRetryDelay: 'DOMAIN',
     emitRetryEvents: 'DOMAIN',
     eligibleCauses: 'PROJECT',
-    jitter: 'SHIPPED',
   })
+  expect(sources).not.toHaveProperty('jitter')
   expect((await newSession()).policy.maxRetries).toBe(3)
 })
 
