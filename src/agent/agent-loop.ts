@@ -106,7 +106,10 @@ async function syncOnce(
   const { agentId, instanceId } = identity
   const sentAt = performance.now()
   const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs }
-  const answer = await send(parts, request)
+  const answer = await send(parts, request).catch((error: unknown) => {
+    shipper.failed()
+    throw error
+  })
   fence.renew(sentAt, fenceAfterMs)
   shipper.accepted()
   // An end that waited for its log can be told now, and more text may be there.

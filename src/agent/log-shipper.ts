@@ -1,11 +1,13 @@
 import type { LogOffset, LogPiece, LogStreamName, ObservedKernel } from '../domain/agent/protocol.ts'
-import { LOG_BYTES_PER_KERNEL_MAX, LOG_BYTES_PER_SYNC_MAX } from '../domain/limits.ts'
+import { LOG_BYTES_PER_KERNEL_MAX, LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor } from './executors/executor.ts'
 import { readStream, type StreamRead } from './read-stream.ts'
 
 /** In one sync, so that a kernel that floods its output does not keep the others' back. */
 const BYTES_PER_STREAM_AND_SYNC_MAX = 512 * 1024
+/** Then twice as much is tried at once: seldom, for on a slow line it costs the time of a whole sync to fail. */
+const ARRIVALS_UNTIL_MORE = 8
 const TRUNCATION_NOTE = `\n[reprise: output beyond ${LOG_BYTES_PER_KERNEL_MAX} bytes is not kept]\n`
 
 interface Shipment {
@@ -19,8 +21,9 @@ interface Shipment {
 
 /**
  * Which log text is sent next. One batch is under way at a time; until it is accepted the same pieces are sent
- * again, so that the server sees no piece in two cuts. An ended kernel is reported as running until its log is
- * accepted, so that whoever sees the end has seen the log.
+ * again, so that the server sees no piece in two cuts. Each time that it does not arrive fewer of them go at once,
+ * down to a single one: what is too much for a slow line in the time that a sync has would never arrive. An ended
+ * kernel is reported as running until its log is accepted, so that whoever sees the end has seen the log.
  */
 export interface LogShipper {
   /** After registering: the server knows better than we what it has. */
@@ -29,6 +32,8 @@ export interface LogShipper {
   gather(observed: readonly ObservedKernel[]): Promise<LogPiece[]>
   /** The batch under way has arrived. */
   accepted(): void
+  /** Or it has not, as far as anybody knows. */
+  failed(): void
   /** What may be told of the kernels by now. */
   report(observed: readonly ObservedKernel[]): ObservedKernel[]
 }
@@ -37,6 +42,11 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   const shipments = new Map<string, Shipment>()
   let known = new Map<string, number>()
   let underWay: LogPiece[] = []
+  /** Read with what is under way, and to be sent after it. */
+  let waiting: LogPiece[] = []
+  let bytesAtOnce = LOG_BYTES_PER_SYNC_MAX
+  /** Since the last batch that did not arrive. */
+  let arrivals = 0
   let turn = 0
 
   function track({ kernelId, assignment }: ObservedKernel): Shipment {
@@ -54,12 +64,13 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
     shipments.delete(kernelId)
     for (const stream of ['STDOUT', 'STDERR'] as const) known.delete(keyOf({ kernelId, assignment, stream }))
     underWay = underWay.filter((piece) => piece.kernelId !== kernelId)
+    waiting = waiting.filter((piece) => piece.kernelId !== kernelId)
   }
 
   async function newBatch(open: Shipment[]): Promise<LogPiece[]> {
     const first = turn++ % Math.max(1, open.length)
     const batch: LogPiece[] = []
-    let budget = LOG_BYTES_PER_SYNC_MAX
+    let budget = bytesAtOnce
     for (const shipment of [...open.slice(first), ...open.slice(0, first)]) {
       if (budget <= 0) break
       const read = await readKernel(executor, log, shipment, budget)
@@ -73,13 +84,17 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
     goOnFrom(offsets) {
       shipments.clear()
       underWay = []
+      waiting = []
       known = new Map(offsets.map((at) => [keyOf(at), at.offset]))
     },
     async gather(observed) {
       const present = new Set(observed.map(({ kernelId }) => kernelId))
       for (const shipment of shipments.values()) if (!present.has(shipment.kernelId)) drop(shipment)
       const ran = observed.filter(({ startedAt }) => startedAt !== null).map(track)
-      if (underWay.length === 0) underWay = await newBatch(ran.filter(({ drained }) => !drained))
+      if (underWay.length === 0) {
+        if (waiting.length === 0) waiting = await newBatch(ran.filter(({ drained }) => !drained))
+        underWay = waiting.splice(0, fitting(waiting, bytesAtOnce))
+      }
       return underWay
     },
     accepted() {
@@ -87,11 +102,27 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
         const shipment = shipments.get(kernelId)
         if (shipment !== undefined) shipment.offsets[stream] = offset + bytes
       }
+      if (underWay.length > 0 && ++arrivals % ARRIVALS_UNTIL_MORE === 0)
+        bytesAtOnce = Math.min(LOG_BYTES_PER_SYNC_MAX, bytesAtOnce * 2)
       underWay = []
+    },
+    failed() {
+      const bytes = underWay.reduce((sum, piece) => sum + piece.bytes, 0)
+      if (bytes === 0) return
+      arrivals = 0
+      bytesAtOnce = Math.max(LOG_CHUNK_BYTES_MAX, Math.floor(bytes / 2))
+      waiting.unshift(...underWay.splice(fitting(underWay, bytesAtOnce)))
     },
     report: (observed) =>
       observed.map((kernel) => (isHeld(kernel, shipments.get(kernel.kernelId)) ? asRunning(kernel) : kernel)),
   }
+}
+
+/** How many pieces from the first on are no more than so many bytes; at least one. */
+function fitting(pieces: readonly LogPiece[], bytesMax: number): number {
+  let bytes = 0
+  const beyond = pieces.findIndex((piece) => (bytes += piece.bytes) > bytesMax)
+  return beyond === -1 ? pieces.length : Math.max(1, beyond)
 }
 
 async function readKernel(executor: Executor, log: Logger, shipment: Shipment, budget: number): Promise<StreamRead> {

@@ -51,3 +51,17 @@ it('both streams count together', async () => {
   const errors = await text(kernelId, 'STDERR')
   expect(errors.slice(half)).toBe(NOTE)
 })
+
+it('what is too much for the line goes in smaller and smaller pieces, each byte once', async () => {
+  const { gateway, create, reaches, text } = given
+  const takes = 200_000
+  const sizeOf = (request: object) => JSON.stringify('logs' in request ? request.logs : []).length
+  gateway.lose = (request) => (sizeOf(request) > takes ? 'request' : null)
+  await given.newAgent().start()
+  const { sessionId, kernelId } = await create(['sh', '-c', 'seq 300000'])
+  await reaches(sessionId, 'TERMINATED')
+  const lines = Array.from({ length: 300_000 }, (_, n) => `${n + 1}\n`)
+  expect((await text(kernelId, 'STDOUT')) === lines.join('')).toBe(true)
+  expect(gateway.lost).toBeGreaterThan(0)
+  expect(Math.max(...gateway.syncs.map(sizeOf))).toBeGreaterThan(takes / 2)
+})
