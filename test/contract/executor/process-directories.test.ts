@@ -87,3 +87,19 @@ function leave(path: string): void {
   writeFileSync(join(path, 'work', 'file'), 'x')
   writeFileSync(join(path, 'status'), 'began 1\nexit 9\n')
 }
+
+test("a chain's directory goes with its last kernel here where it is empty, and stays where it is not", async () => {
+  const chains = join(fixture.agentDir, 'chains')
+  const first = kernelSpec({ command: ['true'] })
+  const second = kernelSpec({ command: ['true'], chainId: first.chainId })
+  const keeper = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })
+  for (const spec of [first, second, keeper]) executor.start(spec, 1)
+  for (const { kernelId } of [first, second, keeper]) await reaches(executor, kernelId, 'EXITED')
+  executor.forget(keeper.kernelId, 1)
+  executor.forget(first.kernelId, 1)
+  await eventually(() => !existsSync(join(fixture.agentDir, 'kernels', first.kernelId)))
+  expect(existsSync(join(chains, first.chainId))).toBe(true)
+  executor.forget(second.kernelId, 1)
+  await eventually(() => !existsSync(join(chains, first.chainId)))
+  expect(readdirSync(chains)).toEqual([keeper.chainId])
+})

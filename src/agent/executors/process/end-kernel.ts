@@ -1,4 +1,5 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
+import { leaveChain } from './chain-directory.ts'
 import { logSize, readOomMark, readStopMark, writeMark } from './kernel-directory.ts'
 import { judgeExit } from './exit-verdict.ts'
 import { messageOf } from './error-message.ts'
@@ -64,4 +65,6 @@ export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
     .then(() => host.removeDirectory(kernel.path, kernel.token))
     .catch((error: unknown) => host.log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
     .then(() => host.removed(kernel))
+    .then(() => leaveChain(host, kernel))
+    .catch((error: unknown) => host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'chain not left'))
 }

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { chainDirectory } from './chain-directory.ts'
 import { failKernel } from './end-kernel.ts'
 import { messageOf } from './error-message.ts'
 import { withInterpreter } from './image-preset.ts'
@@ -35,7 +36,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
 
 async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { spec, path } = kernel
-  const chain = join(host.chainsDir, spec.chainId)
+  const chain = chainDirectory(host, spec.chainId)
   const image = kernel.image ?? { environ: {}, interpreter: [] }
   const places = { work: join(path, 'work'), chain, path: host.path }
   const environ = kernelEnvironment(spec, image, places, kernel.port)
