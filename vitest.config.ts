@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 export default defineConfig({
   resolve: {
@@ -8,7 +9,11 @@ export default defineConfig({
   },
   test: {
     maxWorkers: 3,
+    // The source keeps nothing at the level of modules, so files may share what one of them has loaded.
+    isolate: false,
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compiled', import.meta.url)) },
     retry: 0,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,

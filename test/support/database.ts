@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database } from '../../src/store/database.ts'
@@ -6,6 +7,10 @@ import { openDatabase, type Database } from '../../src/store/database.ts'
 export const TEMPLATE_DATABASE = 'reprise_template'
 /** One clone at a time: copying files competes for the same disk. */
 const CLONE_LOCK_KEY = 1
+/** PostgreSQL takes note of the end of a connection in its own time. */
+const LEFT_WITHIN_MS = 1_000
+/** Deleted rows are still read by those who look at whole tables; the template has less than 10 MB. */
+const REUSED_BYTES_MAX = 16_000_000
 
 export interface TestDatabase {
   connectionString: string
@@ -14,22 +19,24 @@ export interface TestDatabase {
   fresh(): Promise<void>
   /** A connection of its own, for a transaction that a test keeps open. */
   connect(): Promise<pg.Client>
-  /** Closes `db` and drops the database, whoever is still connected. */
+  /** Closes `db` and gives the database up; where somebody is still connected it is dropped. */
   close(): Promise<void>
 }
 
-/** A database of its own for the calling test file, cloned from the migrated template. */
+/** A clean database that nobody uses. */
+interface Clone {
+  connectionString: string
+  seeds: Seeds
+}
+
+/** Clean again after the files that are done, for the next file of this worker: to make a clone costs many times more. */
+const idle: Clone[] = []
+
+/** A database of its own for the calling test file, as the migrations left it. */
 export async function testDatabase(options: { connectionsMax?: number } = {}): Promise<TestDatabase> {
-  const name = `test_${randomUUID().replaceAll('-', '')}`
-  await maintain(async (client) => {
-    await client.query('SELECT pg_advisory_lock($1)', [CLONE_LOCK_KEY])
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE} STRATEGY FILE_COPY`)
-  })
-  const url = new URL(inject('postgres'))
-  url.pathname = name
-  const connectionString = url.href
+  const clone = idle.pop() ?? (await cloneTemplate())
+  const { connectionString, seeds } = clone
   const db = openDatabase({ connectionString, connectionsMax: options.connectionsMax ?? 10, onError: () => {} })
-  const seeds = await readSeeds(db)
   return {
     connectionString,
     db,
@@ -41,9 +48,62 @@ export async function testDatabase(options: { connectionsMax?: number } = {}): P
     },
     async close() {
       await db.close()
-      await maintain((client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+      if (await cleaned(clone)) idle.push(clone)
+      else await dropDatabase(connectionString)
     },
   }
+}
+
+async function cloneTemplate(): Promise<Clone> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await maintain(async (client) => {
+    await client.query('SELECT pg_advisory_lock($1)', [CLONE_LOCK_KEY])
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE} STRATEGY FILE_COPY`)
+  })
+  const url = new URL(inject('postgres'))
+  url.pathname = name
+  const connectionString = url.href
+  const db = openDatabase({ connectionString, connectionsMax: 1, onError: () => {} })
+  try {
+    return { connectionString, seeds: await readSeeds(db) }
+  } finally {
+    await db.close()
+  }
+}
+
+/** Whether the next file may have it: nobody else is connected, or about to be, and it has not grown. */
+async function cleaned({ connectionString, seeds }: Clone): Promise<boolean> {
+  const db = openDatabase({ connectionString, connectionsMax: 1, onError: () => {} })
+  try {
+    if (!(await isLeftAlone(db))) return false
+    await restoreSeeds(db, seeds)
+    return true
+  } finally {
+    await db.close()
+  }
+}
+
+async function isLeftAlone(db: Database): Promise<boolean> {
+  const deadline = performance.now() + LEFT_WITHIN_MS
+  for (;;) {
+    const { rows } = await db.query<{ others: number; grown: boolean }>(
+      `SELECT count(*)::int AS others, pg_database_size(current_database()) > $1 AS grown FROM pg_stat_activity
+       WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      [REUSED_BYTES_MAX],
+    )
+    const { others, grown } = rows[0]!
+    if (grown) return false
+    if (others === 0) return true
+    if (performance.now() > deadline) return false
+    await sleep(10)
+  }
+}
+
+function dropDatabase(connectionString: string): Promise<void> {
+  const name = new URL(connectionString).pathname.slice(1)
+  return maintain(async (client) => {
+    await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  })
 }
 
 /** An empty database, for what migrations do. */
@@ -54,7 +114,7 @@ export async function emptyDatabase(): Promise<{ connectionString: string; drop(
   url.pathname = name
   return {
     connectionString: url.href,
-    drop: () => maintain((client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)).then(() => {}),
+    drop: () => dropDatabase(url.href),
   }
 }
 

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * Those that take longest, most of it waiting: the longer, the earlier, so that the others fill the time in which they
+ * wait, and none of them is left alone at the end.
+ */
+const LONGEST = [
+  'e2e/crashes',
+  'e2e/command-line/run',
+  'e2e/command-line/administration',
+  'e2e/several-servers',
+  'e2e/remote/partitions',
+  'e2e/client-restarts',
+  'e2e/server',
+  'e2e/remote/remote-agents',
+  'e2e/readme-tour',
+  'e2e/demo',
+  'e2e/resubmission',
+  'e2e/client-package',
+  'e2e/database-outage',
+  'integration/store/embedded-postgres',
+  'contract/tenancy/tenancy',
+  'contract/graphql/slow-consumers',
+  'integration/client/retries',
+  'integration/store/chain-plans',
+  'e2e/readiness',
+  'e2e/traces-and-logs',
+  'e2e/webhook-crash',
+].map((name) => join(import.meta.dirname, '..', `${name}.test.ts`))
+
+for (const path of LONGEST) if (!existsSync(path)) throw new Error(`${path}: it is gone, and here it is still awaited`)
+
+/** Files of one project stand together: a worker that goes over to the other one is started anew. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted.toSorted((a, b) => rank(a) - rank(b))
+  }
+}
+
+function rank({ moduleId, project }: TestSpecification): number {
+  if (project.name === 'pure') return LONGEST.length + 1
+  const place = LONGEST.indexOf(moduleId)
+  return place < 0 ? LONGEST.length : place
+}
