@@ -3,7 +3,7 @@ export async function eventually<T>(
   ask: () => T | Promise<T>,
   options: { withinMs?: number; what?: string } = {},
 ): Promise<NonNullable<Exclude<T, false>>> {
-  const { withinMs = 10_000, what = ask.toString() } = options
+  const { withinMs = 40_000, what = ask.toString() } = options
   const deadline = performance.now() + withinMs
   for (;;) {
     const answer = await ask()

@@ -32,7 +32,7 @@ export function webhookServer(db: Database, options: { sync?: SyncPoints; attemp
     await eventually(async () => (await db.query('SELECT FROM webhook_deliveries WHERE under_way')).rowCount === 0)
   }
 
-  /** Transactions of other databases may hold the horizon for a moment. */
+  /** Transactions of other databases may hold the horizon as long as one of them fills tables. */
   async function fanOut(): Promise<void> {
     const left = `SELECT FROM settings WHERE key = 'webhooks.cursor' AND (
       (value ->> 'xid')::xid8 > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
