@@ -40,7 +40,7 @@ async function start(options: { pollIntervalMs: number; db?: Database }): Promis
   return relay
 }
 
-const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 5 })
+const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 40_000, interval: 5 })
 const numbers = () => published.map(({ data }) => (data as unknown as { n: number }).n)
 
 test('publishes what is committed after its start, in cursor order, and nothing from before', async () => {

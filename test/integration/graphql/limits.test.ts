@@ -71,7 +71,7 @@ describe('subscriptions of one connection', () => {
     const open = () => connection.subscribe(RETRY_EVENTS)
     const streams = Array.from({ length: SUBSCRIPTIONS_PER_CONNECTION_MAX }, open)
     for (const stream of streams) void stream.next().catch(() => null)
-    await vi.waitFor(() => expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX), { timeout: 40_000 })
     const { value } = await open().next()
     expect(value.errors[0]).toMatchObject({
       message: 'This connection has 200 subscriptions open, and the limit is 200: end some first.',
@@ -85,7 +85,7 @@ describe('subscriptions of one connection', () => {
     void another.next().catch(() => null)
     await vi.waitFor(() => expect(server.bus.subscribers).toBe(SUBSCRIPTIONS_PER_CONNECTION_MAX))
     await connection.close()
-    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 40_000 })
   })
 })
 

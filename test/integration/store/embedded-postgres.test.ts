@@ -127,7 +127,7 @@ test('a first start that was killed while the database was made leaves nothing i
       const [draft] = await drafts()
       return draft !== undefined && (await stat(join(dataDir, draft, 'data/base')).catch(() => null))
     },
-    { timeout: 10_000, interval: 5 },
+    { timeout: 40_000, interval: 5 },
   )
   await end(killed, 'SIGKILL')
   const { connectionString } = await hold()
