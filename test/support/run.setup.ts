@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
@@ -10,6 +8,7 @@ import { connectionString, openCluster } from '../../src/store/postgres/cluster.
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning } from '../../src/store/postgres/postmaster.ts'
 import { TEMPLATE_DATABASE } from './database.ts'
+import { makeRunDirectory } from './run-directory.ts'
 import { TEST_SETTINGS } from './test-settings.ts'
 
 declare module 'vitest' {
@@ -23,8 +22,7 @@ declare module 'vitest' {
 
 /** One PostgreSQL for the whole run, with a migrated template that each test file clones. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const directory = await mkdtemp(join(tmpdir(), 'reprise-test-'))
-  await chmod(directory, 0o755)
+  const directory = await makeRunDirectory()
   const stop = watch(directory)
   try {
     const cluster = await openCluster(join(directory, 'postgres'))

@@ -1,8 +1,11 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
-import { parseStatus, quote } from '../../../src/agent/executors/process/shim.ts'
+import { parseStatus, quote, shimScript } from '../../../src/agent/executors/process/shim.ts'
 
 const STAT = '4711 (a) b (c) S 1 4711 4711 0 -1 4194560 96 0 0 0 0 0 0 0 20 0 1 0 123456 2678784 407 1'
 
@@ -30,4 +33,25 @@ test('a shell reads quoted text as it was', () => {
   const clean = texts.map((text) => Buffer.from(text).toString('utf8'))
   const script = `printf '%s\\0' ${clean.map(quote).join(' ')}`
   expect(execFileSync('/bin/sh', ['-c', script]).toString('utf8').split('\0').slice(0, -1)).toEqual(clean)
+})
+
+test.each([
+  ['runs where its kernel is', true],
+  ['runs nothing where its kernel is being removed, though the status is free', false],
+])('a shim %s', (_name, there) => {
+  const directory = mkdtempSync(join(tmpdir(), 'reprise-shim-'))
+  try {
+    mkdirSync(join(directory, 'work'))
+    if (there) writeFileSync(join(directory, 'spec.json'), '{}')
+    const argv = ['sh', '-c', 'echo ran']
+    writeFileSync(join(directory, 'run.t'), shimScript({ tag: 'k t', argv, environ: new Map(), cgroupProcs: null }))
+    // In a group of its own, which it ends with itself.
+    spawnSync('/bin/sh', ['-c', 'exec setsid sh ./run.t 8>said'], { cwd: directory })
+    expect(existsSync(join(directory, 'stdout'))).toBe(there)
+    expect(readFileSync(join(directory, 'said'), 'latin1')).toMatch(
+      there ? /^k t began .*\nk t exit 0\n$/ : /^k t failed\n$/,
+    )
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })

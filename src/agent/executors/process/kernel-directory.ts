@@ -67,7 +67,10 @@ export function writeRunScript(path: string, token: string, script: string): Pro
   return writeFile(join(path, `run.${token}`), script, { mode: 0o600 })
 }
 
-/** `spec.json` first: a directory without it never ran, so that a removal cut short is not taken for a launch. */
+/**
+ * `spec.json` first: a directory without it never ran, so that a removal cut short is not taken for a launch, and no
+ * shim that is late claims a status that has just been removed.
+ */
 export async function removeKernelDirectory(path: string, token = ''): Promise<void> {
   for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) await unlinkIfThere(join(path, name))
   if ((await removeEmpty(join(path, 'work'))) && (await removeEmpty(path))) return

@@ -5,6 +5,8 @@ import { parseProcStat, type ProcStat } from './proc-stat.ts'
  * as its own. It uses builtins alone, so that beside the command nothing is started.
  *
  * - `status` is created exclusively: whoever creates it, shim or agent, decides whether the command ever runs.
+ * - A removal takes `spec.json` before `status`: a shim that was ordered by an instance that is gone, and comes to its
+ *   claim only while what another one ran to its end is removed, finds no spec and runs nothing.
  * - A line in `status` counts once its newline is there. The file is open before the command starts, so that a
  *   full disk rarely takes the exit line away, and one `write` of one line needs no rename to be atomic.
  * - Signals to the group are caught, not ignored: the command gets their default action back, the shim waits on.
@@ -31,6 +33,7 @@ trap 'echo "${tag} failed" >&8' EXIT
 set -C
 exec 9>status
 set +C
+[ -e spec.json ] || exit
 trap - EXIT
 say() { echo "$*" >&9; echo "${tag} $*" >&8; }
 ${enter}read -r stat </proc/$$/stat
