@@ -35,6 +35,7 @@ for (const path of LONGEST) if (!existsSync(path)) throw new Error(`${path}: it 
 /** Files of one project stand together: a worker that goes over to the other one is started anew. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- Vitest's, of files
     const sorted = await super.sort(files)
     return sorted.toSorted((a, b) => rank(a) - rank(b))
   }
