@@ -25,11 +25,13 @@ import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '
 import type { Quota } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
+import { createDeploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 import type { ReadSessions } from './session-reads.ts'
 
 /** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
-export interface Loaders {
+export interface Loaders extends DeploymentLoaders {
   sessions: SessionLoader
   /** Null for sessions that do not wait. */
   pendingReasons: DataLoader<string, string | null>
@@ -54,16 +56,6 @@ export interface Loaders {
 }
 
 type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
-
-export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
-
-export interface PageRequest {
-  /** Of the entity whose rows these are. */
-  id: string
-  /** Decimal id of the row before the page. */
-  after: string
-  limit: number
-}
 
 export function createLoaders(
   services: Pick<ServiceContext, 'db'> & { prisma: PrismaClient },
@@ -99,6 +91,7 @@ export function createLoaders(
       (row) => row.resourceGroup,
     ),
     ...createChainLoaders({ db: services.db, viewer }),
+    ...createDeploymentLoaders({ db: services.db, prisma: services.prisma, viewer }),
   }
 }
 
@@ -125,49 +118,4 @@ function createChainLoaders(reader: Pick<ServiceContext, 'db' | 'viewer'>) {
       (row) => row.chainId,
     ),
   }
-}
-
-/** One statement for all that ask for the same page of different entities. */
-function pageLoader<Row>(
-  read: (ids: string[], after: string, limit: number) => Promise<Row[]>,
-  idOf: (row: Row) => string,
-): PageLoader<Row> {
-  const sizeOf = ({ after, limit }: PageRequest) => `${after}:${limit}`
-  return new DataLoader(
-    async (requests) => {
-      const groups = Map.groupBy(requests, sizeOf)
-      const pages = new Map<string, Map<string, Row[]>>()
-      await Promise.all(
-        [...groups].map(async ([size, group]) => {
-          const { after, limit } = group[0]!
-          const rows = await read(
-            group.map(({ id }) => id),
-            after,
-            limit,
-          )
-          pages.set(size, Map.groupBy(rows, idOf))
-        }),
-      )
-      return requests.map((request) => pages.get(sizeOf(request))?.get(request.id) ?? [])
-    },
-    { cacheKeyFn: (request) => `${request.id}:${sizeOf(request)}` },
-  )
-}
-
-/** All rows of each entity. */
-function manyLoader<Row>(
-  read: (ids: readonly string[]) => Promise<Row[]>,
-  idOf: (row: Row) => string,
-): DataLoader<string, Row[]> {
-  return new DataLoader(async (ids) => {
-    const rows = Map.groupBy(await read(ids), idOf)
-    return ids.map((id) => rows.get(id) ?? [])
-  })
-}
-
-function countLoader(count: (ids: readonly string[]) => Promise<Map<string, number>>): DataLoader<string, number> {
-  return new DataLoader(async (ids) => {
-    const counts = await count(ids)
-    return ids.map((id) => counts.get(id) ?? 0)
-  })
 }

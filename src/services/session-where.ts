@@ -22,7 +22,7 @@ export interface SessionFilterInput {
   NOT?: SessionFilterInput | null
 }
 
-interface TextFilterInput {
+export interface TextFilterInput {
   equals?: string | null
   in?: string[] | null
   contains?: string | null
@@ -30,7 +30,7 @@ interface TextFilterInput {
   endsWith?: string | null
 }
 
-interface TimeFilterInput {
+export interface TimeFilterInput {
   gt?: Date | null
   gte?: Date | null
   lt?: Date | null

@@ -1,5 +1,5 @@
 import { PAGE_SIZE_DEFAULT } from '../../domain/limits.ts'
-import type { PageLoader } from '../loaders.ts'
+import type { PageLoader } from '../page-loader.ts'
 import type { Page } from '../../services/paging/keyset.ts'
 import { invalidCursor, pageSize } from '../../services/paging/page-arguments.ts'
 

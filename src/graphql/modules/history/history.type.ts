@@ -8,12 +8,15 @@ export const SchedulingResultEnum = builder.enumType('SchedulingResult', {
     NEED_RETRY: { description: 'It failed and is tried again.' },
     EXPIRED: { description: 'It was in its status for longer than its resource group allows.' },
     GIVE_UP: { description: 'It failed too often.' },
+    FAILURE: { description: 'It did not come out well: what follows is another way.' },
+    STALE: { description: 'What was known of it is too old to count.' },
     SKIPPED: { description: 'It was not its time: `message` says what it waits for.' },
   } as const,
 })
 
 export const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
-  description: 'What one handler did with a session, a kernel or an agent, once or several times in a row.',
+  description:
+    'What one handler did with a session, a kernel, an agent, a deployment or a route, once or several times in a row.',
   fields: (t) => ({
     phase: t.exposeString('phase', { description: 'The handler.' }),
     fromStatus: t.exposeString('fromStatus', { nullable: true, description: 'The status before.' }),

@@ -1,0 +1,133 @@
+import { createDeployment, type CreateDeploymentInput as Create } from '../../../services/create-deployment.ts'
+import { destroyDeployment } from '../../../services/destroy-deployment.ts'
+import { scaleDeployment } from '../../../services/scale-deployment.ts'
+import { updateDeployment, type UpdateDeploymentInput as Update } from '../../../services/update-deployment.ts'
+import { builder } from '../../builder.ts'
+import {
+  ConflictError,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  ValidationError,
+} from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { deploymentPayload, type DeploymentPayload } from './deployment-payload.ts'
+import {
+  CreateDeploymentInput,
+  DestroyDeploymentInput,
+  ScaleDeploymentInput,
+  UpdateDeploymentInput,
+} from './deployment.inputs.ts'
+
+interface CreatedShape extends DeploymentPayload<'CreateDeploymentPayload'> {
+  created: boolean
+}
+
+const CreateDeploymentPayload = deploymentPayload<CreatedShape>(
+  'CreateDeploymentPayload',
+  'A deployment that is there now.',
+)
+builder.objectField(CreateDeploymentPayload, 'created', (t) =>
+  t.exposeBoolean('created', {
+    description: 'False where the `creationId` was known: the deployment was there before.',
+  }),
+)
+
+const CreateDeploymentResult = builder.unionType('CreateDeploymentResult', {
+  description: 'A deployment, or what the caller can mend.',
+  types: [CreateDeploymentPayload, ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+builder.mutationField('createDeployment', (t) =>
+  t.field({
+    type: CreateDeploymentResult,
+    description: 'Creates a deployment. With a `creationId` it can be repeated: the same id gives the same deployment.',
+    args: { input: t.arg({ type: CreateDeploymentInput, required: true, description: 'What to serve, and how.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({
+        __typename: 'CreateDeploymentPayload' as const,
+        ...(await createDeployment(context, input as Create)),
+      })),
+  }),
+)
+
+/** What changes one that is there. */
+const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError, InvalidStateError]
+
+const ScaleDeploymentResult = builder.unionType('ScaleDeploymentResult', {
+  description: 'The deployment, or what the caller can mend.',
+  types: [
+    deploymentPayload<DeploymentPayload<'ScaleDeploymentPayload'>>(
+      'ScaleDeploymentPayload',
+      'A deployment of which another number of replicas is wanted.',
+    ),
+    ...CHANGE_ERRORS,
+  ],
+  resolveType: typeOf,
+})
+
+builder.mutationField('scaleDeployment', (t) =>
+  t.field({
+    type: ScaleDeploymentResult,
+    description: 'Says how many replicas are wanted from now on; 0 keeps the deployment without any.',
+    args: { input: t.arg({ type: ScaleDeploymentInput, required: true, description: 'Which, and how many.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({
+        __typename: 'ScaleDeploymentPayload' as const,
+        ...(await scaleDeployment(context, input)),
+      })),
+  }),
+)
+
+const UpdateDeploymentResult = builder.unionType('UpdateDeploymentResult', {
+  description: 'The deployment, or what the caller can mend.',
+  types: [
+    deploymentPayload<DeploymentPayload<'UpdateDeploymentPayload'>>(
+      'UpdateDeploymentPayload',
+      'A deployment with another revision, where anything differs.',
+    ),
+    ...CHANGE_ERRORS,
+  ],
+  resolveType: typeOf,
+})
+
+builder.mutationField('updateDeployment', (t) =>
+  t.field({
+    type: UpdateDeploymentResult,
+    description:
+      'Adds a revision, to which the routes are brought one after the other, never with fewer healthy ones than `minHealthy`.',
+    args: { input: t.arg({ type: UpdateDeploymentInput, required: true, description: 'Which, and what to change.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({
+        __typename: 'UpdateDeploymentPayload' as const,
+        ...(await updateDeployment(context, input as Update)),
+      })),
+  }),
+)
+
+const DestroyDeploymentResult = builder.unionType('DestroyDeploymentResult', {
+  description: 'The deployment, or what the caller can mend.',
+  types: [
+    deploymentPayload<DeploymentPayload<'DestroyDeploymentPayload'>>(
+      'DestroyDeploymentPayload',
+      'A deployment that is being ended.',
+    ),
+    ...CHANGE_ERRORS,
+  ],
+  resolveType: typeOf,
+})
+
+builder.mutationField('destroyDeployment', (t) =>
+  t.field({
+    type: DestroyDeploymentResult,
+    description: 'Ends a deployment with all its routes. Its name is free again when it is gone.',
+    args: { input: t.arg({ type: DestroyDeploymentInput, required: true, description: 'Which, and why.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({
+        __typename: 'DestroyDeploymentPayload' as const,
+        ...(await destroyDeployment(context, input)),
+      })),
+  }),
+)

@@ -1,0 +1,112 @@
+import { rolloutBounds } from '../../../domain/deployment/rollout.ts'
+import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../services/read-deployments.ts'
+import { builder } from '../../builder.ts'
+import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { serialPage } from '../../paging/serial-page.ts'
+import { isUuid } from '../../uuid.ts'
+import { historyField } from '../history/history.field.ts'
+import { ProjectNode } from '../project/project.type.ts'
+import { DeploymentRevision, DeploymentRevisionConnection } from './deployment-revision.type.ts'
+import { DeploymentStatusEnum, RouteStatusEnum } from './deployment.enums.ts'
+
+const RouteCount = builder.objectRef<RouteCountRow>('RouteCount').implement({
+  description: 'How many routes stand where.',
+  fields: (t) => ({
+    status: t.expose('status', { type: RouteStatusEnum, description: 'Where.' }),
+    count: t.exposeInt('count', { description: 'How many.' }),
+  }),
+})
+
+export const Endpoint = builder.objectRef<EndpointRow>('Endpoint').implement({
+  description: 'Where a healthy route serves.',
+  fields: (t) => ({
+    host: t.exposeString('host', { description: 'Name or address of its agent’s machine.' }),
+    port: t.exposeInt('port', { description: 'Its port there.' }),
+    url: t.string({ description: 'Both as a URL.', resolve: ({ host, port }) => endpointUrl(host, port) }),
+    since: t.expose('publishedAt', { type: 'DateTime', description: 'Since when service discovery names it.' }),
+  }),
+})
+
+/** The address of an IPv6 machine stands in brackets. */
+export function endpointUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+const ref = builder.objectRef<DeploymentRecord>('Deployment')
+
+export const DeploymentNode = builder.node(ref, {
+  description: 'A service that keeps its replicas: routes are started, checked and replaced as it takes.',
+  id: { resolve: ({ id }) => id },
+  loadOne: (id, { loaders }) => (isUuid(id) ? loaders.deployments.load(id.toLowerCase()) : undefined),
+  fields: (t) => ({
+    deploymentId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    creationId: t.exposeString('creationId', { description: "The client's idempotency key, unique in the project." }),
+    name: t.exposeString('name', {
+      description: 'Its name, unique among those of its project that are not destroyed.',
+    }),
+    project: t.prismaField({
+      type: ProjectNode,
+      description: 'Whose it is.',
+      // Prisma asks once for all that ask in the same tick.
+      resolve: (query, { projectId }, _args, { services }) =>
+        services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
+    }),
+    status: t.expose('status', { type: DeploymentStatusEnum, description: 'Where it stands.' }),
+    statusReason: t.exposeString('statusReason', {
+      nullable: true,
+      description: 'Why it is not ready, in words; null where it is.',
+    }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it stands there.' }),
+    replicas: t.exposeInt('replicas', { description: 'How many healthy routes are wanted.' }),
+    minHealthy: t.int({
+      description: 'Never fewer healthy routes while it is updated, as far as there were so many.',
+      resolve: (deployment) => rolloutBounds(deployment).minHealthy,
+    }),
+    maxSurge: t.int({
+      description: 'So many more routes than are wanted while it is updated, at most.',
+      resolve: (deployment) => rolloutBounds(deployment).maxSurge,
+    }),
+    revision: t.field({
+      type: DeploymentRevision,
+      description: 'What its routes are to be made from.',
+      resolve: ({ id, revision }, _args, { loaders }) => loaders.revisions.load({ deploymentId: id, revision }),
+    }),
+    revisions: t.field({
+      type: DeploymentRevisionConnection,
+      description: 'All its revisions, oldest first.',
+      args: forwardArguments(t),
+      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+      // None is ever removed: the newest one's number says how many there are.
+      resolve: ({ id, revision }, args, { loaders }) =>
+        serialPage({ id, args, loader: loaders.revisionPages, count: () => Promise.resolve(revision) }),
+    }),
+    routeCounts: t.field({
+      type: [RouteCount],
+      description: 'How many of its routes stand where; statuses in which there is none are left out.',
+      resolve: ({ id }, _args, { loaders }) => loaders.routeCounts.load(id),
+    }),
+    healthyReplicas: t.int({
+      description: 'How many of its routes are healthy.',
+      resolve: async ({ id }, _args, { loaders }) =>
+        (await loaders.routeCounts.load(id)).find(({ status }) => status === 'HEALTHY')?.count ?? 0,
+    }),
+    endpoints: t.field({
+      type: [Endpoint],
+      description: 'What service discovery names: where its healthy routes serve, oldest first.',
+      resolve: ({ id }, _args, { loaders }) => loaders.endpoints.load(id),
+    }),
+    failures: t.exposeInt('failures', {
+      description: 'Routes of its revision that failed in a row, without a lasting healthy one between.',
+    }),
+    nextRouteAt: t.expose('nextRouteAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'No new route is started before, after such failures.',
+    }),
+    createdBy: t.exposeString('createdBy', { nullable: true, description: 'Who made it: the name of the token.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    destroyedBy: t.exposeString('destroyedBy', { nullable: true, description: 'Who had it destroyed.' }),
+    destroyedAt: t.expose('destroyedAt', { type: 'DateTime', nullable: true, description: 'When it was gone.' }),
+    schedulingHistory: t.field(historyField(t, 'What the server did with it, oldest first.')),
+  }),
+})

@@ -1,0 +1,63 @@
+import type { RouteRow } from '../../../services/read-routes.ts'
+import { assemblePage } from '../../../services/paging/keyset.ts'
+import { decodeKeyset, encodeKeyset } from '../../../services/paging/keyset-cursor.ts'
+import { invalidCursor, pageSize } from '../../../services/paging/page-arguments.ts'
+import { NEWEST_DEPLOYMENT_FIRST } from '../../../services/read-deployments.ts'
+import { builder } from '../../builder.ts'
+import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { DeploymentNode, Endpoint } from '../deployment/deployment.type.ts'
+import { RouteStatusEnum } from '../deployment/deployment.enums.ts'
+import { RouteNode } from './route.type.ts'
+
+const RouteConnection = builder.connectionObject(
+  { type: RouteNode, name: 'RouteConnection', description: 'A page of routes.' },
+  { name: 'RouteEdge', description: 'One route and its place.' },
+)
+
+/** By when they were created, as deployments. */
+const NEWEST_FIRST = NEWEST_DEPLOYMENT_FIRST
+
+builder.objectField(DeploymentNode, 'routes', (t) =>
+  t.field({
+    type: RouteConnection,
+    description: 'Its routes, newest first; those that are gone, too.',
+    args: {
+      ...forwardArguments(t),
+      status: t.arg({ type: [RouteStatusEnum], description: 'Those in one of these statuses.' }),
+    },
+    complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+    resolve: async ({ id }, { status, ...args }, { loaders }) => {
+      const list = { deploymentId: id, statuses: [...new Set(status)].toSorted() }
+      // Nothing is in none of the statuses.
+      const none = status?.length === 0
+      const limit = pageSize({ first: args.first }).size + 1
+      const rows = none ? [] : await loaders.routePages.load({ ...list, after: placeOf(args.after), limit })
+      return assemblePage<RouteRow>({
+        args,
+        rows,
+        cursorOf: (row) => encodeKeyset(NEWEST_FIRST, row),
+        count: () => (none ? Promise.resolve(0) : loaders.routeListCount.load(list)),
+      })
+    },
+  }),
+)
+
+function placeOf(cursor: string | null | undefined) {
+  if (cursor == null) return null
+  const values = decodeKeyset(NEWEST_FIRST, cursor)
+  if (!values) throw invalidCursor('after')
+  const [createdAt, id] = values as [Date, string]
+  return { createdAt, id }
+}
+
+builder.objectField(Endpoint, 'route', (t) =>
+  t.field({
+    type: RouteNode,
+    description: 'The route that serves there.',
+    resolve: async ({ routeId }, _args, { loaders }) => {
+      const route = await loaders.routes.load(routeId)
+      if (!route) throw new Error(`no route ${routeId}`)
+      return route
+    },
+  }),
+)

@@ -1,0 +1,90 @@
+import type { RouteRow } from '../../../services/read-routes.ts'
+import type { Loaders } from '../../loaders.ts'
+import { builder } from '../../builder.ts'
+import { loadExistingSession } from '../../load-session.ts'
+import { isUuid } from '../../uuid.ts'
+import { DeploymentRevision } from '../deployment/deployment-revision.type.ts'
+import { DeploymentNode } from '../deployment/deployment.type.ts'
+import { RouteStatusEnum } from '../deployment/deployment.enums.ts'
+import { historyField } from '../history/history.field.ts'
+import { SessionNode } from '../session/session.type.ts'
+
+const ref = builder.objectRef<RouteRow>('Route')
+
+export const RouteNode = builder.node(ref, {
+  description: 'One replica of a deployment: a session on an agent, and how its checks come out.',
+  id: { resolve: ({ id }) => id },
+  loadOne: (id, { loaders }) => (isUuid(id) ? loaders.routes.load(id.toLowerCase()) : undefined),
+  fields: (t) => ({
+    routeId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    deployment: t.field({
+      type: DeploymentNode,
+      description: 'Of which deployment.',
+      resolve: ({ deploymentId }, _args, { loaders }) => loadExistingDeployment(loaders, deploymentId),
+    }),
+    revision: t.field({
+      type: DeploymentRevision,
+      description: 'What it was made from.',
+      resolve: ({ deploymentId, revision }, _args, { loaders }) => loaders.revisions.load({ deploymentId, revision }),
+    }),
+    session: t.field({
+      type: SessionNode,
+      description: 'What runs its program.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    status: t.expose('status', { type: RouteStatusEnum, description: 'Where it stands.' }),
+    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it stands there, in words.' }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it stands there.' }),
+    host: t.exposeString('host', {
+      nullable: true,
+      description: 'Where it serves: its agent’s machine, once it runs.',
+    }),
+    port: t.exposeInt('port', { nullable: true, description: 'Where it serves: its port there.' }),
+    successes: t.exposeInt('successes', { description: 'Checks in a row that were well; 0 where the last was not.' }),
+    failures: t.exposeInt('failures', { description: 'Checks in a row that were not well; 0 where the last was.' }),
+    lastCheckAt: t.expose('lastCheckAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was last checked.',
+    }),
+    lastCheckFault: t.exposeString('lastCheckFault', {
+      nullable: true,
+      description: 'What the last check found, in words; null where all was well.',
+    }),
+    nextCheckAt: t.expose('nextCheckAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the next check is due, or the one under way is given up.',
+    }),
+    firstHealthyAt: t.expose('firstHealthyAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was healthy for the first time.',
+    }),
+    publishedAt: t.expose('publishedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when service discovery names it; null where it does not.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was gone.' }),
+    schedulingHistory: t.field(historyField(t, 'What the server did with it, oldest first.')),
+  }),
+})
+
+builder.objectField(SessionNode, 'route', (t) =>
+  t.field({
+    type: RouteNode,
+    nullable: true,
+    description: 'The route that it runs, where it is of a deployment.',
+    resolve: ({ id }, _args, { loaders }) => loaders.routeOfSession.load(id),
+  }),
+)
+
+/** A foreign key says that there is one. */
+export async function loadExistingDeployment({ deployments }: Loaders, id: string) {
+  const deployment = await deployments.load(id)
+  if (!deployment) throw new Error(`no deployment ${id}`)
+  return deployment
+}

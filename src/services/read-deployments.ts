@@ -1,0 +1,100 @@
+import { RepriseError } from '../domain/errors.ts'
+import type { DeploymentStatus } from '../domain/deployment/statuses.ts'
+import { FILTER_LIST_MAX } from '../domain/limits.ts'
+import type { Prisma, PrismaClient } from '../store/prisma.ts'
+import {
+  countRoutes,
+  readRevisionPages as readPages,
+  readRevisions as readByKey,
+  type RevisionKey,
+  type RevisionRow,
+  type RouteCountRow,
+} from '../store/sql/read-deployments.sql.ts'
+import { readEndpoints as read, type EndpointRow } from '../store/sql/read-endpoints.sql.ts'
+import { keysetPage, type Page } from './paging/keyset.ts'
+import type { OrderColumn } from './paging/keyset-cursor.ts'
+import type { PageArguments } from './paging/page-arguments.ts'
+import type { ServiceContext } from './service-context.ts'
+import type { TextFilterInput, TimeFilterInput } from './session-where.ts'
+import { projectScope } from './tenant-scope.ts'
+
+export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
+export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
+
+/** Which deployments. All that are given must match; null is not given. */
+export interface DeploymentFilterInput {
+  status?: DeploymentStatus[] | null
+  project?: string | null
+  name?: TextFilterInput | null
+  createdAt?: TimeFilterInput | null
+}
+
+interface Reader extends Pick<ServiceContext, 'viewer'> {
+  prisma: PrismaClient
+}
+/** Of deployments that the viewer was seen to see. */
+type SeenReader = Pick<ServiceContext, 'db'>
+
+export const NEWEST_DEPLOYMENT_FIRST: OrderColumn[] = [
+  { column: 'createdAt', direction: 'desc', type: 'date' },
+  { column: 'id', direction: 'desc', type: 'uuid' },
+]
+
+/** Those that the viewer sees, in no order. */
+export function readDeployments({ prisma, viewer }: Reader, ids: readonly string[]): Promise<DeploymentRecord[]> {
+  return prisma.deployment.findMany({ where: { id: { in: [...ids] }, ...projectScope(viewer) } })
+}
+
+/** @throws RepriseError VALIDATION_FAILED */
+export function listDeployments(
+  { prisma, viewer }: Reader,
+  options: { filter: DeploymentFilterInput; order?: readonly OrderColumn[]; page: PageArguments },
+): Promise<Page<DeploymentRecord>> {
+  const { filter, order = NEWEST_DEPLOYMENT_FIRST, page } = options
+  const wanted = { AND: [projectScope(viewer), deploymentWhere(filter)] }
+  return keysetPage({
+    args: page,
+    order,
+    find: ({ where, ...rest }) => prisma.deployment.findMany({ ...rest, where: { AND: [wanted, where] } }),
+    count: () => prisma.deployment.count({ where: wanted }),
+  })
+}
+
+function deploymentWhere({ status, project, name, createdAt }: DeploymentFilterInput): Prisma.DeploymentWhereInput {
+  if ((status?.length ?? 0) > FILTER_LIST_MAX) {
+    const message = `At most ${FILTER_LIST_MAX} values.`
+    throw new RepriseError('VALIDATION_FAILED', message, [{ path: 'filter.status', message }])
+  }
+  return {
+    ...(status && { status: { in: status } }),
+    ...(project != null && { project: { name: project } }),
+    ...(name && { name: given(name) }),
+    ...(createdAt && { createdAt: given(createdAt) }),
+  }
+}
+
+/** Null is "not given"; Prisma would look for NULL. */
+function given(filter: object): object {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null))
+}
+
+export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
+  return readByKey(db, keys)
+}
+
+/** Oldest first, one page for each deployment. */
+export function readRevisionPages(
+  { db }: SeenReader,
+  page: { deploymentIds: readonly string[]; after: string; limit: number },
+): Promise<RevisionRow[]> {
+  return readPages(db, page.deploymentIds, page.after, page.limit)
+}
+
+export function readRouteCounts({ db }: SeenReader, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {
+  return countRoutes(db, deploymentIds)
+}
+
+/** What service discovery names, oldest first. */
+export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
+  return read(db, deploymentIds)
+}

@@ -1,0 +1,72 @@
+import type { RouteStatus } from '../../domain/deployment/statuses.ts'
+import type { Queryable } from '../database.ts'
+import type { DeploymentSpec } from './deployment-spec.sql.ts'
+
+export interface RevisionRow extends DeploymentSpec {
+  /** Decimal: its number, which is its order. */
+  id: string
+  deploymentId: string
+  revision: number
+  createdBy: string | null
+  createdAt: Date
+}
+
+export const REVISION_COLUMNS = `v.revision::text AS id, v.deployment_id AS "deploymentId", v.revision,
+  v.resource_group AS "resourceGroup", v.image, to_json(v.command) AS command, v.environ,
+  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
+  v.port_variable AS "portVariable", v.health_path AS "healthPath", v.health_interval_ms AS "healthIntervalMs",
+  v.health_timeout_ms AS "healthTimeoutMs", v.healthy_threshold AS "healthyThreshold",
+  v.unhealthy_threshold AS "unhealthyThreshold", v.initial_delay_ms AS "initialDelayMs",
+  v.stale_after_ms AS "staleAfterMs", v.start_timeout_ms AS "startTimeoutMs", v.evict_after_ms AS "evictAfterMs",
+  v.drain_ms AS "drainMs", v.created_by AS "createdBy", v.created_at AS "createdAt"`
+
+export interface RevisionKey {
+  deploymentId: string
+  revision: number
+}
+
+const REVISIONS_SQL = `
+SELECT ${REVISION_COLUMNS} FROM unnest($1::uuid[], $2::int[]) AS i(deployment_id, revision)
+JOIN deployment_revisions v ON v.deployment_id = i.deployment_id AND v.revision = i.revision`
+
+export async function readRevisions(db: Queryable, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
+  const values = [keys.map(({ deploymentId }) => deploymentId), keys.map(({ revision }) => revision)]
+  return (await db.query<RevisionRow & { [column: string]: unknown }>(REVISIONS_SQL, values)).rows
+}
+
+/** One page for each deployment, oldest first. */
+const REVISION_PAGE_SQL = `
+SELECT ${REVISION_COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
+CROSS JOIN LATERAL (
+  SELECT * FROM deployment_revisions v WHERE v.deployment_id = i.deployment_id AND v.revision > $2::int
+  ORDER BY v.revision LIMIT $3
+) v ORDER BY v.deployment_id, v.revision`
+
+export async function readRevisionPages(
+  db: Queryable,
+  deploymentIds: readonly string[],
+  after: string,
+  limit: number,
+): Promise<RevisionRow[]> {
+  const { rows } = await db.query<RevisionRow & { [column: string]: unknown }>(REVISION_PAGE_SQL, [
+    deploymentIds,
+    after,
+    limit,
+  ])
+  return rows
+}
+
+export interface RouteCountRow {
+  deploymentId: string
+  status: RouteStatus
+  count: number
+}
+
+/** Of those that live, and of the terminated where they are asked for. Index: routes(deployment_id, …). */
+const COUNTS_SQL = `
+SELECT deployment_id AS "deploymentId", status, count(*) AS count FROM routes
+WHERE deployment_id = ANY($1::uuid[]) GROUP BY deployment_id, status ORDER BY deployment_id, status`
+
+export async function countRoutes(db: Queryable, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {
+  return (await db.query<RouteCountRow & { [column: string]: unknown }>(COUNTS_SQL, [deploymentIds])).rows
+}

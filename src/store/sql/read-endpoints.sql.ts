@@ -1,0 +1,63 @@
+import type { Queryable } from '../database.ts'
+
+/** A route that service discovery names. */
+export interface EndpointRow {
+  routeId: string
+  deploymentId: string
+  host: string
+  port: number
+  /** Of its session. */
+  sessionId: string
+  revision: number
+  publishedAt: Date
+}
+
+const COLUMNS = `r.id AS "routeId", r.deployment_id AS "deploymentId", r.host, r.port, r.session_id AS "sessionId",
+  r.revision, r.published_at AS "publishedAt"`
+
+/** Oldest first. Index: routes_of_deployment. */
+const SQL = `
+SELECT ${COLUMNS} FROM routes r
+WHERE r.deployment_id = ANY($1::uuid[]) AND r.published_at IS NOT NULL AND r.status <> 'TERMINATED'
+ORDER BY r.deployment_id, r.published_at, r.id`
+
+export async function readEndpoints(db: Queryable, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
+  return (await db.query<EndpointRow & { [column: string]: unknown }>(SQL, [deploymentIds])).rows
+}
+
+/** A deployment as service discovery has it. */
+export interface DiscoveredService {
+  deploymentId: string
+  name: string
+  project: string
+  /** Of the present revision. */
+  labels: Record<string, string>
+  revision: number
+  healthPath: string
+  healthIntervalMs: number
+  healthTimeoutMs: number
+  endpoints: Omit<EndpointRow, 'publishedAt' | 'deploymentId'>[]
+}
+
+/**
+ * All that are not being destroyed, with what is published of them, in one snapshot and in an order that does not
+ * change by itself: project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
+ */
+const SERVICES_SQL = `
+SELECT d.id AS "deploymentId", d.name, p.name AS project, v.labels, d.revision, v.health_path AS "healthPath",
+  v.health_interval_ms AS "healthIntervalMs", v.health_timeout_ms AS "healthTimeoutMs",
+  coalesce((
+    SELECT json_agg(json_build_object('routeId', r.id, 'host', r.host, 'port', r.port,
+      'sessionId', r.session_id, 'revision', r.revision) ORDER BY r.published_at, r.id)
+    FROM routes r WHERE r.deployment_id = d.id AND r.published_at IS NOT NULL AND r.status <> 'TERMINATED'
+  ), '[]') AS endpoints
+FROM deployments d JOIN projects p ON p.id = d.project_id
+JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
+WHERE d.status NOT IN ('DESTROYING', 'DESTROYED') AND ($1::uuid IS NULL OR d.project_id = $1)
+ORDER BY p.name COLLATE "C", d.name COLLATE "C"`
+
+/** Of one project, or of all. */
+export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<DiscoveredService[]> {
+  const { rows } = await db.query<DiscoveredService & { [column: string]: unknown }>(SERVICES_SQL, [visibleProjectId])
+  return rows
+}
