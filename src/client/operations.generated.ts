@@ -662,12 +662,16 @@ export type RotateWebhookSecretInput = {
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
   | 'EXPIRED'
+  /** It did not come out well: what follows is another way. */
+  | 'FAILURE'
   /** It failed too often. */
   | 'GIVE_UP'
   /** It failed and is tried again. */
   | 'NEED_RETRY'
   /** It was not its time: `message` says what it waits for. */
   | 'SKIPPED'
+  /** What was known of it is too old to count. */
+  | 'STALE'
   /** It went on. */
   | 'SUCCESS';
 
@@ -1440,11 +1444,13 @@ export type KernelLogPageQueryVariables = Exact<{
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
     | { __typename: 'Chain' }
+    | { __typename: 'Deployment' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'Route' }
     | { __typename: 'Session' }
     | { __typename: 'User' }
     | { __typename: 'Webhook' }

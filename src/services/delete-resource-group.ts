@@ -21,9 +21,9 @@ export async function deleteResourceGroup(
     const options = name.includes('\0') ? undefined : await lockGroupOptions(tx, name)
     if (!options) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${name}`)
     if (name === DEFAULT_GROUP) throw new RepriseError('RESOURCE_GROUP_IN_USE', 'what names no group needs this one')
-    const { agents, sessions, retries } = await countGroupUsers(tx, name)
-    if (agents + sessions + retries > 0) {
-      const counts = `${agents} agents, ${sessions} sessions that are not finished and ${retries} retries that wait`
+    const { agents, sessions, deployments, retries } = await countGroupUsers(tx, name)
+    if (agents + sessions + deployments + retries > 0) {
+      const counts = `${agents} agents, ${sessions} sessions that are not finished, ${deployments} deployments and ${retries} retries that wait`
       throw new RepriseError('RESOURCE_GROUP_IN_USE', `resource group ${name} has ${counts}`)
     }
     await deleteGroup(tx, name)

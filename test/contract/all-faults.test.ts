@@ -26,6 +26,25 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
     },
     ['name', 'command.0', 'priority', 'retryPolicy.maxRetries', 'retryPolicy.rules.0.delay'],
   ],
+  createDeployment: [
+    {
+      name: 'Web',
+      command: [],
+      replicas: -1,
+      environ: [{ name: 'PORT', value: '1' }],
+      healthCheck: { path: 'x', interval: 2, timeout: 2, staleAfter: 4 },
+    },
+    ['name', 'command', 'replicas', 'environ.0.name', 'healthCheck.path', 'healthCheck.staleAfter'],
+  ],
+  scaleDeployment: [
+    { deploymentId: 'ours', replicas: -1, minHealthy: -1, maxSurge: 1_000_000 },
+    ['replicas', 'minHealthy', 'maxSurge'],
+  ],
+  updateDeployment: [
+    { deploymentId: 'ours', command: [], priority: 101, healthCheck: { timeout: 0 } },
+    ['command', 'priority', 'healthCheck.timeout'],
+  ],
+  destroyDeployment: [{ deploymentId: 'ours', reason: NUL }, ['reason']],
   createResourceGroup: [{ name: 'a b', maxTries: 0, fenceAfter: 1 }, ['name', 'maxTries', 'fenceAfter']],
   updateResourceGroup: [
     { name: 'default', maxTries: 0, fenceAfter: 1, drainReason: NUL },
@@ -101,7 +120,7 @@ describe('all faults at once', () => {
     const answer = await server.query(
       `mutation ($input: ${type}!) { ${name}(input: $input) { __typename ... on ValidationError { code issues { path } }
         ... on Error { message } } }`,
-      { input: await withWebhook(given) },
+      { input: await withSubject(given) },
     )
     expect(answer.errors).toBeUndefined()
     const result = answer.data[name]
@@ -110,7 +129,9 @@ describe('all faults at once', () => {
     expect(told.toSorted()).toEqual(paths.toSorted())
   })
 
-  async function withWebhook(given: object): Promise<object> {
+  /** The names of fields that name what is there already. */
+  async function withSubject(given: object): Promise<object> {
+    if ('deploymentId' in given) return { ...given, deploymentId: (await server.factory.deployment()).id }
     if (!('webhookId' in given)) return given
     const input = { url: 'https://example.com/', eventTypes: ['*'] }
     const create =

@@ -68,16 +68,19 @@ export async function writeGroupOptions(tx: Queryable, name: string, options: Gr
   ])
 }
 
-/** Indexes: sessions_active, retry_decisions_queue. A retry that waits will be a session of its parent's group. */
+/** Indexes: sessions_active, deployments_active, retry_decisions_queue. A retry that waits will be a session of its parent's group. */
 const USERS_SQL = `
 SELECT (SELECT count(*) FROM agents WHERE resource_group = $1 AND status <> 'TERMINATED') AS agents,
   (SELECT count(*) FROM sessions WHERE resource_group = $1 AND status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')) AS sessions,
+  (SELECT count(*) FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
+    WHERE d.status <> 'DESTROYED' AND v.resource_group = $1) AS deployments,
   (SELECT count(*) FROM retry_decisions d JOIN sessions s ON s.id = d.session_id
     WHERE d.phase IN ('SCHEDULED', 'HELD') AND s.resource_group = $1) AS retries`
 
 export interface GroupUsers {
   agents: number
   sessions: number
+  deployments: number
   retries: number
 }
 

@@ -4,6 +4,7 @@ import { schema } from '../../../src/graphql/schema.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
+import { writeDeploymentEvents } from '../../support/outbox.ts'
 import { fillArguments, type Values } from './fill-arguments.ts'
 import { fieldName, fieldPaths, leavesOf, needsArguments, selectionOf, type FieldPath } from './field-paths.ts'
 import { createTenant, type Tenant } from './tenant.ts'
@@ -37,6 +38,7 @@ const COMMON: Values = {
   'createWebhook.input.url': 'https://example.com/walked',
   eventTypes: ['*'],
   command: ['true'],
+  'createDeployment.input.name': 'walked',
   since: '2026-01-01T00:00:00Z',
   Int: 1,
   Float: 1,
@@ -76,6 +78,8 @@ const NODE_IDS: Record<string, string> = {
   Token: 'tokenId',
   Domain: 'domainId',
   User: 'userId',
+  Deployment: 'deploymentId',
+  Route: 'routeId',
 }
 
 function globalId(type: string, values: Values): string {
@@ -202,6 +206,7 @@ describe('mutations', () => {
         (SELECT count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.project_id = $1) AS deliveries,
         (SELECT md5(string_agg((t.id, t.revoked_at)::text, '' ORDER BY id)) FROM api_tokens t WHERE project_id = $1) AS tokens,
         (SELECT md5(string_agg(r::text, '' ORDER BY id)) FROM resubmissions r WHERE project_id = $1) AS resubmissions,
+        (SELECT md5(string_agg(d::text, '' ORDER BY id)) FROM deployments d WHERE project_id = $1) AS deployments,
         (SELECT md5(string_agg(g::text, '' ORDER BY name)) FROM resource_groups g) AS groups,
         (SELECT md5(string_agg((a.id, a.status)::text, '' ORDER BY id)) FROM agents a) AS agents,
         (SELECT md5(string_agg(p::text, '' ORDER BY p::text)) FROM resource_policies p) AS policies,
@@ -278,6 +283,13 @@ describe('subscriptions', () => {
         [type, values['sessionId'], values['chainId'], projectId],
       )
     }
+    const types = ['deployment.status_changed', 'route.status_changed'] as const
+    const data = { from: 'HEALTHY', to: 'DEGRADED', reason: values['reason'] }
+    const { deploymentId, routeId } = values as Record<string, string>
+    await writeDeploymentEvents(
+      server.db,
+      types.map((type) => ({ type, deploymentId: deploymentId!, routeId: routeId!, projectId, data })),
+    )
     server.wake.wake('events')
   }
 })

@@ -52,6 +52,9 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'p', 'SUCCESS', $3), ('KERNEL', $2, 'p', 'SUCCESS', $3)`,
     [session.id, kernelId, texts.history],
   )
+  const deployment = await factory.deployment({ projectId, name: word('service'), labels })
+  const route = await factory.route(deployment, { host: word('host') })
+  await db.query(`UPDATE deployments SET status_reason = $2 WHERE id = $1`, [deployment.id, texts.reason])
   const resubmission = await answerOf(
     server,
     member,
@@ -122,6 +125,10 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'resubmission.id': resubmission.resubmission.resubmissionId,
       'resubmissionProgress.id': resubmission.resubmission.resubmissionId,
       resubmissionId: resubmission.resubmission.resubmissionId,
+      deploymentId: deployment.id,
+      'deployment.id': deployment.id,
+      routeId: route.id,
+      reason: texts.reason,
       kernelId,
       webhookId: webhook.webhookId,
       deliveryId: delivery.deliveryId,
@@ -149,6 +156,10 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       labels.team,
       ...Object.values(texts),
       ...ids,
+      deployment.id,
+      deployment.name,
+      route.id,
+      route.session.id,
       resubmission.resubmission.resubmissionId,
       webhook.webhookId,
       delivery.deliveryId,
