@@ -31,8 +31,8 @@ export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> 
 }
 
 const NEXT_SQL = `
-SELECT greatest(0, ceil(extract(epoch FROM min(next_try_at) - now()) * 1000))::float8 AS "nextInMs"
-FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL`
+SELECT greatest(0, ceil(extract(epoch FROM next_try_at - now()) * 1000))::float8 AS "nextInMs"
+FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1`
 
 /** What has rested long enough goes back into its line. Index: sessions_resting. */
 const ROUSE_SQL = `
@@ -51,5 +51,5 @@ export async function rouseRested(db: Queryable, limit: number): Promise<{ rouse
 }
 
 async function nextRestOver(db: Queryable): Promise<number | null> {
-  return (await db.query<{ nextInMs: number | null }>(NEXT_SQL)).rows[0]!.nextInMs
+  return (await db.query<{ nextInMs: number }>(NEXT_SQL)).rows[0]?.nextInMs ?? null
 }

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { ALL_SERVICES } from '../../support/test-server.ts'
+
+const given = useScheduling()
+
+it.each(ALL_SERVICES)('%s rests where there is nothing to do', async (name) => {
+  await given.server.settle()
+  const { done, more, againInMs } = await given.server.services[name].runOnce()
+  expect({ done, more: more ?? false }).toEqual({ done: 0, more: false })
+  expect(againInMs ?? Infinity).toBeGreaterThan(100)
+})
