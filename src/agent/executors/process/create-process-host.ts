@@ -14,6 +14,7 @@ import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { createRemovalQueue } from './removal-queue.ts'
 import { handleShimMessage } from './shim-messages.ts'
+import { spreadDirectories } from './spread-directories.ts'
 import { createTicker } from './ticker.ts'
 
 export type MemoryLimitMode = 'auto' | 'cgroup' | 'watch' | 'off'
@@ -35,6 +36,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
   const agentDir = resolve(options.agentDir)
   const [kernelsDir, chainsDir] = [join(agentDir, 'kernels'), join(agentDir, 'chains')]
   for (const path of [kernelsDir, chainsDir]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  spreadDirectories([kernelsDir, chainsDir])
   const memoryLimit = options.memoryLimit ?? 'auto'
   const kernels = new Map<string, ProcessKernel>()
   const host: HostWithClose = {
