@@ -87,6 +87,29 @@ export const DEPENDENCY_PAUSE_MAX_MS = 30_000
 /** How far a session's place in its line is counted, for its pending reason. */
 export const LINE_PLACE_MAX = 1_000
 
+// Deployments
+/** How often deployments and routes are looked at when nothing woke anybody: one statement where there are none. */
+export const DEPLOYMENT_INTERVAL_MS = 1_000
+/** Routes of one deployment begun in one look: its transaction holds the deployment for milliseconds. */
+export const ROUTES_STARTED_PER_LOOK_MAX = 100
+/** A route that stayed healthy for this long was no failed start, and ends the backoff. */
+export const LASTING_HEALTH_MS = 30_000
+/** The pause before the next route after failures: doubles from the one to the other. */
+export const ROUTE_BACKOFF_MIN_MS = 1_000
+export const ROUTE_BACKOFF_MAX_MS = 300_000
+/** A deployment that is not rid of its routes by then is over all the same; they end by themselves. */
+export const DESTROY_TIMEOUT_MS = 600_000
+/** Health checks that one server has under way: each is a socket for as long as its time-out. */
+export const HEALTH_CHECKS_AT_ONCE_MAX = 256
+/** How often checks that are due are looked for when nothing woke anybody. */
+export const HEALTH_CHECK_INTERVAL_MS = 1_000
+/** Beyond a check's own time-out, until one whose server has died is made by another. */
+export const HEALTH_CHECK_LEASE_MARGIN_MS = 5_000
+/** Checks are spread over this percentage of their interval, so that those begun together do not stay together. */
+export const HEALTH_CHECK_JITTER_PERCENT_MAX = 10
+/** Of an answer's body; the rest is not read. */
+export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
+
 // Retention
 export const RETENTION_INTERVAL_MS = 300_000
 /** Chains in one transaction: with their sessions, kernels, logs and history some thousands of rows. */

@@ -11,6 +11,7 @@ export type WakeTopic =
   | 'deliver-webhooks'
   | 'drive-deployments'
   | 'drive-routes'
+  | 'check-route-health'
   | 'sync-discovery'
   | 'events'
 

@@ -60,7 +60,7 @@ export function createWakeHub(): WakeHub {
 
 /** By as many as like, on any server. */
 function isRead(topic: WakeTopic | FollowTopic): boolean {
-  return topic === 'events' || topic.startsWith('resubmission:')
+  return topic === 'events' || topic === 'sync-discovery' || topic.startsWith('resubmission:')
 }
 
 function call(listeners: ReadonlySet<() => void> | undefined): void {

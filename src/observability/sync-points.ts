@@ -7,8 +7,11 @@ export interface SyncPoints {
 }
 
 export type SyncPointName =
+  | 'deployment:after-claim'
+  | 'deployment:before-commit'
   | 'dispatch:after-claim'
   | 'dispatch:before-commit'
+  | 'health-check:before-settle'
   | 'resubmit:after-lock'
   | 'resubmit:before-commit'
   | 'schedule:after-quotas'

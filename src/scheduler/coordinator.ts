@@ -12,8 +12,8 @@ export interface Move {
   id: string
   from: string
   to: string
-  /** Not worth another look before; null where only a wake or the interval brings one. */
-  pauseMs: number | null
+  /** Not worth another look before; where there is none, only a wake or the interval brings one. */
+  pauseMs?: number | null
 }
 
 export interface CoordinatorContext {
@@ -62,7 +62,7 @@ export async function runHandler<Item, Declaration extends { name: string }, Res
   context: CoordinatorContext,
   kind: EntityKind<Item, Declaration, Result, Decided>,
   handler: Handler<Item, Declaration, Result>,
-): Promise<RunReport> {
+): Promise<RunReport & { claimed: number }> {
   const { db, wake, lease } = context
   const { declaration } = handler
   const limit = CLAIM_BATCH_SESSIONS_MAX
@@ -75,16 +75,17 @@ export async function runHandler<Item, Declaration extends { name: string }, Res
     await kind.apply(tx, declaration.name, moves)
     return { claimed, moves, result }
   })
-  if (!batch) return { done: 0, more: false, againInMs: null }
+  if (!batch) return { claimed: 0, done: 0, more: false, againInMs: null }
   const { claimed, moves, result } = batch
   const moved = moves.some((move) => move.to !== move.from)
   wake.wake(...(moved ? handler.wakes : []), ...kind.awaitedBy(moves, result))
   kind.tell(context, declaration.name, { begunAt, claimed, moves })
   wake.wakeAgents([...new Set(claimed.flatMap((item) => handler.agentsOf(item)))])
-  return { done: moves.length, more: moved && claimed.length === limit, againInMs: soonest(moves) }
+  const more = moved && claimed.length === limit
+  return { claimed: claimed.length, done: moves.length, more, againInMs: soonest(moves) }
 }
 
 function soonest(moves: readonly Move[]): number | null {
-  const pauses = moves.flatMap(({ pauseMs }) => (pauseMs === null ? [] : [pauseMs]))
+  const pauses = moves.flatMap(({ pauseMs }) => pauseMs ?? [])
   return pauses.length === 0 ? null : Math.min(...pauses)
 }

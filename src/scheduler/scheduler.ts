@@ -50,7 +50,7 @@ export interface SchedulerContext {
 
 type WokenName = Exclude<
   WakeTopic,
-  'events' | 'deliver-webhooks' | 'drive-deployments' | 'drive-routes' | 'sync-discovery'
+  'events' | 'deliver-webhooks' | 'drive-deployments' | 'drive-routes' | 'check-route-health' | 'sync-discovery'
 >
 type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers'
 

@@ -32,6 +32,6 @@ export async function terminateSession(
   })
   if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   if (isTerminal(from)) throw new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${from}`)
-  wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'events')
+  wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events')
   return { sessionId: id }
 }

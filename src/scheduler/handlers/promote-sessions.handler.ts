@@ -16,9 +16,10 @@ const WAKES: Readonly<Record<PromotionName, readonly WakeTopic[]>> = {
 
 /** One batch of one promotion: moves sessions whose kernels' statuses match, and their kernels not. */
 export async function promote(context: { db: Database; wake: Wake }, name: PromotionName): Promise<RunReport> {
-  const { moved, clusters } = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
+  const { moved, clusters, serving } = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
   if (moved > 0) context.wake.wake('events', ...WAKES[name])
   // One kernel has ended; the others of its session are to be stopped.
   if (name === 'detect-termination' && clusters > 0) context.wake.wake('terminate-sessions')
+  if (serving > 0) context.wake.wake('drive-routes')
   return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX }
 }

@@ -51,7 +51,8 @@ WITH claimed AS (
     ${target.sets}
   FROM claimed c ${target.joins}
   WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, c."from", s.status AS "to", s.cluster_size
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, c."from", s.status AS "to", s.cluster_size,
+    s.port_variable
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
@@ -62,22 +63,23 @@ WITH claimed AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'SESSION', id, $3, "from"::text, "to"::text, 'SUCCESS', status_reason FROM moved
 )
-SELECT count(*) AS moved, count(*) FILTER (WHERE cluster_size > 1) AS clusters FROM moved`
+SELECT count(*) AS moved, count(*) FILTER (WHERE cluster_size > 1) AS clusters,
+  count(port_variable) AS serving FROM moved`
 }
 
 const statements = new Map<string, string>()
 
-/** How many sessions were promoted, as many as `limit` where there may be more; `clusters` of them have several kernels. */
+/** How many sessions were promoted, as many as `limit` where there may be more; `clusters` of them have several kernels, `serving` serve on a port. */
 export async function promoteSessions(
   db: Queryable,
   promotion: PromotionDeclaration,
   limit: number,
-): Promise<{ moved: number; clusters: number }> {
+): Promise<{ moved: number; clusters: number; serving: number }> {
   let statement = statements.get(promotion.name)
   if (statement === undefined) {
     statement = statementFor(promotion)
     statements.set(promotion.name, statement)
   }
   const values = [promotion.sessionIn, promotion.kernelStatuses, promotion.name, limit]
-  return (await db.query<{ moved: number; clusters: number }>(statement, values)).rows[0]!
+  return (await db.query<{ moved: number; clusters: number; serving: number }>(statement, values)).rows[0]!
 }

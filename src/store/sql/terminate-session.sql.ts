@@ -2,13 +2,14 @@ import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * A person ends a session: what never started is CANCELLED at once with its kernels, what has an agent goes
+ * Somebody ends sessions: what never started is CANCELLED at once with its kernels, what has an agent goes
  * TERMINATING. Once more on a TERMINATING session changes at most `force`.
- * Locks: the session, then its kernels in id order.
+ * Locks: sessions in id order, then their kernels in id order.
  */
 const SQL = `
 WITH claimed AS (
-  SELECT id, status FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE
+  SELECT id, status FROM sessions WHERE id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR project_id = $2)
+  ORDER BY id FOR UPDATE
 ), moved AS (
   UPDATE sessions s SET
     status = CASE WHEN c.status = 'PENDING' THEN 'CANCELLED'::session_status ELSE 'TERMINATING' END,
@@ -19,7 +20,7 @@ WITH claimed AS (
     terminate_force = s.terminate_force OR $4,
     status_reason = coalesce(s.status_reason, $5),
     status_data = coalesce(s.status_data,
-      jsonb_build_object('error', jsonb_build_object('name', 'user-cancelled', 'message', $5::text)))
+      jsonb_build_object('error', jsonb_build_object('name', $6::text, 'message', $5::text)))
   FROM claimed c
   WHERE s.id = c.id AND c.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
   RETURNING s.id, s.chain_id, s.project_id, c.status AS "from", s.status AS "to", s.status_reason
@@ -41,6 +42,7 @@ WITH claimed AS (
 ), audit AS (
   INSERT INTO audit_log (actor, action, project_id, session_id, details)
   SELECT $3, 'session.terminate', project_id, id, jsonb_build_object('force', $4::bool, 'reason', $5::text) FROM moved
+  WHERE $3::text IS NOT NULL
 )
 SELECT status AS "from" FROM claimed`
 
@@ -49,6 +51,12 @@ export async function terminateSessionRow(
   db: Queryable,
   session: { id: string; visibleProjectId: string | null; actor: string; force: boolean; reason: string },
 ): Promise<SessionStatus | undefined> {
-  const values = [session.id, session.visibleProjectId, session.actor, session.force, session.reason]
+  const { id, visibleProjectId, actor, force, reason } = session
+  const values = [[id], visibleProjectId, actor, force, reason, 'user-cancelled']
   return (await db.query<{ from: SessionStatus }>(SQL, values)).rows[0]?.from
+}
+
+/** By nobody in person: the routes that they serve are over. */
+export async function terminateRouteSessions(tx: Queryable, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await tx.query(SQL, [ids, null, null, false, 'its route has ended', 'route-ended'])
 }

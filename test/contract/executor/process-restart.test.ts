@@ -70,7 +70,7 @@ test('a kernel that serves keeps its port when its agent is killed', async () =>
   await holder.kill()
   await next.recover()
   const { port } = find(next, spec.kernelId)!
-  const told = await eventually(async () => (await next.readLog(spec.kernelId, 'STDOUT', 0, 100)).text)
+  const told = await eventually(async () => (await next.readLog(spec.kernelId, 'STDOUT', 0, 100)).text || null)
   expect(told).toBe(`${port}\n`)
 })
 

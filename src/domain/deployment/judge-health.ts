@@ -1,0 +1,35 @@
+import type { RouteResult } from './handlers.ts'
+import type { RouteStatus } from './statuses.ts'
+
+/** What the prober has found of one route. */
+export interface RouteHealth {
+  status: RouteStatus
+  /** Checks in a row with the same outcome; one of the two is 0. */
+  successes: number
+  failures: number
+  healthyThreshold: number
+  unhealthyThreshold: number
+  lastCheckFault: string | null
+  /** Its last check is older than what a check has found may count. */
+  stale: boolean
+}
+
+/** Undefined where what was found changes nothing. */
+export function judgeHealth(health: RouteHealth): { result: RouteResult; message: string } | undefined {
+  const { status, successes, failures, lastCheckFault } = health
+  if (health.stale) {
+    if (status === 'DEGRADED') return undefined
+    return { result: 'STALE', message: 'its last health check is too old' }
+  }
+  if (status !== 'HEALTHY' && successes >= health.healthyThreshold) {
+    return { result: 'SUCCESS', message: inARow(successes, 'succeeded') }
+  }
+  if (status !== 'UNHEALTHY' && failures >= health.unhealthyThreshold) {
+    return { result: 'FAILURE', message: `${inARow(failures, 'failed')}: ${lastCheckFault ?? 'nobody said why'}` }
+  }
+  return undefined
+}
+
+function inARow(checks: number, outcome: string): string {
+  return checks === 1 ? `a health check ${outcome}` : `${checks} health checks in a row ${outcome}`
+}

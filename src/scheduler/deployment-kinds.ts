@@ -1,0 +1,90 @@
+import {
+  type DeploymentDeclaration,
+  type DeploymentResult,
+  type RouteDeclaration,
+  type RouteResult,
+} from '../domain/deployment/handlers.ts'
+import { judgeDeclared, type Finding } from '../domain/deployment/judge.ts'
+import { DEPLOYMENT_TRANSITIONS, ROUTE_TRANSITIONS } from '../domain/deployment/transitions.ts'
+import { LASTING_HEALTH_MS } from '../domain/limits.ts'
+import type { WakeTopic } from '../domain/wake.ts'
+import type { Logger } from '../observability/log.ts'
+import { applyDeploymentMoves, type DeploymentMove } from '../store/sql/apply-deployment-moves.sql.ts'
+import { applyRouteMoves, type RouteMove } from '../store/sql/apply-route-moves.sql.ts'
+import type { ClaimedDeployment } from '../store/sql/claim-deployments.sql.ts'
+import type { ClaimedRoute } from '../store/sql/claim-routes.sql.ts'
+import type { Batch, EntityKind, Handler, Move } from './coordinator.ts'
+import { countFailedStarts } from './handlers/count-failed-starts.ts'
+
+/** What a handler of deployments says happened, and who has work by what it did itself. */
+export interface DeploymentFindings {
+  findings: Finding<DeploymentResult>[]
+  wakes?: readonly WakeTopic[]
+}
+
+export type DeploymentHandler = Handler<ClaimedDeployment, DeploymentDeclaration, DeploymentFindings>
+
+/** Judged plainly: a result leads where it is declared to. */
+export const DEPLOYMENTS: EntityKind<ClaimedDeployment, DeploymentDeclaration, DeploymentFindings, DeploymentMove> = {
+  judge: (declaration, deployments, { findings }) =>
+    judgeDeclared(declaration, DEPLOYMENT_TRANSITIONS, deployments, findings),
+  apply: applyDeploymentMoves,
+  awaitedBy: (moves, { wakes = [] }) => [...wakes, ...(hasMoved(moves) ? (['events'] as const) : [])],
+  tell: ({ log }, handler, batch) => tellDeclared(log, handler, batch, ({ id }) => ({ deploymentId: id })),
+}
+
+/** A finding about a route may know where it serves, or that discovery shall name it. */
+export type RouteFinding = Finding<RouteResult> & Pick<RouteMove, 'endpoint' | 'publish'>
+
+export interface RouteFindings {
+  findings: RouteFinding[]
+  wakes?: readonly WakeTopic[]
+}
+
+export type RouteHandler = Handler<ClaimedRoute, RouteDeclaration, RouteFindings>
+
+/** Judged plainly as well. A route that fails before it has served for long slows down those that follow it. */
+export const ROUTES: EntityKind<ClaimedRoute, RouteDeclaration, RouteFindings, RouteMove> = {
+  judge(declaration, routes, { findings }) {
+    const byId = new Map(findings.map((finding) => [finding.id, finding]))
+    return judgeDeclared(declaration, ROUTE_TRANSITIONS, routes, findings).map((move): RouteMove => {
+      const { endpoint, publish } = byId.get(move.id)!
+      return { ...move, ...(endpoint && { endpoint }), ...(publish && { publish }) }
+    })
+  },
+  async apply(tx, handler, moves) {
+    await countFailedStarts(tx, await applyRouteMoves(tx, handler, moves, LASTING_HEALTH_MS))
+  },
+  awaitedBy(moves, { wakes = [] }) {
+    const topics = new Set<WakeTopic>(wakes)
+    for (const { from, to, publish } of moves) {
+      if (from === 'HEALTHY' && to !== from) topics.add('sync-discovery')
+      if (publish) topics.add('sync-discovery')
+      if (to !== from) topics.add('events').add('drive-deployments')
+    }
+    return [...topics]
+  },
+  tell({ log }, handler, batch) {
+    tellDeclared(log, handler, batch, ({ id, deploymentId, sessionId }) => ({ deploymentId, routeId: id, sessionId }))
+  },
+}
+
+function hasMoved(moves: readonly Move[]): boolean {
+  return moves.some(({ from, to }) => from !== to)
+}
+
+/** One line for each outcome, at info where it took the thing anywhere. */
+function tellDeclared<Item extends { id: string }>(
+  log: Logger,
+  handler: string,
+  { claimed, moves }: Batch<Item, Move & { outcome: string; message: string | null }>,
+  idsOf: (item: Item) => Record<string, string>,
+): void {
+  const items = new Map(claimed.map((item) => [item.id, item]))
+  for (const { id, from, to, outcome, message } of moves) {
+    const level = from === to ? 'debug' : 'info'
+    if (!log.isLevelEnabled(level)) continue
+    const says = from === to ? `${handler}: ${outcome} in ${from}` : `${handler}: ${from} → ${to}`
+    log[level]({ handler, ...idsOf(items.get(id)!), outcome }, message === null ? says : `${says}: ${message}`)
+  }
+}

@@ -1,0 +1,110 @@
+import {
+  CLAIM_BATCH_SESSIONS_MAX,
+  DEPLOYMENT_INTERVAL_MS,
+  HEALTH_CHECK_INTERVAL_MS,
+  LASTING_HEALTH_MS,
+} from '../domain/limits.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { measureRun } from '../observability/run-metrics.ts'
+import type { SyncPoints } from '../observability/sync-points.ts'
+import { readDeploymentsOutlook, readRoutesOutlook } from '../store/sql/deployment-outlook.sql.ts'
+import { forgetFailures } from '../store/sql/route-failures.sql.ts'
+import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
+import { runHandler, type CoordinatorContext } from './coordinator.ts'
+import { DEPLOYMENTS, ROUTES } from './deployment-kinds.ts'
+import { checkPendingDeployment } from './handlers/check-pending-deployment.handler.ts'
+import { checkReplicaDeployment } from './handlers/check-replica-deployment.handler.ts'
+import { destroyingDeployment } from './handlers/destroying-deployment.handler.ts'
+import { healthCheckRoute } from './handlers/health-check-route.handler.ts'
+import { provisioningRoute } from './handlers/provisioning-route.handler.ts'
+import { reconcileDeployment } from './handlers/reconcile-deployment.handler.ts'
+import { routeEviction } from './handlers/route-eviction.handler.ts'
+import { runningRoute } from './handlers/running-route.handler.ts'
+import { scalingDeployment } from './handlers/scaling-deployment.handler.ts'
+import { serviceDiscoverySync } from './handlers/service-discovery-sync.handler.ts'
+import { terminatingRoute } from './handlers/terminating-route.handler.ts'
+import type { AskHealth } from './prober/ask-health.ts'
+import { createProber } from './prober/prober.ts'
+
+export type DeploymentServiceName = 'drive-deployments' | 'drive-routes' | 'check-route-health'
+
+export interface DeploymentContext extends CoordinatorContext {
+  metrics: Metrics
+  sync: SyncPoints
+  askHealth: AskHealth
+}
+
+/** Everything that keeps deployments as they are wanted. */
+export function createDeploymentServices(context: DeploymentContext): Record<DeploymentServiceName, BackgroundService> {
+  const { log, metrics } = context
+  const service = (name: DeploymentServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
+    defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
+  const prober = createProber({ ...context, observed: () => {} })
+  const probe = service('check-route-health', HEALTH_CHECK_INTERVAL_MS, prober.fill)
+  return {
+    'drive-deployments': service('drive-deployments', DEPLOYMENT_INTERVAL_MS, () => driveDeployments(context)),
+    'drive-routes': service('drive-routes', DEPLOYMENT_INTERVAL_MS, createRouteDriver(context)),
+    'check-route-health': {
+      ...probe,
+      async stop() {
+        await probe.stop()
+        await prober.stop()
+      },
+    },
+  }
+}
+
+/** Each handler over all that there is for it, one after the other. */
+async function driveDeployments(context: DeploymentContext): Promise<RunReport> {
+  const { any, nextInMs } = await readDeploymentsOutlook(context.db)
+  if (!any) return { done: 0 }
+  await forgetFailures(context.db, LASTING_HEALTH_MS)
+  const handlers = [
+    checkPendingDeployment(),
+    scalingDeployment(context.sync),
+    checkReplicaDeployment(),
+    reconcileDeployment(),
+    destroyingDeployment(),
+  ]
+  let done = 0
+  for (const handler of handlers) {
+    for (let claimed = CLAIM_BATCH_SESSIONS_MAX; claimed === CLAIM_BATCH_SESSIONS_MAX;) {
+      const report = await runHandler(context, DEPLOYMENTS, handler)
+      claimed = report.claimed
+      done += report.done
+    }
+  }
+  return { done, againInMs: nextInMs }
+}
+
+const ROUTE_HANDLERS = [
+  provisioningRoute,
+  healthCheckRoute,
+  runningRoute,
+  routeEviction,
+  terminatingRoute,
+  serviceDiscoverySync,
+]
+
+/** A pause this long between two looks, and nobody knows how long checks were not made either. */
+const ABSENCE_MS = 5 * DEPLOYMENT_INTERVAL_MS
+
+function createRouteDriver(context: DeploymentContext): () => Promise<RunReport> {
+  let watchedSince = performance.now()
+  let lookedAt = watchedSince
+  const watched = () => performance.now() - watchedSince
+  const handlers = ROUTE_HANDLERS.map((create) => create(watched))
+  return async () => {
+    const { any, nextInMs } = await readRoutesOutlook(context.db)
+    if (performance.now() - lookedAt > ABSENCE_MS) watchedSince = performance.now()
+    lookedAt = performance.now()
+    if (!any) return { done: 0 }
+    const reports = []
+    for (const handler of handlers) reports.push(await runHandler(context, ROUTES, handler))
+    return {
+      done: reports.reduce((sum, { done }) => sum + done, 0),
+      more: reports.some(({ more }) => more),
+      againInMs: nextInMs,
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { v7 as uuidv7 } from 'uuid'
+import { resolvePolicy } from '../../domain/retry/resolve-policy.ts'
+import { addSessions } from '../../services/add-sessions.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts'
+import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
+import { insertRoutes, type NewRoute } from '../../store/sql/insert-routes.sql.ts'
+import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/read-revision-specs.sql.ts'
+
+export interface RouteOrder {
+  deployment: ClaimedDeployment
+  /** Routes of its present revision. */
+  count: number
+}
+
+/** Retries are not for what is replaced anyway. */
+const NEVER_RETRIED = resolvePolicy([{ source: 'SESSION', policy: { maxRetries: 0 } }])
+
+/**
+ * New routes with their sessions, in the caller's transaction: neither is ever there without the other. Sessions for
+ * which a quota has no place are not made; `refused` says why, by deployment.
+ */
+export async function beginRoutes(
+  tx: Queryable,
+  phase: string,
+  orders: readonly RouteOrder[],
+): Promise<{ begun: number; refused: Map<string, string> }> {
+  const refused = new Map<string, string>()
+  if (orders.length === 0) return { begun: 0, refused }
+  const specs = await readRevisionSpecs(
+    tx,
+    orders.map(({ deployment }) => deployment.id),
+  )
+  const planned = orders.flatMap(({ deployment, count }) =>
+    Array.from({ length: count }, () => plan(deployment, specs.get(deployment.id)!)),
+  )
+  const added = await addSessions(
+    tx,
+    planned.map(({ session }) => session),
+    { actor: null, transact: (work) => work(tx) },
+  )
+  const begun = planned.filter(({ session }) => added.inserted.has(session.id)).map(({ route }) => route)
+  await insertRoutes(tx, phase, begun)
+  for (const { route } of planned) {
+    const refusal = added.refused.get(route.sessionId)
+    if (refusal) refused.set(route.deploymentId, refusal.message)
+  }
+  return { begun: begun.length, refused }
+}
+
+function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRoute; session: NewSession } {
+  const [routeId, sessionId] = [uuidv7(), uuidv7()]
+  const { deploymentId, ...runs } = spec
+  return {
+    route: { id: routeId, deploymentId, revision: deployment.revision, sessionId },
+    session: {
+      ...runs,
+      id: sessionId,
+      projectId: deployment.projectId,
+      userId: deployment.userId,
+      creationId: `${deployment.id}:route:${routeId}`,
+      name: deployment.name,
+      sessionType: 'INFERENCE',
+      clusterMode: 'SINGLE_NODE',
+      kernelIds: [uuidv7()],
+      batchTimeout: null,
+      startsAt: null,
+      dependsOnChains: [],
+      parentSessionId: null,
+      chainId: sessionId,
+      attempt: 1,
+      epoch: 0,
+      origin: 'INITIAL',
+      retryCount: 0,
+      uncountedRetries: 0,
+      retryPolicy: NEVER_RETRIED.policy,
+      retryPolicySources: NEVER_RETRIED.sources,
+      retryCause: null,
+      epochStartedAt: null,
+      avoidAgents: [],
+      allowAgents: [],
+      avoidGroups: [],
+      traceParent: null,
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
+import type { DeploymentHandler } from '../deployment-kinds.ts'
+import { claimInTurn } from './claim-in-turn.ts'
+
+/** READY → SCALING where there are not as many routes as are wanted. */
+export function checkReplicaDeployment(): DeploymentHandler {
+  const declaration = DEPLOYMENT_HANDLERS['check-replica-deployment']
+  return {
+    declaration,
+    wakes: ['drive-deployments'],
+    agentsOf: () => [],
+    claim: claimInTurn(declaration),
+    async execute(_tx, deployments) {
+      return {
+        findings: deployments.map(({ id, live, replicas }) => {
+          return { id, result: 'SUCCESS', message: `${replicas} replicas are wanted, and ${live} are there` }
+        }),
+      }
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import { LASTING_HEALTH_MS } from '../../domain/limits.ts'
+import type { Queryable } from '../../store/database.ts'
+import { applyRouteMoves } from '../../store/sql/apply-route-moves.sql.ts'
+import type { DeploymentRoute } from '../../store/sql/routes-of-deployments.sql.ts'
+
+/**
+ * Routes that their deployment wants no more go TERMINATING. One that a route handler holds just then stays, and is
+ * looked at again. Answers with how many went.
+ */
+export async function endRoutes(
+  tx: Queryable,
+  phase: string,
+  routes: readonly (Pick<DeploymentRoute, 'id' | 'status'> & { reason: string })[],
+): Promise<number> {
+  const moves = routes.map(({ id, status, reason }) => {
+    return { id, from: status, to: 'TERMINATING' as const, outcome: 'SUCCESS' as const, message: reason }
+  })
+  return (await applyRouteMoves(tx, phase, moves, LASTING_HEALTH_MS)).length
+}

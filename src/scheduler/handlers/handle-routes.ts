@@ -1,0 +1,29 @@
+import type { RouteDeclaration } from '../../domain/deployment/handlers.ts'
+import type { WakeTopic } from '../../domain/wake.ts'
+import type { Queryable } from '../../store/database.ts'
+import { claimRoutes, type ClaimedRoute } from '../../store/sql/claim-routes.sql.ts'
+import type { RouteFinding, RouteHandler } from '../deployment-kinds.ts'
+
+/** How long this server has been there to check the health of routes, in ms. */
+export type Watched = () => number
+
+/** A handler that finds out about each route by itself; `also` does what several need at once. */
+export function handleRoutes(
+  declaration: RouteDeclaration,
+  options: {
+    wakes: readonly WakeTopic[]
+    find(route: ClaimedRoute): RouteFinding | undefined
+    also?(tx: Queryable, routes: readonly ClaimedRoute[]): Promise<readonly WakeTopic[]>
+  },
+): (watched: Watched) => RouteHandler {
+  return (watched) => ({
+    declaration,
+    wakes: options.wakes,
+    agentsOf: () => [],
+    claim: (tx, { limit }) => claimRoutes(tx, declaration, { limit, watchedMs: watched() }),
+    async execute(tx, routes) {
+      const wakes = (await options.also?.(tx, routes)) ?? []
+      return { wakes, findings: routes.flatMap((route) => options.find(route) ?? []) }
+    },
+  })
+}

@@ -1,0 +1,75 @@
+import type { DeploymentHandlerName } from '../../domain/deployment/handlers.ts'
+import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
+import type { Queryable } from '../database.ts'
+
+/** A deployment that a handler holds for the length of its transaction. */
+export interface ClaimedDeployment {
+  id: string
+  status: DeploymentStatus
+  statusReason: string | null
+  projectId: string
+  userId: string | null
+  name: string
+  replicas: number
+  minHealthy: number | null
+  maxSurge: number | null
+  revision: number
+  /** Routes that failed in a row. */
+  failures: number
+  /** Until the next route may begin; 0 for now. */
+  nextRouteInMs: number
+  /** How long that is after the last failure. */
+  backoffMs: number
+  inStatusMs: number
+  /** Routes that live, and what is wrong with one of them; only where a handler asks about that. */
+  live: number
+  fault: string | null
+}
+
+const LIVE = `r.status IN ('PROVISIONING', 'DEGRADED', 'HEALTHY', 'UNHEALTHY')`
+
+const LIVE_COUNT = `(SELECT count(*) FROM routes r WHERE r.deployment_id = d.id AND ${LIVE})`
+
+/** Of another revision, or not healthy for longer than it may take to recover. */
+const FAULT = `(
+  SELECT CASE WHEN r.revision <> d.revision THEN 'a route of revision ' || r.revision || ' is left'
+    ELSE 'a route is ' || r.status END
+  FROM routes r JOIN deployment_revisions v ON v.deployment_id = r.deployment_id AND v.revision = r.revision
+  WHERE r.deployment_id = d.id AND ${LIVE} AND (r.revision <> d.revision
+    OR r.status <> 'HEALTHY' AND r.status_changed_at < now() - make_interval(secs => v.evict_after_ms / 1000.0))
+  LIMIT 1)`
+
+/** What a handler asks about beyond the status; those that have nothing to do are not claimed. */
+const ASKED: Readonly<Partial<Record<DeploymentHandlerName, { live?: string; fault?: string; need: string }>>> = {
+  'check-replica-deployment': { live: LIVE_COUNT, need: `${LIVE_COUNT} <> d.replicas` },
+  'reconcile-deployment': { fault: FAULT, need: `${FAULT} IS NOT NULL` },
+}
+
+/**
+ * Deployments for one handler, in the order of their ids after the last one of the batch before: those that wait for
+ * long are in nobody's way. Those that another server holds are passed over.
+ * Indexes: deployments_active, routes_of_deployment.
+ */
+function statementFor(handler: DeploymentHandlerName): string {
+  const { live = '0', fault = 'NULL', need = 'true' } = ASKED[handler] ?? {}
+  return `
+SELECT d.id, d.status, d.status_reason AS "statusReason", d.project_id AS "projectId", d.user_id AS "userId", d.name,
+  d.replicas, d.min_healthy AS "minHealthy", d.max_surge AS "maxSurge", d.revision, d.failures,
+  greatest(0, ceil(extract(epoch FROM coalesce(d.next_route_at, now()) - now()) * 1000))::float8 AS "nextRouteInMs",
+  (extract(epoch FROM d.next_route_at - d.failed_at) * 1000)::float8 AS "backoffMs",
+  (extract(epoch FROM now() - d.status_changed_at) * 1000)::float8 AS "inStatusMs",
+  ${live} AS live, ${fault} AS fault
+FROM deployments d
+WHERE d.status = ANY($1::deployment_status[]) AND d.id > $2 AND ${need}
+ORDER BY d.id LIMIT $3
+FOR NO KEY UPDATE OF d SKIP LOCKED`
+}
+
+export async function claimDeployments(
+  tx: Queryable,
+  handler: { name: DeploymentHandlerName; statusIn: readonly DeploymentStatus[] },
+  page: { after: string; limit: number },
+): Promise<ClaimedDeployment[]> {
+  const values = [handler.statusIn, page.after, page.limit]
+  return (await tx.query<ClaimedDeployment>(statementFor(handler.name), values)).rows
+}

@@ -1,0 +1,33 @@
+import type { Queryable } from '../database.ts'
+
+export interface Outlook {
+  /** Whether there is anything at all to look at. */
+  any: boolean
+  /** Until time alone makes work for a handler; null where it does not. */
+  nextInMs: number | null
+}
+
+/** Index: deployments_active. */
+const DEPLOYMENTS_SQL = `
+SELECT count(*) > 0 AS any, (extract(epoch FROM min(next_route_at)
+  FILTER (WHERE status = 'SCALING' AND next_route_at > now()) - now()) * 1000)::float8 AS "nextInMs"
+FROM deployments WHERE status <> 'DESTROYED'`
+
+export async function readDeploymentsOutlook(db: Queryable): Promise<Outlook> {
+  return (await db.query<Outlook>(DEPLOYMENTS_SQL)).rows[0]!
+}
+
+/** Index: routes_active. */
+const ROUTES_SQL = `
+SELECT count(*) > 0 AS any,
+  (extract(epoch FROM min(due.at) FILTER (WHERE due.at > now()) - now()) * 1000)::float8 AS "nextInMs"
+FROM routes r JOIN deployment_revisions v ON v.deployment_id = r.deployment_id AND v.revision = r.revision
+CROSS JOIN LATERAL (SELECT CASE
+  WHEN r.status = 'TERMINATING' THEN r.status_changed_at + make_interval(secs => v.drain_ms / 1000.0)
+  WHEN r.status = 'UNHEALTHY' THEN r.status_changed_at + make_interval(secs => v.evict_after_ms / 1000.0)
+  WHEN r.first_healthy_at IS NULL THEN r.created_at + make_interval(secs => v.start_timeout_ms / 1000.0) END AS at) AS due
+WHERE r.status <> 'TERMINATED'`
+
+export async function readRoutesOutlook(db: Queryable): Promise<Outlook> {
+  return (await db.query<Outlook>(ROUTES_SQL)).rows[0]!
+}

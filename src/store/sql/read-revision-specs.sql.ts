@@ -1,0 +1,31 @@
+import type { Queryable } from '../database.ts'
+
+/** What the sessions of a revision run. */
+export interface RevisionSpec {
+  deploymentId: string
+  resourceGroup: string
+  image: string | null
+  command: string[]
+  environ: { name: string; value: string }[]
+  resourceSlots: Record<string, string>
+  priority: number
+  labels: Record<string, string>
+  agentLabels: Record<string, string>
+  portVariable: string
+}
+
+const SQL = `
+SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v.image, v.command, v.environ,
+  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
+  v.port_variable AS "portVariable"
+FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
+WHERE d.id = ANY($1::uuid[])`
+
+/** The present revision of each deployment, by its id. */
+export async function readRevisionSpecs(
+  tx: Queryable,
+  deploymentIds: readonly string[],
+): Promise<Map<string, RevisionSpec>> {
+  const { rows } = await tx.query<RevisionSpec>(SQL, [deploymentIds])
+  return new Map(rows.map((row) => [row.deploymentId, row]))
+}
