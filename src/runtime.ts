@@ -29,6 +29,8 @@ import { NO_TRACER, type Tracer } from './observability/trace.ts'
 import type { BackgroundService } from './scheduler/background-service.ts'
 import { createPresenceService } from './scheduler/presence-service.ts'
 import { createRetentionService } from './scheduler/retention-service.ts'
+import { createDeploymentServices, type DeploymentServiceName } from './scheduler/deployment-services.ts'
+import { askHealth } from './scheduler/prober/ask-health.ts'
 import { createSchedulerServices, isWoken } from './scheduler/scheduler.ts'
 import { createWebhookServices } from './scheduler/webhook-services.ts'
 import { createAgentOwnership } from './services/agent-ownership.ts'
@@ -117,6 +119,7 @@ export async function startRuntime(
   if (config.roles.some((role) => role === 'api' || role === 'scheduler')) await startPresence(ground)
   if (config.roles.includes('scheduler')) {
     startScheduler(ground)
+    startDeployments(ground)
     startWebhooks(ground)
     startRetention(ground)
   }
@@ -199,6 +202,14 @@ function startRetention(ground: Ground): void {
   } = ground.config
   const policy = { chains, events, logs, audit, agentHistory }
   startAll(ground, [createRetentionService({ ...ground, policy })])
+}
+
+function startDeployments(ground: Ground): void {
+  const services = createDeploymentServices({ ...ground, sync: NO_SYNC_POINTS, askHealth })
+  for (const [name, service] of Object.entries(services) as [DeploymentServiceName, BackgroundService][]) {
+    ground.wake.on(name, service.wake)
+  }
+  startAll(ground, Object.values(services))
 }
 
 function startWebhooks(ground: Ground): void {

@@ -1,4 +1,5 @@
 import { ROUTES_STARTED_PER_LOOK_MAX } from '../limits.ts'
+import { rolloutBounds, type RolloutSettings } from './rollout.ts'
 import type { RouteStatus } from './statuses.ts'
 
 /** A route as the plan sees it. */
@@ -10,12 +11,7 @@ export interface PlannedRoute {
   wasHealthy: boolean
 }
 
-export interface ReplicasWanted {
-  replicas: number
-  /** Null: three quarters of the replicas, rounded up. */
-  minHealthy: number | null
-  /** Null: a quarter of the replicas, rounded up, at least one. */
-  maxSurge: number | null
+export interface ReplicasWanted extends RolloutSettings {
   revision: number
 }
 
@@ -33,15 +29,6 @@ export function isLive(status: RouteStatus): boolean {
   return status === 'PROVISIONING' || status === 'DEGRADED' || status === 'HEALTHY' || status === 'UNHEALTHY'
 }
 
-/** As Kubernetes' rolling update reads `maxUnavailable` and `maxSurge` of 25 %. */
-export function updateBounds(wanted: Omit<ReplicasWanted, 'revision'>): { minHealthy: number; maxSurge: number } {
-  const { replicas } = wanted
-  const minHealthy = Math.min(replicas, wanted.minHealthy ?? replicas - Math.floor(replicas / 4))
-  const maxSurge = wanted.maxSurge ?? Math.max(1, Math.ceil(replicas / 4))
-  // With neither room above nor below nothing could ever be replaced.
-  return { minHealthy, maxSurge: minHealthy === replicas ? Math.max(1, maxSurge) : maxSurge }
-}
-
 /**
  * The next step towards the wanted replicas. Of the routes that are there: first those go that are too many, the worst
  * first; then those of other revisions, which serve until others do. Never so that fewer than `minHealthy` are
@@ -49,7 +36,7 @@ export function updateBounds(wanted: Omit<ReplicasWanted, 'revision'>): { minHea
  */
 export function planReplicas(wanted: ReplicasWanted, routes: readonly PlannedRoute[]): ReplicaPlan {
   const { replicas, revision } = wanted
-  const { minHealthy, maxSurge } = updateBounds(wanted)
+  const { minHealthy, maxSurge } = rolloutBounds(wanted)
   const live = routes.filter(({ status }) => isLive(status)).toSorted(worstFirst)
   const current = live.filter((route) => route.revision === revision)
   const others = live.filter((route) => route.revision !== revision)

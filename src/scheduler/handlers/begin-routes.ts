@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { resolvePolicy } from '../../domain/retry/resolve-policy.ts'
+import { resolvePolicy, statedSources } from '../../domain/retry/resolve-policy.ts'
 import { addSessions } from '../../services/add-sessions.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts'
@@ -74,7 +74,7 @@ function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRo
       retryCount: 0,
       uncountedRetries: 0,
       retryPolicy: NEVER_RETRIED.policy,
-      retryPolicySources: NEVER_RETRIED.sources,
+      retryPolicySources: statedSources(NEVER_RETRIED.sources),
       retryCause: null,
       epochStartedAt: null,
       avoidAgents: [],

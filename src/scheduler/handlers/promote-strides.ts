@@ -48,11 +48,12 @@ export async function detectAndEnd({ db, wake }: StrideContext): Promise<RunRepo
   return tell(wake, await detectEnd(db, LIMIT))
 }
 
-function tell(wake: Wake, { running, ending, ended }: Ended): RunReport {
+function tell(wake: Wake, { running, ending, ended, serving }: Ended): RunReport {
   const moved = running + ending + ended
   if (moved > 0) wake.wake('events')
   // One kernel has ended; the others of its session are to be stopped.
   if (ending > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
   if (ended > 0) wake.wake('decide-retries')
+  if (serving > 0) wake.wake('drive-routes')
   return { done: moved, more: moved === LIMIT }
 }

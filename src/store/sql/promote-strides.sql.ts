@@ -107,14 +107,15 @@ WITH claimed AS MATERIALIZED (
 ), running AS (
   UPDATE sessions s SET status = 'RUNNING', ${begins('run')} status_changed_at = now(), tries = 0, next_try_at = NULL
   FROM known AS run WHERE s.id = run.id AND run.failed IS NULL
-  RETURNING s.id, s.chain_id, s.project_id
+  RETURNING s.id, s.chain_id, s.project_id, s.port_variable
 ), ending AS (
   UPDATE sessions s SET ${from === 'CREATING' ? begins('ended') : ''}
     status = CASE WHEN NOT ended.gone THEN 'TERMINATING'::session_status WHEN ended.failed THEN 'ERROR' ELSE 'TERMINATED' END,
     status_changed_at = now(), tries = 0, next_try_at = NULL, terminated_at = CASE WHEN ended.gone THEN now() END,
     ${ENDED_SETS}
   FROM known AS ended WHERE s.id = ended.id AND ended.failed IS NOT NULL
-  RETURNING s.id, s.chain_id, s.project_id, s.status, s.status_reason AS reason, ended.gone
+  RETURNING s.id, s.chain_id, s.project_id, s.status, s.status_reason AS reason, ended.gone,
+    s.port_variable
 ), steps AS (
   ${from === 'CREATING' ? `${RUNNING_STEP} FROM running UNION ALL ${RUNNING_STEP} FROM ending UNION ALL` : ''}
   SELECT 2 AS n, id, chain_id, project_id, 'detect-termination' AS phase, 'RUNNING'::session_status AS "from",
@@ -123,7 +124,8 @@ WITH claimed AS MATERIALIZED (
   SELECT 3, id, chain_id, project_id, 'promote-to-terminated', 'TERMINATING', status, reason FROM ending WHERE gone
 ), ${WRITE_STEPS}
 SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending WHERE NOT gone) AS ending,
-  (SELECT count(*) FROM ending WHERE gone) AS ended`
+  (SELECT count(*) FROM ending WHERE gone) AS ended,
+  (SELECT count(port_variable) FROM running) + (SELECT count(port_variable) FROM ending) AS serving`
 
 const RUN_SQL = endStatement('CREATING')
 const END_SQL = endStatement('RUNNING')
@@ -133,6 +135,8 @@ export interface Ended {
   running: number
   ending: number
   ended: number
+  /** Of all these, those that serve on a port. */
+  serving: number
 }
 
 /** Sessions whose kernels all run, or have; as many as `limit` in all where there may be more. */
