@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
+import type { Database } from '../../../src/store/database.ts'
 import { testDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/spawned-program.ts'
@@ -46,6 +47,8 @@ export interface RemoteCluster extends AsyncDisposable {
   readonly shared: string
   readonly url: string
   readonly server: SpawnedProgram
+  /** The server's own. */
+  readonly db: Database
   /** On the port where it was. */
   restartServer(): Promise<void>
   sql(statement: string): Promise<Record<string, any>[]>
@@ -64,7 +67,7 @@ export interface RemoteCluster extends AsyncDisposable {
 /** A server process without an agent of its own, on a database of its own, and agents as processes. */
 export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteCluster> {
   const resources = new AsyncDisposableStack()
-  const database = await testDatabase({ connectionsMax: 2 })
+  const database = await testDatabase({ connectionsMax: 4 })
   resources.defer(() => database.close())
   const root = await temporaryDirectory('remote')
   const startServer = (port: string) =>
@@ -90,6 +93,7 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
   const cluster: RemoteCluster = {
     shared: await temporaryDirectory('shared'),
     url,
+    db: database.db,
     get server() {
       return server
     },

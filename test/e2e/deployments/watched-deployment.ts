@@ -1,0 +1,142 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { createWakeHub } from '../../../src/events/wake-hub.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createDeployment } from '../../../src/services/create-deployment.ts'
+import { destroyDeployment } from '../../../src/services/destroy-deployment.ts'
+import { scaleDeployment } from '../../../src/services/scale-deployment.ts'
+import type { ServiceContext } from '../../../src/services/service-context.ts'
+import { updateDeployment } from '../../../src/services/update-deployment.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { ADMIN } from '../../support/test-server.ts'
+import type { RemoteCluster } from '../remote/cluster.ts'
+
+const PROGRAM = join(import.meta.dirname, '../../support/served.mjs')
+
+export interface SeenRoute {
+  id: string
+  revision: number
+  status: string
+  host: string
+  port: number
+  agent: string | null
+  published: boolean
+}
+
+export interface SeenDeployment {
+  status: string
+  reason: string | null
+  failures: number
+  /** All but those that are over. */
+  routes: SeenRoute[]
+}
+
+interface Answer {
+  version: string
+  pid: number
+  port: number
+}
+
+/** A deployment of `served.mjs`, checked several times a second. */
+export interface WatchedDeployment {
+  readonly id: string
+  scale(replicas: number): Promise<void>
+  update(version: string, command?: string[]): Promise<void>
+  destroy(): Promise<void>
+  look(): Promise<SeenDeployment>
+  until(what: string, fits: (seen: SeenDeployment) => boolean, withinMs?: number): Promise<SeenDeployment>
+  /** Ready, with so many healthy routes that clients are sent to, and no others. */
+  settled(replicas: number, withinMs?: number): Promise<SeenRoute[]>
+  /** What the program of a route says of itself. */
+  ask(route: Pick<SeenRoute, 'host' | 'port'>): Promise<Answer>
+  /** From now on the programs with this pid do so: `500`, `hang`, `exit`; `all` for those of which nothing is said. */
+  tell(pid: number | 'all', how: string): Promise<void>
+  /** What history says of a route, or of the deployment: `handler: from → to`, or `handler: in status`. */
+  story(entityId?: string): Promise<string[]>
+}
+
+export async function watchedDeployment(
+  cluster: RemoteCluster,
+  input: { name: string; replicas: number; command?: string[]; minHealthy?: number; maxSurge?: number; drain?: number },
+): Promise<WatchedDeployment> {
+  const directory = await temporaryDirectory('told')
+  const { command: given, drain = 0.3, ...rest } = input
+  const log = pino({ enabled: false })
+  const context: ServiceContext = {
+    db: cluster.db,
+    wake: createWakeHub(),
+    log,
+    metrics: createMetrics(),
+    viewer: ADMIN,
+  }
+  const commandOf = (version: string) => [process.execPath, PROGRAM, directory, version]
+  const { deploymentId: id } = await createDeployment(context, {
+    ...rest,
+    command: given ?? commandOf('1'),
+    resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
+    healthCheck: { path: '/health', interval: 0.25, timeout: 1, unhealthyThreshold: 2, staleAfter: 5 },
+    startTimeout: 30,
+    evictAfter: 0.5,
+    drain,
+  })
+
+  const deployment: WatchedDeployment = {
+    id,
+    async scale(replicas) {
+      await scaleDeployment(context, { deploymentId: id, replicas })
+    },
+    async update(version, command = commandOf(version)) {
+      await updateDeployment(context, { deploymentId: id, command })
+    },
+    async destroy() {
+      await destroyDeployment(context, { deploymentId: id })
+    },
+    async look() {
+      const [seen] = await cluster.sql(`SELECT d.status, d.status_reason AS reason, d.failures,
+        (SELECT coalesce(json_agg(json_build_object('id', r.id, 'revision', r.revision, 'status', r.status, 'host', r.host,
+            'port', r.port, 'published', r.published_at IS NOT NULL, 'agent', a.name) ORDER BY r.id), '[]')
+          FROM routes r LEFT JOIN kernels k ON k.session_id = r.session_id LEFT JOIN agents a ON a.id = k.agent_id
+          WHERE r.deployment_id = d.id AND r.status <> 'TERMINATED') AS routes
+        FROM deployments d WHERE d.id = '${id}'`)
+      return seen as SeenDeployment
+    },
+    async until(what, fits, withinMs = 30_000) {
+      let seen: SeenDeployment | undefined
+      const look = async () => fits((seen = await deployment.look())) && seen
+      return eventually(look, { withinMs, what }).catch(async (error: Error) => {
+        const story = (await deployment.story()).join('\n')
+        throw new Error(
+          `${error.message}\n${JSON.stringify(seen, null, 1)}\n${story}\n${cluster.server.log.slice(-20).join('\n')}`,
+        )
+      })
+    },
+    async settled(replicas, withinMs) {
+      const fits = ({ status, routes }: SeenDeployment) =>
+        status === 'READY' && routes.length === replicas && routes.every(({ published }) => published)
+      return (await deployment.until(`${replicas} replicas are served`, fits, withinMs)).routes
+    },
+    async ask({ host, port }) {
+      const answer = await fetch(`http://${host}:${port}/`, { signal: AbortSignal.timeout(5_000) })
+      return (await answer.json()) as Answer
+    },
+    async tell(pid, how) {
+      await writeFile(join(directory, String(pid)), how)
+    },
+    async story(entityId = id) {
+      const rows = await cluster.sql(`SELECT phase, from_status AS "from", to_status AS "to", result, message
+        FROM scheduling_history WHERE entity_id = '${entityId}' ORDER BY id`)
+      return rows.map(({ phase, from, to, result, message }) => {
+        const where = from === to ? `in ${to}` : `${from ?? 'new'} → ${to}`
+        return `${phase} ${result} ${where}${message === null ? '' : `: ${message}`}`
+      })
+    },
+  }
+  return deployment
+}
+
+/** Whether a process with this pid runs. */
+export async function runs(pid: number): Promise<boolean> {
+  return (await readdir('/proc')).includes(String(pid))
+}
