@@ -2,8 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 /**
  * What one server process has done, counted from its start, and what the database holds, set at each scrape. The
- * counters of all servers add up; the gauges `bai_sessions_active`, `bai_session_retry_*`, `bai_webhook_*` and `bai_agents` are the same
- * on each of them.
+ * counters of all servers add up; the gauges `bai_sessions_active`, `bai_session_retry_*`, `bai_webhook_*`, `bai_agents`,
+ * `bai_deployments`, `bai_routes` and `bai_deployment_replicas_missing` are the same on each of them.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -49,6 +49,7 @@ export function createMetrics(options: { process?: boolean } = {}) {
       registers,
     }),
     webhooks: webhookMetrics(registers),
+    routes: routeMetrics(registers),
     stock: stockMetrics(registers),
   }
 }
@@ -107,6 +108,18 @@ function webhookMetrics(registers: Registry[]) {
   }
 }
 
+function routeMetrics(registers: Registry[]) {
+  return {
+    checks: new Histogram({
+      name: 'bai_route_check_seconds',
+      help: 'Health checks of routes, from the connection to the answer: healthy, answered by another status, timeout, failed.',
+      labelNames: ['outcome'],
+      buckets: ATTEMPT_SECONDS,
+      registers,
+    }),
+  }
+}
+
 function stockMetrics(registers: Registry[]) {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers })
@@ -125,6 +138,9 @@ function stockMetrics(registers: Registry[]) {
       'bai_session_resubmission_pending',
       'Sessions that running resubmissions have not come to yet.',
     ),
+    deployments: gauge('bai_deployments', 'Deployments that are not destroyed.', ['status']),
+    routes: gauge('bai_routes', 'Routes that are not gone.', ['status']),
+    missing: gauge('bai_deployment_replicas_missing', 'Replicas that are wanted and not healthy, of all deployments.'),
     subscriptions: gauge('bai_subscriptions', 'Subscriptions to events that this server serves.'),
   }
 }

@@ -2,7 +2,18 @@ import type { Database } from '../database.ts'
 
 /** One figure of what the database holds; `label` is a status, a phase or a reason. */
 export interface StockFigure {
-  gauge: 'sessions' | 'agents' | 'queue' | 'overdue' | 'decisions' | 'resubmissions' | 'webhookQueue' | 'webhookOverdue'
+  gauge:
+    | 'sessions'
+    | 'agents'
+    | 'queue'
+    | 'overdue'
+    | 'decisions'
+    | 'resubmissions'
+    | 'webhookQueue'
+    | 'webhookOverdue'
+    | 'deployments'
+    | 'routes'
+    | 'missing'
   label: string | null
   value: number
 }
@@ -15,7 +26,7 @@ const STATEMENT_TIMEOUT_MS = 2_000
 const SAMPLE_PERCENT = `least(100, 100.0 * ${SAMPLE_PAGES_MAX} * 8192 / greatest(1, pg_relation_size('retry_decisions')))::real`
 
 /**
- * Sessions and the queue from their partial indexes, which hold what is not over; decisions from a sample, whose
+ * Sessions, deployments, routes and the queue from their partial indexes, which hold what is not over; decisions from a sample, whose
  * figures are exact while there are few.
  */
 const SQL = `
@@ -31,6 +42,13 @@ UNION ALL SELECT 'webhookQueue', NULL, count(*) FROM webhook_deliveries d JOIN w
 UNION ALL SELECT 'webhookOverdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(d.next_attempt_at))), 0)
   FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.status = 'PENDING' AND w.enabled
 UNION ALL SELECT 'resubmissions', NULL, coalesce(sum(total - done - refused), 0) FROM resubmissions WHERE state = 'RUNNING'
+UNION ALL SELECT 'deployments', status::text, count(*) FROM deployments WHERE status <> 'DESTROYED' GROUP BY status
+UNION ALL SELECT 'routes', status::text, count(*) FROM routes WHERE status <> 'TERMINATED' GROUP BY status
+UNION ALL SELECT 'missing', NULL, coalesce(sum(greatest(0, d.replicas - coalesce(h.healthy, 0))), 0)
+  FROM deployments d LEFT JOIN (
+    SELECT deployment_id, count(*) AS healthy FROM routes WHERE status = 'HEALTHY' GROUP BY deployment_id
+  ) AS h ON h.deployment_id = d.id
+  WHERE d.status NOT IN ('DESTROYING', 'DESTROYED')
 UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PERCENT}::numeric)
   FROM retry_decisions TABLESAMPLE SYSTEM (${SAMPLE_PERCENT}) GROUP BY phase`
 

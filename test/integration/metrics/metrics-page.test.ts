@@ -102,3 +102,23 @@ it('without a database it still has what was counted, and says that the rest is 
   lonely.bus.close()
   await lonely.prisma.$disconnect()
 }, 60_000)
+
+it('tells of deployments and routes what does not stand as it should', async () => {
+  const fresh = await startGraphQLServer()
+  const { factory } = fresh
+  const short = await factory.deployment({ replicas: 3, status: 'SCALING' })
+  await factory.route(short)
+  await factory.route(short, { status: 'UNHEALTHY' })
+  await factory.route(short, { status: 'TERMINATED' })
+  await factory.route(await factory.deployment({ replicas: 0 }))
+  await factory.deployment({ replicas: 5, status: 'DESTROYING' })
+  await factory.deployment({ replicas: 5, status: 'DESTROYED' })
+  const { page } = await scrape(fresh, fresh.adminToken)
+  expect(sampleIn(page, 'bai_deployments{status="SCALING"}')).toBe(1)
+  expect(sampleIn(page, 'bai_deployments{status="DESTROYED"}')).toBeUndefined()
+  expect(sampleIn(page, 'bai_routes{status="HEALTHY"}')).toBe(2)
+  expect(sampleIn(page, 'bai_routes{status="UNHEALTHY"}')).toBe(1)
+  expect(sampleIn(page, 'bai_routes{status="TERMINATED"}')).toBeUndefined()
+  expect(sampleIn(page, 'bai_deployment_replicas_missing')).toBe(2)
+  await fresh.close()
+})
