@@ -47,6 +47,14 @@ const VARIABLES = {
     unit: null,
     schema: z.string().default('.reprise'),
   }),
+  discoveryDir: variable({
+    name: 'REPRISE_DISCOVERY_DIR',
+    default: 'none',
+    meaning:
+      'Directory in which this server keeps `prometheus.json` and `traefik.yml` true to the healthy replicas of all deployments. Without it, no files are written.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
   host: variable({
     name: 'REPRISE_HOST',
     default: '127.0.0.1',

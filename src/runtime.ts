@@ -28,6 +28,7 @@ import { NO_SYNC_POINTS } from './observability/sync-points.ts'
 import { NO_TRACER, type Tracer } from './observability/trace.ts'
 import type { BackgroundService } from './scheduler/background-service.ts'
 import { createPresenceService } from './scheduler/presence-service.ts'
+import { createDiscoveryService } from './scheduler/discovery-service.ts'
 import { createRetentionService } from './scheduler/retention-service.ts'
 import { createDeploymentServices, type DeploymentServiceName } from './scheduler/deployment-services.ts'
 import { askHealth } from './scheduler/prober/ask-health.ts'
@@ -123,6 +124,7 @@ export async function startRuntime(
     startWebhooks(ground)
     startRetention(ground)
   }
+  if (config.discoveryDir !== undefined) startDiscovery(ground, resolve(config.discoveryDir))
   if (config.roles.includes('agent')) await startAgent(ground)
   if (url !== null) await serveHttp(ground, http)
   const kept = resources.move()
@@ -210,6 +212,12 @@ function startDeployments(ground: Ground): void {
     ground.wake.on(name, service.wake)
   }
   startAll(ground, Object.values(services))
+}
+
+function startDiscovery(ground: Ground, directory: string): void {
+  const service = createDiscoveryService({ ...ground, directory })
+  ground.wake.on('sync-discovery', service.wake)
+  startAll(ground, [service])
 }
 
 function startWebhooks(ground: Ground): void {

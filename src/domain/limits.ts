@@ -173,6 +173,8 @@ export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
 export const QUOTA_SESSIONS_MAX = 2_147_483_647
 
 // Deployments
+/** How often the files of service discovery are compared with what is published. */
+export const DISCOVERY_INTERVAL_MS = 1_000
 /** Not destroyed, of one project: service discovery names them all in one document. */
 export const DEPLOYMENTS_PER_PROJECT_MAX = 1_000
 /** Of one deployment; each is a session. */

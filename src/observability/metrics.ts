@@ -112,7 +112,7 @@ function routeMetrics(registers: Registry[]) {
   return {
     checks: new Histogram({
       name: 'bai_route_check_seconds',
-      help: 'Health checks of routes, from the connection to the answer: healthy, answered by another status, timeout, failed.',
+      help: 'Health checks of routes, from the connection to the answer: well, or fault.',
       labelNames: ['outcome'],
       buckets: ATTEMPT_SECONDS,
       registers,

@@ -1,4 +1,5 @@
 import type { RestApp } from './rest-app.ts'
+import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './resources/deployment-input.ts'
 import { SESSION_INPUT } from './resources/session-input.ts'
 
 /** Of the document at `/v2/openapi.json`; the rest of it comes from the routes themselves. */
@@ -12,11 +13,17 @@ export const OPENAPI_INFO = {
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   servers: [{ url: '/' }],
-  tags: [{ name: 'sessions', description: 'Attempts at pieces of work, and their chains.' }],
+  tags: [
+    { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
+    { name: 'deployments', description: 'Services that keep their replicas.' },
+    { name: 'discovery', description: 'Where healthy replicas serve, in the formats of those who read it.' },
+  ],
   security: [{ bearer: [] }],
 }
 
 export function registerComponents({ openAPIRegistry }: RestApp): void {
   openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
-  openAPIRegistry.registerComponent('schemas', SESSION_INPUT.name, SESSION_INPUT.schema)
+  for (const { name, schema } of [SESSION_INPUT, DEPLOYMENT_INPUT, DEPLOYMENT_CHANGE, DEPLOYMENT_SCALE]) {
+    openAPIRegistry.registerComponent('schemas', name, schema)
+  }
 }

@@ -38,6 +38,14 @@ export async function readJsonBody(request: Request): Promise<unknown> {
   }
 }
 
+/** The same, where nothing but an object can be meant. @throws RepriseError */
+export async function readJsonObject(request: Request): Promise<object> {
+  const body = await readJsonBody(request)
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
+  const message = 'must be an object'
+  throw new RepriseError('VALIDATION_FAILED', `The body ${message}.`, [{ path: '', message }])
+}
+
 /** What is beyond the limit is not kept in memory. */
 async function readBounded(request: Request): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []

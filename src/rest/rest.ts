@@ -11,10 +11,18 @@ import { authenticated, refuseParameters } from './request-checks.ts'
 import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import type { RestApp, RestEnvironment } from './rest-app.ts'
+import {
+  serveCreateDeployment,
+  serveDestroyDeployment,
+  serveScaleDeployment,
+  serveUpdateDeployment,
+} from './routes/change-deployments.route.ts'
 import { serveCreateSession } from './routes/create-session.route.ts'
+import { serveDiscoverForPrometheus, serveDiscoverForTraefik } from './routes/discovery.route.ts'
 import { serveGetSession } from './routes/get-session.route.ts'
 import { serveListAttempts } from './routes/list-attempts.route.ts'
 import { serveListSessions } from './routes/list-sessions.route.ts'
+import { serveGetDeployment, serveListDeployments, serveListEndpoints } from './routes/read-deployments.route.ts'
 import { serveTerminateSession } from './routes/terminate-session.route.ts'
 
 export const REST_PREFIX = '/v2/'
@@ -64,6 +72,15 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
     serveGetSession,
     serveListAttempts,
     serveTerminateSession,
+    serveListDeployments,
+    serveCreateDeployment,
+    serveGetDeployment,
+    serveUpdateDeployment,
+    serveScaleDeployment,
+    serveDestroyDeployment,
+    serveListEndpoints,
+    serveDiscoverForPrometheus,
+    serveDiscoverForTraefik,
   ]) {
     serve(app)
   }

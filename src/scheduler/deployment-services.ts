@@ -39,7 +39,9 @@ export function createDeploymentServices(context: DeploymentContext): Record<Dep
   const { log, metrics } = context
   const service = (name: DeploymentServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
     defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
-  const prober = createProber({ ...context, observed: () => {} })
+  const noteCheck = ({ well, seconds }: { well: boolean; seconds: number }) =>
+    metrics.routes.checks.observe({ outcome: well ? 'well' : 'fault' }, seconds)
+  const prober = createProber({ ...context, observed: noteCheck })
   const probe = service('check-route-health', HEALTH_CHECK_INTERVAL_MS, prober.fill)
   return {
     'drive-deployments': service('drive-deployments', DEPLOYMENT_INTERVAL_MS, () => driveDeployments(context)),

@@ -26,7 +26,7 @@ import type { ServiceContext } from './service-context.ts'
 import { text } from './session-fields.ts'
 import { withoutNulls } from './without-nulls.ts'
 
-const schema = z
+export const createDeploymentSchema = z
   .strictObject({
     name: deploymentName,
     project: text(NAME_LENGTH_MAX).default('default'),
@@ -44,7 +44,7 @@ const schema = z
     { when: besideOtherFaults },
   )
 
-type Written = z.input<typeof schema>
+type Written = z.input<typeof createDeploymentSchema>
 type Required = 'name' | 'command'
 
 /** What a client may say of a deployment; everything but name and command has a default, and null counts as not given. */
@@ -76,7 +76,7 @@ export async function createDeployment(
     maxSurge,
     creationId,
     ...spec
-  } = parseInput(schema, withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }))
+  } = parseInput(createDeploymentSchema, withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }))
   const projectId = (await readProjectScopes(db, [project], viewer.projectId)).get(project)?.id
   if (projectId === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
   await assertServes(db, spec.resourceGroup)

@@ -8,15 +8,14 @@ import { parseInput, refuseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
 import { assertMayChange } from './authorize.ts'
 
-const schema = z.strictObject({
-  deploymentId: z.string(),
+export const scaleSchema = z.strictObject({
   replicas: replicas.nullish(),
   minHealthy: replicas.nullish(),
   maxSurge: replicas.nullish(),
 })
 
 /** Nothing leaves a setting as it is; null stands for the default of `minHealthy` and `maxSurge`. */
-export type ScaleDeploymentInput = z.input<typeof schema>
+export type ScaleDeploymentInput = z.input<typeof scaleSchema> & { deploymentId: string }
 
 /**
  * How many replicas are wanted from now on, and how an update may go about it.
@@ -24,10 +23,10 @@ export type ScaleDeploymentInput = z.input<typeof schema>
  */
 export async function scaleDeployment(
   context: ServiceContext,
-  input: ScaleDeploymentInput,
+  { deploymentId, ...input }: ScaleDeploymentInput,
 ): Promise<{ deploymentId: string }> {
   assertMayChange(context.viewer)
-  const { deploymentId, ...change } = parseInput(schema, input)
+  const change = parseInput(scaleSchema, input)
   return changeDeployment(context, deploymentId, 'deployment.scale', async (tx, deployment) => {
     assertLives(deployment)
     const { replicas: wanted, minHealthy, maxSurge } = deployment

@@ -43,18 +43,21 @@ export async function updateDeployment(
 
 function merged(before: DeploymentSpec, change: Omit<UpdateDeploymentInput, 'deploymentId'>): unknown {
   const { healthCheck: check, image, ...rest } = change
-  const { healthCheck, ...stored } = inputOf(before)
-  const { staleAfter, ...checkRest } = check ?? {}
+  const stored = inputOf(before)
   return {
     ...stored,
     ...withoutNulls(rest),
     image: (image === undefined ? stored.image : image) ?? undefined,
-    healthCheck: {
-      ...healthCheck,
-      ...withoutNulls(checkRest),
-      staleAfter: (staleAfter === undefined ? healthCheck.staleAfter : staleAfter) ?? undefined,
-    },
+    healthCheck: mergedCheck(stored.healthCheck, check),
   }
+}
+
+/** What is no object is left to be refused. */
+function mergedCheck(stored: HealthCheckInput, change: HealthCheckInput | null | undefined): unknown {
+  if (change === null || change === undefined) return stored
+  if (typeof change !== 'object') return change
+  const staleAfter = change.staleAfter === undefined ? stored.staleAfter : change.staleAfter
+  return { ...stored, ...withoutNulls(change), staleAfter: staleAfter ?? undefined }
 }
 
 /** A stored spec as a client would give it. An age limit that follows from the interval follows the next one, too. */

@@ -83,6 +83,56 @@ describe('is true', () => {
     }
   })
 
+  test('of the examples about deployments, and of everything about the one that is made', async () => {
+    const template = '/v2/deployments'
+    const exampleOf = (path: string, method: string) => {
+      const { schema, example } = document.paths[path][method].requestBody.content['application/json']
+      expect(matches(schema, example)).toEqual([])
+      return JSON.stringify(example)
+    }
+    const created = await call('POST', template, { body: exampleOf(template, 'post') })
+    expect(created.response.status).toBe(201)
+    expect(created.response.headers.get('location')).toBe(`/v2/deployments/${created.body.id}`)
+    assertAsDocumented(template, 'post', created.response, created.body)
+    const again = await call('POST', template, { body: exampleOf(template, 'post') })
+    expect(again.response.status).toBe(200)
+
+    const one = '/v2/deployments/{id}'
+    for (const [method, path] of [
+      ['get', template],
+      ['get', one],
+      ['patch', one],
+      ['post', `${one}/scale`],
+      ['get', `${one}/endpoints`],
+      ['delete', one],
+      ['delete', one],
+      ['get', '/v2/discovery/prometheus'],
+      ['get', '/v2/discovery/traefik'],
+    ] as const) {
+      const body = method === 'patch' || method === 'post' ? { body: exampleOf(path, method) } : {}
+      const answer = await call(method.toUpperCase(), path.replace('{id}', created.body.id), body)
+      expect([path, answer.response.ok]).toEqual([path, true])
+      assertAsDocumented(path, method, answer.response, answer.body)
+    }
+    const late = await call('PATCH', one.replace('{id}', created.body.id), { body: '{"priority": 1}' })
+    expect(late.response.status).toBe(409)
+    assertAsDocumented(one, 'patch', late.response, late.body)
+  })
+
+  test('of deployments with routes', async () => {
+    for (const status of ['READY', 'DESTROYED'] as const) {
+      const deployment = await server.factory.deployment({ status, labels: { team: 'a' } })
+      await server.factory.route(deployment, { published: status === 'READY' })
+      const endpoints = await call('GET', `/v2/deployments/${deployment.id}/endpoints`)
+      expect(endpoints.body.items).toHaveLength(status === 'READY' ? 1 : 0)
+      assertAsDocumented('/v2/deployments/{id}/endpoints', 'get', endpoints.response, endpoints.body)
+    }
+    for (const path of ['/v2/deployments', '/v2/discovery/prometheus', '/v2/discovery/traefik']) {
+      const { response, body } = await call('GET', path)
+      assertAsDocumented(path, 'get', response, body)
+    }
+  })
+
   test('of sessions in every status, and of a chain', async () => {
     for (const status of ['PENDING', 'RUNNING', 'TERMINATED', 'ERROR', 'CANCELLED'] as const) {
       await server.factory.session({ status, retryPolicy: { maxRetries: 1 } })
@@ -103,6 +153,12 @@ describe('is true', () => {
     ['get', '/v2/sessions/{id}', '/v2/sessions/nonsense', undefined],
     ['get', '/v2/sessions/{id}', '/v2/sessions/00000000-0000-4000-8000-000000000000', undefined],
     ['delete', '/v2/sessions/{id}', '/v2/sessions/00000000-0000-4000-8000-000000000000', undefined],
+    ['post', '/v2/deployments', '/v2/deployments', 'null'],
+    ['post', '/v2/deployments', '/v2/deployments', '{"name":"A"}'],
+    ['get', '/v2/deployments', '/v2/deployments?status=GONE', undefined],
+    ['patch', '/v2/deployments/{id}', '/v2/deployments/00000000-0000-4000-8000-000000000000', '{}'],
+    ['patch', '/v2/deployments/{id}', '/v2/deployments/00000000-0000-4000-8000-000000000000', '[]'],
+    ['delete', '/v2/deployments/{id}', '/v2/deployments/nonsense', undefined],
   ])('of the refusal of %s %s (%s)', async (method, template, path, body) => {
     const { response, body: answer } = await call(method.toUpperCase(), path, body === undefined ? {} : { body })
     expect(response.status).toBeGreaterThanOrEqual(400)

@@ -1,12 +1,17 @@
 import { z } from '@hono/zod-openapi'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 
-export const SessionIdParameter = z.strictObject({
-  id: z
-    .uuid()
-    .toLowerCase()
-    .openapi({ param: { name: 'id', in: 'path' }, description: 'Of a session.', format: 'uuid' }),
-})
+export const SessionIdParameter = idParameter('Of a session.')
+export const DeploymentIdParameter = idParameter('Of a deployment.')
+
+function idParameter(description: string) {
+  return z.strictObject({
+    id: z
+      .uuid()
+      .toLowerCase()
+      .openapi({ param: { name: 'id', in: 'path' }, description, format: 'uuid' }),
+  })
+}
 
 /** Several values of a closed set, with commas between or the parameter given again. */
 export function several<const Value extends string>(values: readonly Value[], description: string) {

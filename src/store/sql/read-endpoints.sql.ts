@@ -1,3 +1,4 @@
+import type { Service } from '../../domain/deployment/discovery.ts'
 import type { Queryable } from '../database.ts'
 
 /** A route that service discovery names. */
@@ -25,27 +26,12 @@ export async function readEndpoints(db: Queryable, deploymentIds: readonly strin
   return (await db.query<EndpointRow & { [column: string]: unknown }>(SQL, [deploymentIds])).rows
 }
 
-/** A deployment as service discovery has it. */
-export interface DiscoveredService {
-  deploymentId: string
-  name: string
-  project: string
-  /** Of the present revision. */
-  labels: Record<string, string>
-  revision: number
-  healthPath: string
-  healthIntervalMs: number
-  healthTimeoutMs: number
-  endpoints: Omit<EndpointRow, 'publishedAt' | 'deploymentId'>[]
-}
-
 /**
  * All that are not being destroyed, with what is published of them, in one snapshot and in an order that does not
  * change by itself: project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
  */
 const SERVICES_SQL = `
-SELECT d.id AS "deploymentId", d.name, p.name AS project, v.labels, d.revision, v.health_path AS "healthPath",
-  v.health_interval_ms AS "healthIntervalMs", v.health_timeout_ms AS "healthTimeoutMs",
+SELECT d.id AS "deploymentId", d.name, p.name AS project, v.labels,
   coalesce((
     SELECT json_agg(json_build_object('routeId', r.id, 'host', r.host, 'port', r.port,
       'sessionId', r.session_id, 'revision', r.revision) ORDER BY r.published_at, r.id)
@@ -57,7 +43,7 @@ WHERE d.status NOT IN ('DESTROYING', 'DESTROYED') AND ($1::uuid IS NULL OR d.pro
 ORDER BY p.name COLLATE "C", d.name COLLATE "C"`
 
 /** Of one project, or of all. */
-export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<DiscoveredService[]> {
-  const { rows } = await db.query<DiscoveredService & { [column: string]: unknown }>(SERVICES_SQL, [visibleProjectId])
+export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<Service[]> {
+  const { rows } = await db.query<Service & { [column: string]: unknown }>(SERVICES_SQL, [visibleProjectId])
   return rows
 }

@@ -305,20 +305,30 @@ describe('REST', () => {
   })
 
   async function call(method: string, template: string, token: string | null) {
-    const path = template.replace('{id}', String(ours.values['sessionId']))
-    const body = method === 'POST' ? JSON.stringify({ name: 'x', command: ['true'], project: ours.project }) : undefined
+    const id = ours.values[template.startsWith('/v2/deployments') ? 'deploymentId' : 'sessionId']
+    const path = template.replace('{id}', String(id))
+    const body = bodyOf(method, template)
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
     const response = await fetch(`${server.url}${path}`, { method, headers, ...(body && { body }) })
     return { status: response.status, body: await response.json() }
+  }
+
+  function bodyOf(method: string, template: string): string | undefined {
+    if (method === 'PATCH') return JSON.stringify({ priority: 1 })
+    if (method !== 'POST') return undefined
+    return JSON.stringify(
+      template.endsWith('/scale') ? { replicas: 7 } : { name: 'x', command: ['true'], project: ours.project },
+    )
   }
 
   test('shows another tenant nothing', async () => {
     expect(routes.length).toBeGreaterThanOrEqual(5)
     for (const { method, path } of routes) {
       const { status, body } = await call(method, path, theirs.member)
-      const asked = { project: ours.project, id: ours.values['sessionId'] }
+      const asked = { project: ours.project, id: ours.values['sessionId'], deployment: ours.values['deploymentId'] }
       expect([method, path, leaked(body, ours, asked)]).toEqual([method, path, []])
-      if (path !== '/v2/sessions' || method !== 'GET') expect([method, path, status]).toEqual([method, path, 404])
+      const own = method === 'GET' && !path.includes('{id}')
+      if (!own) expect([method, path, status]).toEqual([method, path, 404])
     }
   })
 

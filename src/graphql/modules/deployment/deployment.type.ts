@@ -1,3 +1,4 @@
+import { endpointUrl } from '../../../domain/deployment/discovery.ts'
 import { rolloutBounds } from '../../../domain/deployment/rollout.ts'
 import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../services/read-deployments.ts'
 import { builder } from '../../builder.ts'
@@ -22,15 +23,10 @@ export const Endpoint = builder.objectRef<EndpointRow>('Endpoint').implement({
   fields: (t) => ({
     host: t.exposeString('host', { description: 'Name or address of its agent’s machine.' }),
     port: t.exposeInt('port', { description: 'Its port there.' }),
-    url: t.string({ description: 'Both as a URL.', resolve: ({ host, port }) => endpointUrl(host, port) }),
+    url: t.string({ description: 'Both as a URL.', resolve: endpointUrl }),
     since: t.expose('publishedAt', { type: 'DateTime', description: 'Since when service discovery names it.' }),
   }),
 })
-
-/** The address of an IPv6 machine stands in brackets. */
-export function endpointUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
 
 const ref = builder.objectRef<DeploymentRecord>('Deployment')
 

@@ -1,0 +1,29 @@
+import { createDeploymentSchema } from '../../services/create-deployment.ts'
+import { deploymentSpecSchema } from '../../services/deployment-fields.ts'
+import { scaleSchema } from '../../services/scale-deployment.ts'
+import { inputSchema, type JsonSchema } from './input-schema.ts'
+
+const component = (name: string, schema: JsonSchema) => ({
+  name,
+  reference: { $ref: `#/components/schemas/${name}` },
+  schema,
+})
+
+export const DEPLOYMENT_INPUT = component('DeploymentInput', {
+  ...inputSchema(createDeploymentSchema),
+  description: 'What `createDeployment` takes, with names in snake_case; durations in seconds.',
+})
+
+export const DEPLOYMENT_CHANGE = component('DeploymentChange', changeSchema())
+
+export const DEPLOYMENT_SCALE = component('DeploymentScale', {
+  ...inputSchema(scaleSchema),
+  description: 'What is not given stays as it is; null stands for the defaults of `min_healthy` and `max_surge`.',
+})
+
+/** Nothing is required of a change. */
+function changeSchema(): JsonSchema {
+  const { required: _, ...change } = inputSchema(deploymentSpecSchema)
+  change.properties!['image'] = { anyOf: [change.properties!['image']!, { type: 'null' }] }
+  return { ...change, description: 'What is not given stays as it is; `image` null is none.' }
+}

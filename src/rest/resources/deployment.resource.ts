@@ -1,0 +1,134 @@
+import { z } from '@hono/zod-openapi'
+import { endpointUrl } from '../../domain/deployment/discovery.ts'
+import { rolloutBounds } from '../../domain/deployment/rollout.ts'
+import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../../domain/deployment/statuses.ts'
+import type { DescribedDeployment } from '../../services/describe-deployments.ts'
+import type { EndpointRow } from '../../services/read-deployments.ts'
+
+const time = () => z.iso.datetime()
+const pairs = () => z.array(z.object({ key: z.string(), value: z.string() }))
+
+export const DeploymentResource = z
+  .object({
+    id: z.uuid(),
+    creation_id: z.string(),
+    name: z.string(),
+    project: z.string(),
+    status: z.enum(DEPLOYMENT_STATUSES),
+    status_reason: z.string().nullable().openapi({ description: 'Why it is not ready, in words; null where it is.' }),
+    replicas: z.int().openapi({ description: 'How many healthy routes are wanted.' }),
+    min_healthy: z.int(),
+    max_surge: z.int(),
+    healthy_replicas: z.int(),
+    route_counts: z
+      .array(z.object({ status: z.enum(ROUTE_STATUSES), count: z.int() }))
+      .openapi({ description: 'How many of its routes stand where.' }),
+    revision: z.int().openapi({ description: 'The number of what its routes are to be made from: what follows.' }),
+    resource_group: z.string(),
+    image: z.string().nullable(),
+    command: z.array(z.string()),
+    environ: z.array(z.object({ name: z.string(), value: z.string() })),
+    resource_slots: z.array(z.object({ slot: z.string(), amount: z.string() })),
+    priority: z.int(),
+    labels: pairs(),
+    agent_labels: pairs(),
+    port_variable: z.string(),
+    health_check: z.object({
+      path: z.string(),
+      interval: z.number(),
+      timeout: z.number(),
+      healthy_threshold: z.int(),
+      unhealthy_threshold: z.int(),
+      initial_delay: z.number(),
+      stale_after: z.number(),
+    }),
+    start_timeout: z.number(),
+    evict_after: z.number(),
+    drain: z.number(),
+    failures: z.int().openapi({ description: 'Routes that failed in a row, without a lasting healthy one between.' }),
+    next_route_at: time().nullable().openapi({ description: 'No new route is started before, after such failures.' }),
+    created_at: time(),
+    status_changed_at: time(),
+    destroyed_at: time().nullable(),
+  })
+  .openapi('Deployment', { description: 'A service that keeps its replicas. Durations are in seconds.' })
+
+export function toDeployment(deployment: DescribedDeployment): z.infer<typeof DeploymentResource> {
+  const { revision, routeCounts } = deployment
+  return {
+    id: deployment.id,
+    creation_id: deployment.creationId,
+    name: deployment.name,
+    project: deployment.projectName,
+    status: deployment.status,
+    status_reason: deployment.statusReason,
+    replicas: deployment.replicas,
+    min_healthy: rolloutBounds(deployment).minHealthy,
+    max_surge: rolloutBounds(deployment).maxSurge,
+    healthy_replicas: routeCounts.find(({ status }) => status === 'HEALTHY')?.count ?? 0,
+    route_counts: routeCounts.map(({ status, count }) => ({ status, count })),
+    revision: revision.revision,
+    resource_group: revision.resourceGroup,
+    image: revision.image,
+    command: revision.command,
+    environ: revision.environ,
+    resource_slots: Object.entries(revision.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    priority: revision.priority,
+    labels: listed(revision.labels),
+    agent_labels: listed(revision.agentLabels),
+    port_variable: revision.portVariable,
+    health_check: {
+      path: revision.healthPath,
+      interval: revision.healthIntervalMs / 1000,
+      timeout: revision.healthTimeoutMs / 1000,
+      healthy_threshold: revision.healthyThreshold,
+      unhealthy_threshold: revision.unhealthyThreshold,
+      initial_delay: revision.initialDelayMs / 1000,
+      stale_after: revision.staleAfterMs / 1000,
+    },
+    start_timeout: revision.startTimeoutMs / 1000,
+    evict_after: revision.evictAfterMs / 1000,
+    drain: revision.drainMs / 1000,
+    failures: deployment.failures,
+    next_route_at: deployment.nextRouteAt?.toISOString() ?? null,
+    created_at: deployment.createdAt.toISOString(),
+    status_changed_at: deployment.statusChangedAt.toISOString(),
+    destroyed_at: deployment.destroyedAt?.toISOString() ?? null,
+  }
+}
+
+function listed(labels: Record<string, string>): { key: string; value: string }[] {
+  return Object.entries(labels).map(([key, value]) => ({ key, value }))
+}
+
+export const EndpointList = z
+  .object({
+    items: z.array(
+      z
+        .object({
+          route_id: z.uuid(),
+          session_id: z.uuid(),
+          host: z.string(),
+          port: z.int(),
+          url: z.string(),
+          revision: z.int(),
+          since: time(),
+        })
+        .openapi('Endpoint', { description: 'Where a healthy route serves.' }),
+    ),
+  })
+  .openapi('EndpointList')
+
+export function toEndpoints(endpoints: readonly EndpointRow[]): z.infer<typeof EndpointList> {
+  return {
+    items: endpoints.map((endpoint) => ({
+      route_id: endpoint.routeId,
+      session_id: endpoint.sessionId,
+      host: endpoint.host,
+      port: endpoint.port,
+      url: endpointUrl(endpoint),
+      revision: endpoint.revision,
+      since: endpoint.publishedAt.toISOString(),
+    })),
+  }
+}

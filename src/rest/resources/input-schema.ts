@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { snakeCase } from './snake-case.ts'
+
+export interface JsonSchema {
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+  anyOf?: JsonSchema[]
+  [key: string]: unknown
+}
+
+/** The body of a request, out of the schema that a service reads it with, with names in snake_case. */
+export function inputSchema(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...input } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    target: 'draft-2020-12',
+  }) as JsonSchema
+  return snakeNames(input)
+}
+
+function snakeNames(schema: JsonSchema): JsonSchema {
+  const { properties, required, items, anyOf } = schema
+  return {
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [snakeCase(name), snakeNames(property)]),
+      ),
+    }),
+    ...(required && { required: required.map((name) => snakeCase(name)) }),
+    ...(items && { items: snakeNames(items) }),
+    ...(anyOf && { anyOf: anyOf.map(snakeNames) }),
+  }
+}

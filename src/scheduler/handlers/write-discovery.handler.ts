@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { prometheusTargets, traefikConfiguration, type Service } from '../../domain/deployment/discovery.ts'
+import type { Database } from '../../store/database.ts'
+import { readServices } from '../../store/sql/read-endpoints.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/**
+ * By name. Traefik's directory provider reads no `.json`: its file is YAML, of which JSON is a part. Traefik takes files
+ * as templates, too; indented JSON has no two braces in a row that would begin one.
+ */
+const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> = {
+  'prometheus.json': prometheusTargets,
+  'traefik.yml': traefikConfiguration,
+}
+
+/**
+ * Files that differ from what is published are replaced, each at once: nobody reads half of one. What was there
+ * stays where it cannot be replaced, for want of space say; the next look tries again. Several servers may write to one
+ * directory: the last look is the truest.
+ * @throws what the file system says
+ */
+export async function writeDiscovery(db: Database, directory: string): Promise<RunReport> {
+  const services = await readServices(db, null)
+  await mkdir(directory, { recursive: true })
+  let done = 0
+  for (const [name, render] of Object.entries(FILES)) {
+    const text = `${JSON.stringify(render(services), null, 2)}\n`
+    if (await replaceFile(join(directory, name), text)) done++
+  }
+  return { done }
+}
+
+async function replaceFile(path: string, text: string): Promise<boolean> {
+  if ((await contentOf(path)) === text) return false
+  const fresh = `${path}.${randomUUID()}.tmp`
+  try {
+    await writeFile(fresh, text, { flush: true })
+    await rename(fresh, path)
+  } catch (error) {
+    await rm(fresh, { force: true })
+    throw error
+  }
+  return true
+}
+
+/** Undefined where there is none. */
+async function contentOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,8 @@
+import type { Service } from '../domain/deployment/discovery.ts'
+import { readServices } from '../store/sql/read-endpoints.sql.ts'
+import type { ServiceContext } from './service-context.ts'
+
+/** The deployments that the viewer sees, with what is published of them, in an order that stays. */
+export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<Service[]> {
+  return readServices(db, viewer.projectId)
+}
