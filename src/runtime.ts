@@ -207,7 +207,12 @@ function startRetention(ground: Ground): void {
 }
 
 function startDeployments(ground: Ground): void {
-  const services = createDeploymentServices({ ...ground, sync: NO_SYNC_POINTS, askHealth })
+  const services = createDeploymentServices({
+    ...ground,
+    sync: NO_SYNC_POINTS,
+    askHealth,
+    watchedSince: performance.now(),
+  })
   for (const [name, service] of Object.entries(services) as [DeploymentServiceName, BackgroundService][]) {
     ground.wake.on(name, service.wake)
   }

@@ -104,7 +104,7 @@ export const HEALTH_CHECKS_AT_ONCE_MAX = 256
 /** How often checks that are due are looked for when nothing woke anybody. */
 export const HEALTH_CHECK_INTERVAL_MS = 1_000
 /** Beyond a check's own time-out, until one whose server has died is made by another. */
-export const HEALTH_CHECK_LEASE_MARGIN_MS = 5_000
+export const HEALTH_CHECK_LEASE_MARGIN_MS = 2_000
 /** Checks are spread over this percentage of their interval, so that those begun together do not stay together. */
 export const HEALTH_CHECK_JITTER_PERCENT_MAX = 10
 /** Of an answer's body; the rest is not read. */

@@ -32,6 +32,8 @@ export interface DeploymentContext extends CoordinatorContext {
   metrics: Metrics
   sync: SyncPoints
   askHealth: AskHealth
+  /** By `performance.now()`: since when this server is there to check. */
+  watchedSince: number
 }
 
 /** Everything that keeps deployments as they are wanted. */
@@ -92,8 +94,8 @@ const ROUTE_HANDLERS = [
 const ABSENCE_MS = 5 * DEPLOYMENT_INTERVAL_MS
 
 function createRouteDriver(context: DeploymentContext): () => Promise<RunReport> {
-  let watchedSince = performance.now()
-  let lookedAt = watchedSince
+  let { watchedSince } = context
+  let lookedAt = performance.now()
   const watched = () => performance.now() - watchedSince
   const handlers = ROUTE_HANDLERS.map((create) => create(watched))
   return async () => {

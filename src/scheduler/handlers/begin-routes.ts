@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { resolvePolicy, statedSources } from '../../domain/retry/resolve-policy.ts'
 import { addSessions } from '../../services/add-sessions.ts'
 import type { Queryable } from '../../store/database.ts'
+import { readGroupTypes } from '../../store/sql/creation-scope.sql.ts'
 import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
 import { insertRoutes, type NewRoute } from '../../store/sql/insert-routes.sql.ts'
@@ -18,7 +19,8 @@ const NEVER_RETRIED = resolvePolicy([{ source: 'SESSION', policy: { maxRetries: 
 
 /**
  * New routes with their sessions, in the caller's transaction: neither is ever there without the other. Sessions for
- * which a quota has no place are not made; `refused` says why, by deployment.
+ * which a quota has no place, or that their resource group does not take any more, are not made; `refused` says why, by
+ * deployment.
  */
 export async function beginRoutes(
   tx: Queryable,
@@ -31,9 +33,17 @@ export async function beginRoutes(
     tx,
     orders.map(({ deployment }) => deployment.id),
   )
-  const planned = orders.flatMap(({ deployment, count }) =>
-    Array.from({ length: count }, () => plan(deployment, specs.get(deployment.id)!)),
+  const groups = await readGroupTypes(
+    tx,
+    [...specs.values()].map(({ resourceGroup }) => resourceGroup),
   )
+  const planned = orders.flatMap(({ deployment, count }) => {
+    const spec = specs.get(deployment.id)!
+    if (groups.get(spec.resourceGroup)?.includes('INFERENCE'))
+      return Array.from({ length: count }, () => plan(deployment, spec))
+    refused.set(deployment.id, `resource group ${spec.resourceGroup} is gone, or takes no INFERENCE sessions`)
+    return []
+  })
   const added = await addSessions(
     tx,
     planned.map(({ session }) => session),

@@ -13,7 +13,7 @@ export function checkReplicaDeployment(): DeploymentHandler {
     async execute(_tx, deployments) {
       return {
         findings: deployments.map(({ id, live, replicas }) => {
-          return { id, result: 'SUCCESS', message: `${replicas} replicas are wanted, and ${live} are there` }
+          return { id, result: 'SUCCESS', message: `replicas: ${replicas} wanted, ${live} there` }
         }),
       }
     },

@@ -30,7 +30,7 @@ export function destroyingDeployment(): DeploymentHandler {
         const left = routesOf.get(id)?.length ?? 0
         if (left === 0) return [{ id, result: 'SUCCESS', message: null }]
         if (inStatusMs <= DESTROY_TIMEOUT_MS) return []
-        return [{ id, result: 'FAILURE', message: `${left} routes had not ended in time` }]
+        return [{ id, result: 'FAILURE', message: `${left} of its routes had not ended in time` }]
       })
       return { findings, wakes: ended > 0 ? ['drive-routes', 'sync-discovery', 'events'] : [] }
     },

@@ -48,7 +48,7 @@ function toEnd({ deployment, plan, routes }: Planned) {
     const { revision } = routes.find((route) => route.id === id)!
     if (revision !== deployment.revision)
       return `revision ${deployment.revision} takes the place of revision ${revision}`
-    return `${deployment.replicas} replicas are wanted`
+    return `there are more replicas than the ${deployment.replicas} that are wanted`
   }
   return plan.stop.map((id) => ({ ...routes.find((route) => route.id === id)!, reason: reasonOf(id) }))
 }

@@ -84,6 +84,8 @@ export function createProber(context: ProberContext): Prober {
       const room = HEALTH_CHECKS_AT_ONCE_MAX - underWay.size
       crowded = room === 0
       if (crowded) return { done: 0 }
+      const inMs = await nextHealthCheckInMs(db)
+      if (inMs === null || inMs > 0) return { done: 0, againInMs: inMs }
       const due = await claimHealthChecks(db, room, HEALTH_CHECK_LEASE_MARGIN_MS)
       due.forEach(begin)
       crowded = due.length === room

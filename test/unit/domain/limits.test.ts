@@ -29,6 +29,12 @@ it('an outage is noticed before it costs an agent its lease, and not by one late
   expect(limits.SERVER_OUTAGE_AFTER_MS).toBeLessThan(limits.SUSPECT_AFTER_MS)
 })
 
+it('routes back off to longer than they must serve to be told from failed starts', () => {
+  expect(limits.ROUTE_BACKOFF_MIN_MS).toBeLessThan(limits.LASTING_HEALTH_MS)
+  expect(limits.LASTING_HEALTH_MS).toBeLessThan(limits.ROUTE_BACKOFF_MAX_MS)
+  expect(limits.ROUTE_BACKOFF_MAX_MS).toBeLessThanOrEqual(limits.RETRY_DELAY_CEILING_MS)
+})
+
 it('tries pause from less to more', () => {
   expect(limits.TRY_PAUSE_MIN_MS).toBeLessThan(limits.TRY_PAUSE_MAX_MS)
 })
