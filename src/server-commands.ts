@@ -1,11 +1,13 @@
 import { Command } from 'commander'
-import { describeConfiguration } from './config.ts'
 
-/** `reprise serve`, `migrate` and `demo`. What they need is loaded when they are called. */
-export function serverCommands(environment: NodeJS.ProcessEnv): Command[] {
+/**
+ * `reprise serve`, `migrate` and `demo`. What they need is loaded when they are called; `describeConfiguration` is for
+ * the help of `serve`.
+ */
+export function serverCommands(environment: NodeJS.ProcessEnv, describeConfiguration?: () => string): Command[] {
   const serve = new Command('serve')
     .description('serve the API, drive sessions and run kernels, until SIGTERM or SIGINT')
-    .addHelpText('after', () => `\nEnvironment:\n${describeConfiguration()}`)
+    .addHelpText('after', () => (describeConfiguration ? `\nEnvironment:\n${describeConfiguration()}` : ''))
     .action(async () => {
       const server = await import('./serve.ts')
       process.exitCode = await server.serve(environment)

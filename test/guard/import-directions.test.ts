@@ -10,7 +10,7 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   'runtime.ts': 'everything',
   'serve.ts': ['runtime.ts', 'command.ts', 'config.ts', 'observability'],
   'agent-command.ts': ['run-agent.ts'],
-  'server-commands.ts': ['serve.ts', 'cli', 'config.ts'],
+  'server-commands.ts': ['serve.ts', 'cli'],
   'run-agent.ts': ['agent', 'command.ts', 'config.ts', 'observability'],
   'command.ts': ['config.ts', 'observability'],
   'config.ts': ['config-values.ts', 'domain', 'observability'],
