@@ -1,14 +1,23 @@
-/** Asks again until the answer is neither null, undefined nor false, without a guess at how long that takes. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const PAUSE_MIN_MS = 5
+const PAUSE_MAX_MS = 100
+
+/**
+ * Asks again until the answer is neither null, undefined nor false, without a guess at how long that takes. The longer
+ * it has waited, the longer are its pauses, so that asking does not take the time of what is asked about.
+ */
 export async function eventually<T>(
   ask: () => T | Promise<T>,
   options: { withinMs?: number; what?: string } = {},
 ): Promise<NonNullable<Exclude<T, false>>> {
   const { withinMs = 40_000, what = ask.toString() } = options
-  const deadline = performance.now() + withinMs
+  const began = performance.now()
   for (;;) {
     const answer = await ask()
     if (answer !== null && answer !== undefined && answer !== false) return answer as NonNullable<Exclude<T, false>>
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    const waitedMs = performance.now() - began
+    if (waitedMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`)
+    await sleep(Math.min(Math.max(waitedMs / 20, PAUSE_MIN_MS), PAUSE_MAX_MS))
   }
 }

@@ -87,7 +87,7 @@ test('what ended while there was no agent is reported', async () => {
     await eventually(() => readProcStat(pid) === null)
     // With no agent there, the shim itself has ended what the command left behind.
     const left = readFileSync(join(fixture.agentDir, 'kernels', kernelId, 'stdout'), 'utf8').split('\n')[1]
-    await eventually(() => ['Z', undefined].includes(readProcStat(Number(left))?.state), { withinMs: 1_000 })
+    await eventually(() => ['Z', undefined].includes(readProcStat(Number(left))?.state), { withinMs: 20_000 })
   }
   await next.recover()
   const ended = specs.map(({ kernelId }) => find(next, kernelId))
