@@ -12,8 +12,10 @@ const AGENTS = 8
 const TIMED = 40
 /** Short ones that come and go on the same agents meanwhile. */
 const OTHERS = 600
-/** An agent that did not hear of an end would look again after five seconds. */
-const LATE_MAX_MS = 4_000
+/** Servers look every 250 ms; on a busy machine they come to it later. */
+const TOLD_LATE_MAX_MS = 4_000
+/** Half of them. Agents that did not hear of it would look again every five seconds, so half after more than this. */
+const HALF_ENDED_MAX_MS = 2_000
 
 const log = pino({ enabled: false })
 let database: TestDatabase
@@ -66,6 +68,6 @@ it('batch timeouts are kept at once, not at the next look, with servers and agen
     WHERE s.name = 'timed' AND s.status_data #>> '{error,name}' = 'task-timeout' ORDER BY ended`,
   )
   expect(rows).toHaveLength(TIMED)
-  expect(rows.filter(({ told }) => told < 0 || told > LATE_MAX_MS)).toEqual([])
-  expect(rows[Math.floor(TIMED * 0.9)]!.ended).toBeLessThan(LATE_MAX_MS)
+  expect(rows.filter(({ told }) => told < 0 || told > TOLD_LATE_MAX_MS)).toEqual([])
+  expect(rows[TIMED / 2]!.ended).toBeLessThan(HALF_ENDED_MAX_MS)
 }, 90_000)

@@ -264,12 +264,12 @@ describe('destroyDeployment', () => {
         message: 'enough',
       },
     ])
-    for (const change of [
-      scaleDeployment(given.server.context, { deploymentId, replicas: 2 }),
-      updateDeployment(given.server.context, { deploymentId, priority: 2 }),
-    ]) {
-      await expect(change).rejects.toMatchObject({ code: 'DEPLOYMENT_DESTROYED' })
-    }
+    await expect(scaleDeployment(given.server.context, { deploymentId, replicas: 2 })).rejects.toMatchObject({
+      code: 'DEPLOYMENT_DESTROYED',
+    })
+    await expect(updateDeployment(given.server.context, { deploymentId, priority: 2 })).rejects.toMatchObject({
+      code: 'DEPLOYMENT_DESTROYED',
+    })
     await given.sql(`UPDATE deployments SET status = 'DESTROYED', destroyed_at = now()`)
     await expect(destroyDeployment(given.server.context, { deploymentId })).rejects.toMatchObject({
       code: 'DEPLOYMENT_DESTROYED',
