@@ -7,6 +7,7 @@ import { openGround } from './ground.ts'
 import { lateness } from './lateness.bench.ts'
 import { lifecycles } from './lifecycles.bench.ts'
 import { describeMachine } from './machine.ts'
+import { pointQuery } from './point-query.bench.ts'
 import { processes } from './processes.bench.ts'
 import { formatReport } from './report.ts'
 import { resubmission } from './resubmission.bench.ts'
@@ -24,6 +25,7 @@ const BENCHES: readonly Bench[] = [
   lateness,
   agentNews,
   processes,
+  pointQuery,
   statistics,
   fanOut,
 ]

@@ -1,0 +1,27 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('bare-yoga-program.ts', import.meta.url))
+
+export interface BareYoga {
+  url: string
+  stop(): Promise<void>
+}
+
+/** In a process of its own, as our server is. */
+export async function startBareYoga(session: unknown): Promise<BareYoga> {
+  const stdio = ['ignore', 'pipe', 'inherit'] as const
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(session)], { stdio: [...stdio] })
+  const ended = once(child, 'exit')
+  const said = once(createInterface({ input: child.stdout! }), 'line') as Promise<[string]>
+  const url = await Promise.race([said, ended.then(() => Promise.reject(new Error('bare Yoga did not start')))])
+  return {
+    url: (url as [string])[0],
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
