@@ -10,7 +10,7 @@ import type { Authenticate } from '../services/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
-import type { ReadSessions } from './session-reads.ts'
+import type { ReadSessions } from '../services/read-selected-sessions.ts'
 
 /** What the server has, the same for all requests. */
 export interface GraphQLServices {
@@ -24,8 +24,7 @@ export interface GraphQLServices {
   metrics: Metrics
   trace: Tracer
   openSubscriptions: OpenSubscriptions
-  /** For requests, and for events that many are told of at once. */
-  sessionReads: { alone: ReadSessions; together: ReadSessions }
+  readSessions: ReadSessions
   /** Aborts when the server closes: endless work ends. */
   closing: AbortSignal
 }
@@ -72,7 +71,7 @@ export function createContext(
     viewer,
     requestId,
     log: services.log.child({ requestId }),
-    loaders: createLoaders(services, viewer, services.sessionReads.alone),
+    loaders: createLoaders(services, viewer, services.readSessions),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
     connection,
     revoked,
@@ -83,6 +82,6 @@ export function createContext(
 export function renew(context: GraphQLContext): void {
   const { services, viewer } = context
   Object.assign(context, initContextCache(), {
-    loaders: createLoaders(services, viewer, services.sessionReads.together),
+    loaders: createLoaders(services, viewer, services.readSessions),
   })
 }

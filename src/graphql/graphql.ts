@@ -6,12 +6,13 @@ import { ERRORS } from '../domain/errors.ts'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
-import { sessionReader, sharedSessionReader } from './session-reads.ts'
+import { sessionReader } from '../services/read-selected-sessions.ts'
+import { sharedSessionReader } from './shared-session-reader.ts'
 import { createGraphQLServer } from './server.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
-export type GraphQLDependencies = Omit<GraphQLServices, 'closing' | 'openSubscriptions' | 'sessionReads'> & {
+export type GraphQLDependencies = Omit<GraphQLServices, 'closing' | 'openSubscriptions' | 'readSessions'> & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
   trustedDocuments?: TrustedDocuments | undefined
@@ -44,9 +45,8 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const closing = new AbortController()
   const { authenticate, log, trace } = dependencies
   const openSubscriptions = createOpenSubscriptions(closing.signal)
-  const alone = sessionReader(dependencies.prisma)
-  const sessionReads = { alone, together: sharedSessionReader(alone) }
-  const services: GraphQLServices = { ...dependencies, openSubscriptions, sessionReads, closing: closing.signal }
+  const readSessions = sharedSessionReader(sessionReader(dependencies))
+  const services: GraphQLServices = { ...dependencies, openSubscriptions, readSessions, closing: closing.signal }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
     handle: async (request, response, requestId) => {

@@ -2,7 +2,7 @@ import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import type { Prisma, Session } from '../generated/prisma/client.ts'
 import type { GraphQLContext } from './context.ts'
-import type { SessionKey } from './session-reads.ts'
+import type { SessionKey } from '../services/read-selected-sessions.ts'
 
 type Asked = {
   context: GraphQLContext

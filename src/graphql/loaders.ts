@@ -28,7 +28,7 @@ import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createDeploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
 import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
-import type { ReadSessions } from './session-reads.ts'
+import type { ReadSessions } from '../services/read-selected-sessions.ts'
 
 /** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
 export interface Loaders extends DeploymentLoaders {

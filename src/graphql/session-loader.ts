@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import type { Session } from '../generated/prisma/client.ts'
 import type { Viewer } from '../services/service-context.ts'
-import type { ReadSessions, SessionRead } from './session-reads.ts'
+import type { ReadSessions, SessionRead } from '../services/read-selected-sessions.ts'
 
 export type SessionRequest = Pick<SessionRead, 'by' | 'select' | 'selectKey'> & { value: string }
 

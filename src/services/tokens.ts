@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /** Bearer tokens: 256 random bits behind a prefix that secret scanners can find. Only their hash is stored. */
 const PREFIX = 'rpr_'
@@ -15,7 +15,7 @@ export function isToken(text: string): boolean {
 
 /** A fast hash is enough: there is nothing to guess in 256 random bits. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 /** Enough to tell tokens apart in a list, too little to use. */

@@ -1,28 +1,5 @@
-import type { Prisma, PrismaClient, Session } from '../generated/prisma/client.ts'
-
-export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
-
-/** Sessions of one project (null: of all) by a key, oldest attempt first. */
-export interface SessionRead {
-  projectId: string | null
-  by: SessionKey
-  values: readonly string[]
-  /** What the selection set needs, as Pothos made it; equal for all places of one path. */
-  select: Prisma.SessionSelect
-  selectKey: string
-}
-
-export type ReadSessions = (read: SessionRead) => Promise<Session[]>
-
-/** Rows carry what `select` names and the three keys; the type claims the whole row for Pothos' sake. */
-export function sessionReader(prisma: PrismaClient): ReadSessions {
-  return async ({ projectId, by, values, select }) =>
-    prisma.session.findMany({
-      where: { ...(projectId !== null && { projectId }), [by]: { in: [...new Set(values)] } },
-      select: { ...select, id: true, chainId: true, parentSessionId: true, attempt: true },
-      orderBy: { attempt: 'asc' },
-    })
-}
+import type { Session } from '../generated/prisma/client.ts'
+import type { ReadSessions, SessionRead } from '../services/read-selected-sessions.ts'
 
 interface Gathering {
   values: Set<string>
@@ -30,9 +7,9 @@ interface Gathering {
 }
 
 /**
- * The same for many who ask for the same at about the same time: subscribers to one event. What comes while a read
- * is under way waits for it and is then read together, so that each gets what was true after it asked. Nothing is
- * kept. Only what is alike in project and selection is read together: nobody gets what is not its own.
+ * One reader for many who ask for the same at about the same time: subscribers to one event, clients that poll. What
+ * comes while a read is under way waits for it and is then read together, so that each gets what was true after it
+ * asked. Nothing is kept. Only what is alike in project and selection is read together: nobody gets what is not its own.
  */
 export function sharedSessionReader(read: ReadSessions): ReadSessions {
   const underWay = new Map<string, Promise<unknown>>()
