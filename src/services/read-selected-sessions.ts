@@ -1,4 +1,4 @@
-import type { Prisma, PrismaClient, Session } from '../generated/prisma/client.ts'
+import type { Prisma, PrismaClient, Session } from '../store/prisma.ts'
 import type { Queryable } from '../store/database.ts'
 import { plainSelection, readPlainSessions, type SessionKey } from '../store/sql/read-sessions.sql.ts'
 

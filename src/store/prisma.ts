@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
-import { PrismaClient, type Prisma } from '../generated/prisma/client.ts'
+import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
 
-export type { Prisma, PrismaClient }
+export type { Prisma, PrismaClient, Session }
 /** Which sessions a read is about. */
 export type SessionWhere = Prisma.SessionWhereInput
 
