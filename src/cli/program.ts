@@ -5,6 +5,7 @@ import { chainCommand, chainsCommand } from './commands/chains.ts'
 import { completionCommand } from './commands/completion.ts'
 import { createCommand } from './commands/create.ts'
 import { defaultsCommand } from './commands/defaults.ts'
+import { deploymentsCommand } from './commands/deployments.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { infoCommand } from './commands/info.ts'
 import { listCommand } from './commands/list.ts'
@@ -32,6 +33,7 @@ const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
     watchCommand,
     chainsCommand,
     chainCommand,
+    deploymentsCommand,
   ],
   'Retries:': [cancelCommand, retryCommand, resubmitCommand, resubmissionsCommand, policyCommand],
   'Administration:': [

@@ -10,8 +10,8 @@ import {
 import { eventOperations } from './events.ts'
 import { allPages } from './pages.ts'
 import { gone } from './sessions.ts'
-import { createAlarm } from './streams/alarm.ts'
 import { closeable } from './streams/closeable.ts'
+import { watchChanges } from './streams/watch-changes.ts'
 
 /** All attempts, oldest first. */
 export type Chain = AttemptFragment[]
@@ -31,10 +31,6 @@ export interface WaitOptions extends CallOptions {
   onChain?: (chain: Chain) => void
 }
 
-/** Events tell at once; polling finds what they do not tell, and what they cannot while they are away. */
-const POLL_MIN_SECONDS = 0.25
-const POLL_MAX_SECONDS = 5
-
 export function chainOperations(connection: Connection) {
   async function chain(sessionId: string, options?: CallOptions): Promise<Chain> {
     const { session } = await connection.request(ChainDocument, { id: sessionId }, options)
@@ -45,34 +41,15 @@ export function chainOperations(connection: Connection) {
     return closeable([connection.closed, options.signal], (signal) => watch(sessionId, { ...options, signal }))
   }
 
-  async function* watch(
-    sessionId: string,
-    options: CallOptions & { signal: AbortSignal },
-  ): AsyncGenerator<Chain, void, void> {
-    const { signal } = options
+  function watch(sessionId: string, options: CallOptions & { signal: AbortSignal }) {
     const { sessionEvents, eventCursor } = eventOperations(connection)
-    // Before the chain is read: what changes later is told.
-    const after = await eventCursor(options)
-    let known = await chain(sessionId, options)
-    yield known
-    if (hasEnded(known)) return
-    const alarm = createAlarm()
-    const events = sessionEvents({ chainId: known[0]!.chainId }, { ...options, after })
-    const listening = ringForEach(events, alarm.ring)
-    try {
-      for (let seconds = POLL_MIN_SECONDS; ; seconds = Math.min(seconds * 2, POLL_MAX_SECONDS)) {
-        if (await alarm.wait(seconds, signal)) seconds = POLL_MIN_SECONDS
-        const now = await chain(sessionId, options)
-        if (JSON.stringify(now) === JSON.stringify(known)) continue
-        known = now
-        seconds = POLL_MIN_SECONDS
-        yield known
-        if (hasEnded(known)) return
-      }
-    } finally {
-      await events.return?.()
-      await listening
-    }
+    return watchChanges<Chain>({
+      cursor: () => eventCursor(options),
+      read: () => chain(sessionId, options),
+      events: (after, known) => sessionEvents({ chainId: known[0]!.chainId }, { ...options, after }),
+      isLast: hasEnded,
+      signal: options.signal,
+    })
   }
 
   return {
@@ -114,13 +91,4 @@ export function hasEnded(chain: readonly { status: string; retryState: { phase: 
 function outcomeOf({ result, failureCause }: AttemptFragment): ChainOutcome['outcome'] {
   if (result === 'SUCCESS') return 'SUCCEEDED'
   return result === 'UNDEFINED' || failureCause === 'USER_CANCELLED' ? 'CANCELLED' : 'FAILED'
-}
-
-/** Polling is the backstop, so whatever ends the events is left to it. */
-async function ringForEach(events: AsyncIterable<unknown>, ring: () => void): Promise<void> {
-  try {
-    for await (const _event of events) ring()
-  } catch {
-    ring()
-  }
 }

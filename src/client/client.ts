@@ -2,6 +2,7 @@
 import { chainOperations } from './chain.ts'
 import { clusterOperations } from './cluster.ts'
 import { createConnection, type ConnectionSettings, type Document, type RequestOptions } from './connection.ts'
+import { deploymentOperations } from './deployments.ts'
 import { eventOperations } from './events.ts'
 import { logOperations } from './logs.ts'
 import { resubmissionOperations } from './resubmissions.ts'
@@ -38,6 +39,7 @@ export function createClientOn(settings: ConnectionSettings) {
     ...retryOperations(connection),
     ...resubmissionOperations(connection),
     ...clusterOperations(connection),
+    ...deploymentOperations(connection),
     ...eventOperations(connection),
     ...chainOperations(connection),
     ...logOperations(connection),

@@ -1,8 +1,11 @@
 import type { CallOptions, Connection } from './connection.ts'
 import {
+  DeploymentEventsDocument,
   EventCursorDocument,
   RetryEventsDocument,
   SessionEventsDocument,
+  type DeploymentEventFilter,
+  type DeploymentEventsSubscription,
   type RetryEventFilter,
   type RetryEventsSubscription,
   type SessionEventFilter,
@@ -12,12 +15,14 @@ import {
 export type RetryEvent = RetryEventsSubscription['retryEvents']
 export type SessionEvent = SessionEventsSubscription['sessionEvents']
 
+export type DeploymentEvent = DeploymentEventsSubscription['deploymentEvents']
+
 export interface FollowOptions extends CallOptions {
   /** The cursor of the last event that you have. Without it, from now on. */
   after?: string
 }
 
-/** Both iterate without end, over restarts of servers, until they are ended, or their signal aborts. */
+/** All iterate without end, over restarts of servers, until they are ended, or their signal aborts. */
 export function eventOperations(connection: Connection) {
   const { request, stream } = connection
 
@@ -56,6 +61,23 @@ export function eventOperations(connection: Connection) {
           variables: { filter },
           after: (signal) => startingAt(options.after, { ...options, signal }),
           read: (data) => (data as SessionEventsSubscription).sessionEvents,
+        },
+        options,
+      )
+    },
+
+    deploymentEvents(
+      filter: DeploymentEventFilter = {},
+      options: FollowOptions = {},
+    ): AsyncIterableIterator<DeploymentEvent> {
+      return stream(
+        {
+          ...common,
+          name: 'DeploymentEvents',
+          document: DeploymentEventsDocument,
+          variables: { filter },
+          after: (signal) => startingAt(options.after, { ...options, signal }),
+          read: (data) => (data as DeploymentEventsSubscription).deploymentEvents,
         },
         options,
       )

@@ -5,12 +5,15 @@ export type { Chain, ChainOutcome, WaitOptions } from './chain.ts'
 export { hasEnded } from './chain.ts'
 export type { Client, ClientOptions } from './client.ts'
 export type { CallOptions, Document, RequestOptions } from './connection.ts'
-export type { FollowOptions, RetryEvent, SessionEvent } from './events.ts'
+export type { DeploymentWaitOptions } from './deployments.ts'
+export type { DeploymentEvent, FollowOptions, RetryEvent, SessionEvent } from './events.ts'
 export type { AttemptLog, LogChunk, LogOptions } from './logs.ts'
 export * from './operations.generated.ts'
 export type {
   AttemptFragment as Attempt,
   DecisionFragment as RetryDecision,
+  DeploymentDetailFragment as Deployment,
+  DeploymentSummaryFragment as DeploymentSummary,
   PolicyFragment as RetryPolicy,
   ResubmissionSummaryFragment as Resubmission,
   SessionDetailFragment as Session,

@@ -135,6 +135,48 @@ export type ClusterMode =
   /** All on one agent. */
   | 'SINGLE_NODE';
 
+/** What to serve, how often, and how its health is found. Durations are in seconds. */
+export type CreateDeploymentInput = {
+  /** An agent must have all of these labels to run a route. */
+  agentLabels?: Array<LabelInput> | null | undefined;
+  /** The program and its arguments. */
+  command: Array<string>;
+  /** Your idempotency key, unique in the project. */
+  creationId?: string | null | undefined;
+  /** Between the end of a route for its clients and the end of its program. */
+  drain?: number | null | undefined;
+  /** Its environment, beside what Reprise adds. */
+  environ?: Array<EnvVarInput> | null | undefined;
+  /** How long an unhealthy route may take to recover before it is replaced. */
+  evictAfter?: number | null | undefined;
+  /** How its routes are found to be healthy. */
+  healthCheck?: HealthCheckInput | null | undefined;
+  /** Environment and interpreter of its program. */
+  image?: string | null | undefined;
+  /** Words of your own. */
+  labels?: Array<LabelInput> | null | undefined;
+  /** So many more than wanted while it is updated. Null: a quarter of the replicas, rounded up. */
+  maxSurge?: number | null | undefined;
+  /** Never fewer healthy replicas while it is updated. Null: three quarters of the replicas, rounded up. */
+  minHealthy?: number | null | undefined;
+  /** Small letters, digits and -, unique in the project. */
+  name: string;
+  /** The environment variable that tells the program on which port to serve. */
+  portVariable?: string | null | undefined;
+  /** 0 to 100; the higher goes first. */
+  priority?: number | null | undefined;
+  /** Whose it is, by name. */
+  project?: string | null | undefined;
+  /** How many healthy routes are wanted. */
+  replicas?: number | null | undefined;
+  /** Where its routes run, by name. */
+  resourceGroup?: string | null | undefined;
+  /** What each route may use. */
+  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
+  /** From the creation of a route to its first success; else it has failed to start. */
+  startTimeout?: number | null | undefined;
+};
+
 /** What to run, and how. */
 export type CreateSessionInput = {
   /** An agent must have all of these labels to run it. */
@@ -233,6 +275,85 @@ export type DeleteWebhookInput = {
   webhookId: string;
 };
 
+/** All that are given must match. */
+export type DeploymentEventFilter = {
+  /** About this deployment and its routes. */
+  deploymentId?: string | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** One of these. */
+  types?: Array<DeploymentEventType> | null | undefined;
+};
+
+/** What happened to a deployment: the name on the wire in upper case, behind `deployment.` and with _ in `route.`. */
+export type DeploymentEventType =
+  /** It was created. */
+  | 'CREATED'
+  /** It is gone. */
+  | 'DESTROYED'
+  /** One of its routes is new, or moved on to another status. */
+  | 'ROUTE_STATUS_CHANGED'
+  /** Another number of replicas is wanted. */
+  | 'SCALED'
+  /** It moved on to another status that is not final. */
+  | 'STATUS_CHANGED'
+  /** It has another revision. */
+  | 'UPDATED';
+
+/** All that are given must match. */
+export type DeploymentFilter = {
+  /** By when it was created. */
+  createdAt?: DateTimeFilter | null | undefined;
+  /** By name. */
+  name?: StringFilter | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** In one of these statuses. */
+  status?: Array<DeploymentStatus> | null | undefined;
+};
+
+/** What to order deployments by. */
+export type DeploymentOrder = {
+  /** Which way. */
+  direction?: OrderDirection | null | undefined;
+  /** By what. */
+  field: DeploymentOrderField;
+};
+
+/** By what deployments can be ordered. */
+export type DeploymentOrderField =
+  /** When it was created. */
+  | 'CREATED_AT'
+  /** By name, byte by byte. */
+  | 'NAME'
+  /** Since when it is in its status. */
+  | 'STATUS_CHANGED_AT';
+
+/** Where a deployment stands. DESTROYED is final. */
+export type DeploymentStatus =
+  /** As PENDING; no longer written. */
+  | 'CREATED'
+  /** As SCALING; no longer written. */
+  | 'DEPLOYING'
+  /** Gone. */
+  | 'DESTROYED'
+  /** Its routes are being ended. */
+  | 'DESTROYING'
+  /** Just created. */
+  | 'PENDING'
+  /** As many healthy routes of its revision as are wanted, and no others. */
+  | 'READY'
+  /** It is being brought to its replicas and its revision; `statusReason` says what it waits for. */
+  | 'SCALING';
+
+/** Which deployment to end. */
+export type DestroyDeploymentInput = {
+  /** Which. */
+  deploymentId: string;
+  /** Why, in your words. */
+  reason?: string | null | undefined;
+};
+
 /** Which agent. */
 export type DrainAgentInput = {
   /** Its id. */
@@ -269,6 +390,42 @@ export type FailureCause =
   | 'USER_CANCELLED'
   /** It could never have run as it was asked for. Never retried. */
   | 'VALIDATION_ERROR';
+
+/** What is not given stays as it is. */
+export type HealthCheckChange = {
+  /** Successes in a row that make it healthy. */
+  healthyThreshold?: number | null | undefined;
+  /** Seconds from the start of user code to the first check. */
+  initialDelay?: number | null | undefined;
+  /** Seconds between two checks, from 0.1. */
+  interval?: number | null | undefined;
+  /** What is asked for. */
+  path?: string | null | undefined;
+  /** Seconds that the outcome of a check counts. Null: three times interval and timeout. */
+  staleAfter?: number | null | undefined;
+  /** Seconds that an answer may take, from 0.05. */
+  timeout?: number | null | undefined;
+  /** Failures in a row that make it unhealthy. */
+  unhealthyThreshold?: number | null | undefined;
+};
+
+/** How a route is found to be healthy: by HTTP GET requests that it answers with a status of 200 to 299. */
+export type HealthCheckInput = {
+  /** Successes in a row that make it healthy. */
+  healthyThreshold?: number | null | undefined;
+  /** Seconds from the start of user code to the first check. */
+  initialDelay?: number | null | undefined;
+  /** Seconds between two checks, from 0.1. */
+  interval?: number | null | undefined;
+  /** What is asked for. */
+  path?: string | null | undefined;
+  /** Seconds that the outcome of a check counts. Null: three times interval and timeout. */
+  staleAfter?: number | null | undefined;
+  /** Seconds that an answer may take, from 0.05. */
+  timeout?: number | null | undefined;
+  /** Failures in a row that make it unhealthy. */
+  unhealthyThreshold?: number | null | undefined;
+};
 
 /** What keeps a retry that is due. */
 export type HoldReason =
@@ -658,6 +815,35 @@ export type RotateWebhookSecretInput = {
   webhookId: string;
 };
 
+/** Where a route stands. TERMINATED is final. */
+export type RouteStatus =
+  /** Its session runs, but no check of late says how it does. */
+  | 'DEGRADED'
+  /** Its session ended, or did not start to serve in time; it is replaced. */
+  | 'FAILED_TO_START'
+  /** It answers its checks, and is named by service discovery. */
+  | 'HEALTHY'
+  /** Its session is being started. */
+  | 'PROVISIONING'
+  /** Gone. */
+  | 'TERMINATED'
+  /** Clients are no longer sent to it; its session ends after the drain. */
+  | 'TERMINATING'
+  /** It fails its checks; it is replaced if that lasts. */
+  | 'UNHEALTHY';
+
+/** How many replicas are wanted. What is not given stays as it is. */
+export type ScaleDeploymentInput = {
+  /** Which. */
+  deploymentId: string;
+  /** So many more than wanted while it is updated. Null: a quarter of the replicas, rounded up. */
+  maxSurge?: number | null | undefined;
+  /** Never fewer healthy replicas while it is updated. Null: three quarters of the replicas, rounded up. */
+  minHealthy?: number | null | undefined;
+  /** How many healthy routes are wanted. */
+  replicas?: number | null | undefined;
+};
+
 /** How one try of a handler was judged. */
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
@@ -905,6 +1091,38 @@ export type TokenRole =
   /** Reads what its project has. */
   | 'VIEWER';
 
+/** What to change of what its routes are made from. What is not given stays as it is. */
+export type UpdateDeploymentInput = {
+  /** All labels that an agent must have to run a route. */
+  agentLabels?: Array<LabelInput> | null | undefined;
+  /** The program and its arguments. */
+  command?: Array<string> | null | undefined;
+  /** Which. */
+  deploymentId: string;
+  /** Between the end of a route for its clients and of its program, in seconds. */
+  drain?: number | null | undefined;
+  /** Its whole environment, beside what Reprise adds. */
+  environ?: Array<EnvVarInput> | null | undefined;
+  /** How long an unhealthy route may take to recover, in seconds. */
+  evictAfter?: number | null | undefined;
+  /** How its routes are found to be healthy. */
+  healthCheck?: HealthCheckChange | null | undefined;
+  /** Environment and interpreter of its program. Null: none. */
+  image?: string | null | undefined;
+  /** All words of your own. */
+  labels?: Array<LabelInput> | null | undefined;
+  /** The environment variable that tells the program on which port to serve. */
+  portVariable?: string | null | undefined;
+  /** 0 to 100; the higher goes first. */
+  priority?: number | null | undefined;
+  /** Where its routes run, by name. */
+  resourceGroup?: string | null | undefined;
+  /** All that each route may use. */
+  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
+  /** From the creation of a route to its first success, in seconds. */
+  startTimeout?: number | null | undefined;
+};
+
 /** What to change. What is not given stays as it is. */
 export type UpdateWebhookInput = {
   /** Of this chain alone. Null: of all. */
@@ -1013,6 +1231,142 @@ export type ResumeAgentMutation = { resumeAgent:
       & Failure_ValidationError_Fragment
     )
    };
+
+export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
+
+export type DeploymentDetailFragment = (
+  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: RouteStatus, count: number }>, revision: { priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
+  & DeploymentSummaryFragment
+);
+
+export type DeploymentQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type DeploymentQuery = { deployment: DeploymentDetailFragment | null };
+
+export type DeploymentsQueryVariables = Exact<{
+  filter?: DeploymentFilter | null | undefined;
+  orderBy?: DeploymentOrder | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type DeploymentsQuery = { deployments: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DeploymentSummaryFragment }> } };
+
+export type CreateDeploymentMutationVariables = Exact<{
+  input: CreateDeploymentInput;
+}>;
+
+
+export type CreateDeploymentMutation = { createDeployment:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateDeploymentPayload', created: boolean, deployment: DeploymentSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ScaleDeploymentMutationVariables = Exact<{
+  input: ScaleDeploymentInput;
+}>;
+
+
+export type ScaleDeploymentMutation = { scaleDeployment:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ScaleDeploymentPayload', deployment: DeploymentSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UpdateDeploymentMutationVariables = Exact<{
+  input: UpdateDeploymentInput;
+}>;
+
+
+export type UpdateDeploymentMutation = { updateDeployment:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateDeploymentPayload', deployment: DeploymentSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DestroyDeploymentMutationVariables = Exact<{
+  input: DestroyDeploymentInput;
+}>;
+
+
+export type DestroyDeploymentMutation = { destroyDeployment:
+    | { __typename: 'DestroyDeploymentPayload', deployment: DeploymentSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DeploymentEventsSubscriptionVariables = Exact<{
+  filter?: DeploymentEventFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -1707,6 +2061,137 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const DeploymentSummaryFragmentDoc = new TypedDocumentString(`
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}
+    `, {"fragmentName":"DeploymentSummary"}) as unknown as TypedDocumentString<DeploymentSummaryFragment, unknown>;
+export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
+    fragment DeploymentDetail on Deployment {
+  ...DeploymentSummary
+  statusChangedAt
+  createdBy
+  failures
+  nextRouteAt
+  routeCounts {
+    status
+    count
+  }
+  revision {
+    environ {
+      name
+      value
+    }
+    resourceSlots {
+      slot
+      amount
+    }
+    priority
+    agentLabels {
+      key
+      value
+    }
+    portVariable
+    healthCheck {
+      path
+      interval
+      timeout
+      healthyThreshold
+      unhealthyThreshold
+      initialDelay
+      staleAfter
+    }
+    startTimeout
+    evictAfter
+    drain
+    createdAt
+  }
+  routes(
+    first: 100
+    status: [PROVISIONING, DEGRADED, HEALTHY, UNHEALTHY, FAILED_TO_START, TERMINATING]
+  ) {
+    edges {
+      node {
+        routeId
+        status
+        statusReason
+        statusChangedAt
+        host
+        port
+        lastCheckFault
+        revision {
+          number
+        }
+        session {
+          sessionId
+          pendingReason
+        }
+        createdAt
+      }
+    }
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}`, {"fragmentName":"DeploymentDetail"}) as unknown as TypedDocumentString<DeploymentDetailFragment, unknown>;
 export const FailureFragmentDoc = new TypedDocumentString(`
     fragment Failure on Error {
   __typename
@@ -2438,6 +2923,400 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
+export const DeploymentDocument = new TypedDocumentString(`
+    query Deployment($id: UUID!) {
+  deployment(id: $id) {
+    ...DeploymentDetail
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}
+fragment DeploymentDetail on Deployment {
+  ...DeploymentSummary
+  statusChangedAt
+  createdBy
+  failures
+  nextRouteAt
+  routeCounts {
+    status
+    count
+  }
+  revision {
+    environ {
+      name
+      value
+    }
+    resourceSlots {
+      slot
+      amount
+    }
+    priority
+    agentLabels {
+      key
+      value
+    }
+    portVariable
+    healthCheck {
+      path
+      interval
+      timeout
+      healthyThreshold
+      unhealthyThreshold
+      initialDelay
+      staleAfter
+    }
+    startTimeout
+    evictAfter
+    drain
+    createdAt
+  }
+  routes(
+    first: 100
+    status: [PROVISIONING, DEGRADED, HEALTHY, UNHEALTHY, FAILED_TO_START, TERMINATING]
+  ) {
+    edges {
+      node {
+        routeId
+        status
+        statusReason
+        statusChangedAt
+        host
+        port
+        lastCheckFault
+        revision {
+          number
+        }
+        session {
+          sessionId
+          pendingReason
+        }
+        createdAt
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<DeploymentQuery, DeploymentQueryVariables>;
+export const DeploymentsDocument = new TypedDocumentString(`
+    query Deployments($filter: DeploymentFilter, $orderBy: DeploymentOrder, $first: Int, $after: String) {
+  deployments(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...DeploymentSummary
+      }
+    }
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}`) as unknown as TypedDocumentString<DeploymentsQuery, DeploymentsQueryVariables>;
+export const CreateDeploymentDocument = new TypedDocumentString(`
+    mutation CreateDeployment($input: CreateDeploymentInput!) {
+  createDeployment(input: $input) {
+    __typename
+    ... on CreateDeploymentPayload {
+      created
+      deployment {
+        ...DeploymentSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<CreateDeploymentMutation, CreateDeploymentMutationVariables>;
+export const ScaleDeploymentDocument = new TypedDocumentString(`
+    mutation ScaleDeployment($input: ScaleDeploymentInput!) {
+  scaleDeployment(input: $input) {
+    __typename
+    ... on ScaleDeploymentPayload {
+      deployment {
+        ...DeploymentSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<ScaleDeploymentMutation, ScaleDeploymentMutationVariables>;
+export const UpdateDeploymentDocument = new TypedDocumentString(`
+    mutation UpdateDeployment($input: UpdateDeploymentInput!) {
+  updateDeployment(input: $input) {
+    __typename
+    ... on UpdateDeploymentPayload {
+      deployment {
+        ...DeploymentSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<UpdateDeploymentMutation, UpdateDeploymentMutationVariables>;
+export const DestroyDeploymentDocument = new TypedDocumentString(`
+    mutation DestroyDeployment($input: DestroyDeploymentInput!) {
+  destroyDeployment(input: $input) {
+    __typename
+    ... on DestroyDeploymentPayload {
+      deployment {
+        ...DeploymentSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment DeploymentSummary on Deployment {
+  deploymentId
+  creationId
+  name
+  project {
+    name
+  }
+  status
+  statusReason
+  settled
+  replicas
+  minHealthy
+  maxSurge
+  healthyReplicas
+  revision {
+    number
+    image
+    command
+    resourceGroup
+    labels {
+      key
+      value
+    }
+  }
+  endpoints {
+    host
+    port
+    url
+  }
+  createdAt
+  destroyedAt
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DestroyDeploymentMutation, DestroyDeploymentMutationVariables>;
+export const DeploymentEventsDocument = new TypedDocumentString(`
+    subscription DeploymentEvents($filter: DeploymentEventFilter, $after: String) {
+  deploymentEvents(filter: $filter, after: $after) {
+    cursor
+    type
+    occurredAt
+    deploymentId
+    deployment {
+      name
+    }
+    routeId
+    sessionId
+    fromStatus
+    toStatus
+    fromReplicas
+    toReplicas
+    fromRevision
+    revision
+    host
+    port
+    reason
+  }
+}
+    `) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
 export const EventCursorDocument = new TypedDocumentString(`
     query EventCursor {
   eventCursor

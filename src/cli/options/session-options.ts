@@ -32,12 +32,16 @@ export interface SpecOptions {
 }
 
 export function addSpecOptions(command: Command): Command {
+  return addPlaceOptions(command).option('--timeout <duration>', 'how long it may run', seconds)
+}
+
+/** What its processes are given, and where they run. */
+export function addPlaceOptions(command: Command): Command {
   return command
     .option('-e, --env <name=value>', 'variable; NAME alone takes it from here', variable)
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; k, m, g, t are binary', amount)
-    .option('--timeout <duration>', 'how long it may run', seconds)
     .option('--priority <n>', 'from 0 to 100; the highest goes first', wholeNumber)
     .option('--resource-group <name>', 'agents to run on')
 }

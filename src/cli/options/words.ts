@@ -2,6 +2,7 @@ import type {
   AgentStatus,
   AirflowRelease,
   ChainState,
+  DeploymentStatus,
   FailureCause,
   QuotaScope,
   RetryBackoff,
@@ -71,6 +72,15 @@ export const CHAIN_STATES = all<ChainState>({
   SUCCEEDED: true,
   FAILED: true,
   CANCELLED: true,
+})
+export const DEPLOYMENT_STATUSES = all<DeploymentStatus>({
+  PENDING: true,
+  CREATED: true,
+  DEPLOYING: true,
+  SCALING: true,
+  READY: true,
+  DESTROYING: true,
+  DESTROYED: true,
 })
 export const AGENT_STATUSES = all<AgentStatus>({
   ALIVE: true,

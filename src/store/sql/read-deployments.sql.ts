@@ -60,12 +60,16 @@ export interface RouteCountRow {
   deploymentId: string
   status: RouteStatus
   count: number
+  /** Of these, those of the deployment's present revision. */
+  present: number
 }
 
-/** Of those that live, and of the terminated where they are asked for. Index: routes(deployment_id, …). */
+/** Index: routes(deployment_id, …). */
 const COUNTS_SQL = `
-SELECT deployment_id AS "deploymentId", status, count(*) AS count FROM routes
-WHERE deployment_id = ANY($1::uuid[]) GROUP BY deployment_id, status ORDER BY deployment_id, status`
+SELECT r.deployment_id AS "deploymentId", r.status, count(*) AS count,
+  count(*) FILTER (WHERE r.revision = d.revision) AS present
+FROM routes r JOIN deployments d ON d.id = r.deployment_id
+WHERE r.deployment_id = ANY($1::uuid[]) GROUP BY r.deployment_id, r.status ORDER BY r.deployment_id, r.status`
 
 export async function countRoutes(db: Queryable, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {
   return (await db.query<RouteCountRow & { [column: string]: unknown }>(COUNTS_SQL, [deploymentIds])).rows

@@ -1,5 +1,6 @@
 import { endpointUrl } from '../../../domain/deployment/discovery.ts'
 import { rolloutBounds } from '../../../domain/deployment/rollout.ts'
+import { isSettled } from '../../../domain/deployment/settled.ts'
 import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../services/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
@@ -85,6 +86,12 @@ export const DeploymentNode = builder.node(ref, {
       description: 'How many of its routes are healthy.',
       resolve: async ({ id }, _args, { loaders }) =>
         (await loaders.routeCounts.load(id)).find(({ status }) => status === 'HEALTHY')?.count ?? 0,
+    }),
+    settled: t.boolean({
+      description:
+        'Whether everything that was asked for is done: it is ready with as many healthy routes of its revision as are wanted and no others, or it is gone.',
+      resolve: async (deployment, _args, { loaders }) =>
+        isSettled(deployment, await loaders.routeCounts.load(deployment.id)),
     }),
     endpoints: t.field({
       type: [Endpoint],

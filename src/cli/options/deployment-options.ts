@@ -1,0 +1,95 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import type { CreateDeploymentInput, UpdateDeploymentInput } from '../../client/node/index.ts'
+import { addPlaceOptions, named, pairs, slotsOf, type SpecOptions } from './session-options.ts'
+import { nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
+
+/** What the routes of a deployment are made from; durations in seconds. */
+export interface ServiceOptions extends Omit<SpecOptions, 'timeout'> {
+  image?: string
+  label?: [string, string][]
+  agentLabel?: [string, string][]
+  portVariable?: string
+  healthPath?: string
+  healthInterval?: number
+  healthTimeout?: number
+  healthyAfter?: number
+  unhealthyAfter?: number
+  initialDelay?: number
+  staleAfter?: number
+  startTimeout?: number
+  evictAfter?: number
+  drain?: number
+}
+
+export function addServiceOptions(command: Command): Command {
+  addPlaceOptions(command.optionsGroup('Program:'))
+    .option('--image <image>', 'preset of environment and interpreter')
+    .option('-l, --label <key=value>', 'label; may be repeated', pairs)
+    .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
+    .option('--port-variable <name>', 'variable that tells the program its port (default: PORT)')
+  return command
+    .optionsGroup('Health:')
+    .option('--health-path <path>', 'what is asked for (default: /)', path)
+    .option('--health-interval <duration>', 'between two checks (default: 5s)', seconds)
+    .option('--health-timeout <duration>', 'how long an answer may take (default: 2s)', seconds)
+    .option('--healthy-after <n>', 'successes in a row that make it healthy (default: 1)', wholeNumber)
+    .option('--unhealthy-after <n>', 'failures in a row that make it unhealthy (default: 3)', wholeNumber)
+    .option('--initial-delay <duration>', 'from its start to the first check', seconds)
+    .option('--stale-after <duration>', 'how long a check counts', seconds)
+    .option('--start-timeout <duration>', 'to the first success (default: 5m)', seconds)
+    .option('--evict-after <duration>', 'how long it may be unhealthy before it is replaced (default: 10s)', seconds)
+    .option('--drain <duration>', 'between its end for clients and for the program (default: 2s)', seconds)
+}
+
+/** Without what was not given. */
+export function serviceInput(
+  options: ServiceOptions,
+  command: readonly string[],
+): Omit<CreateDeploymentInput, 'name' | 'command'> & Omit<UpdateDeploymentInput, 'deploymentId'> {
+  const { label, agentLabel, env } = options
+  const healthCheck = {
+    path: options.healthPath,
+    interval: options.healthInterval,
+    timeout: options.healthTimeout,
+    healthyThreshold: options.healthyAfter,
+    unhealthyThreshold: options.unhealthyAfter,
+    initialDelay: options.initialDelay,
+    staleAfter: options.staleAfter,
+  }
+  const checked = Object.values(healthCheck).some((value) => value !== undefined)
+  return {
+    ...(command.length > 0 && { command: [...command] }),
+    image: options.image,
+    environ: named(env),
+    resourceSlots: slotsOf(options),
+    labels: label?.map(([key, value]) => ({ key, value })),
+    agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
+    priority: options.priority,
+    resourceGroup: options.resourceGroup,
+    portVariable: options.portVariable,
+    healthCheck: checked ? healthCheck : undefined,
+    startTimeout: options.startTimeout,
+    evictAfter: options.evictAfter,
+    drain: options.drain,
+  }
+}
+
+export interface RolloutOptions {
+  minHealthy?: number | None
+  maxSurge?: number | None
+}
+
+export function addRolloutOptions(command: Command): Command {
+  return command
+    .option('--min-healthy <n>', 'never fewer healthy ones during an update; none: three quarters', orNone(wholeNumber))
+    .option('--max-surge <n>', 'so many more during an update; none: a quarter', orNone(wholeNumber))
+}
+
+export function rolloutInput({ minHealthy, maxSurge }: RolloutOptions) {
+  return { minHealthy: nullForNone(minHealthy), maxSurge: nullForNone(maxSurge) }
+}
+
+function path(text: string): string {
+  if (!text.startsWith('/')) throw new InvalidArgumentError('It is not a path, like /healthz.')
+  return text
+}

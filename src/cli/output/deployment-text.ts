@@ -1,0 +1,88 @@
+import type { Deployment, DeploymentEvent, DeploymentSummary } from '../../client/node/index.ts'
+import { formatFields } from './fields.ts'
+import { statusStyle } from './status-style.ts'
+import { formatTable } from './table.ts'
+import type { Terminal } from './terminal.ts'
+import { duration, instant, relative, timeOfDay } from './time.ts'
+
+/** `web: SCALING, 2 of 3 healthy, revision 1: …` */
+export function deploymentLine(deployment: DeploymentSummary): string {
+  const { name, status, healthyReplicas, replicas, revision, statusReason } = deployment
+  const line = `${name}: ${status}, ${healthyReplicas} of ${replicas} healthy, revision ${revision.number}`
+  return statusReason === null ? line : `${line}: ${statusReason}`
+}
+
+export function describeDeployment(deployment: Deployment, terminal: Terminal): string {
+  const { status, revision } = deployment
+  const { healthCheck: check } = revision
+  const style = statusStyle(status)
+  const list = (entries: readonly string[]) => entries.join(', ')
+  const fields = formatFields(
+    [
+      ['deployment', deployment.deploymentId],
+      ['name', deployment.name],
+      ['project', deployment.project.name],
+      ['status', style ? terminal.style(style, status) : status],
+      ['reason', deployment.statusReason],
+      ['healthy', `${deployment.healthyReplicas} of ${deployment.replicas}`],
+      ['updates', `at least ${deployment.minHealthy} healthy, at most ${deployment.maxSurge} more`],
+      ['failures', deployment.failures === 0 ? null : failuresOf(deployment)],
+      ['revision', `${revision.number}, ${relative(revision.createdAt)}`],
+      ['command', revision.command.join(' ')],
+      ['image', revision.image],
+      ['variables', list(revision.environ.map(({ name, value }) => `${name}=${value}`))],
+      ['port in', revision.portVariable],
+      ['slots', list(revision.resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['labels', list(revision.labels.map(({ key, value }) => `${key}=${value}`))],
+      ['group', revision.resourceGroup],
+      ['check', `GET ${check.path} every ${duration(check.interval)}, within ${duration(check.timeout)}`],
+      ['created', `${instant(deployment.createdAt)} (${relative(deployment.createdAt)})`],
+    ],
+    terminal,
+  )
+  const routes = deployment.routes.edges.map(({ node }) => node)
+  if (routes.length === 0) return fields
+  const table = formatTable(
+    routes,
+    [
+      { title: 'ROUTE', value: ({ routeId }) => routeId },
+      { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status) },
+      { title: 'REVISION', value: (row) => row.revision.number, align: 'right' },
+      { title: 'ENDPOINT', value: ({ host, port }) => (host === null ? null : `${host}:${port}`) },
+      { title: 'SINCE', value: ({ statusChangedAt }) => relative(statusChangedAt), align: 'right' },
+      { title: 'SESSION', value: ({ session }) => session.sessionId, flexible: true },
+      {
+        title: 'WHY',
+        value: (row) => row.lastCheckFault ?? row.statusReason ?? row.session.pendingReason,
+        flexible: true,
+      },
+    ],
+    terminal,
+  )
+  return `${fields}\n\n${table}`
+}
+
+function failuresOf({ failures, nextRouteAt }: Deployment): string {
+  return nextRouteAt === null ? `${failures} in a row` : `${failures} in a row; the next route ${relative(nextRouteAt)}`
+}
+
+export function deploymentEventLine(event: DeploymentEvent, terminal: Terminal): string {
+  const { type, toStatus, fromStatus, toReplicas, fromReplicas, revision, fromRevision } = event
+  const style = toStatus === null ? undefined : statusStyle(toStatus)
+  const moves = [
+    toStatus && `${fromStatus ?? ''} → ${style ? terminal.style(style, toStatus) : toStatus}`.trim(),
+    type === 'SCALED' && `${fromReplicas} → ${toReplicas} replicas`,
+    type === 'CREATED' && `${toReplicas} replicas`,
+    type === 'UPDATED' && `revision ${fromRevision} → ${revision}`,
+  ]
+  const parts = [
+    terminal.style('dim', timeOfDay(event.occurredAt)),
+    event.deployment.name,
+    type,
+    event.routeId,
+    ...moves,
+    event.host !== null && `${event.host}:${event.port}`,
+    event.reason,
+  ]
+  return parts.filter(Boolean).join('  ')
+}

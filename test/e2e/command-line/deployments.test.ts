@@ -1,0 +1,143 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
+import { createClient, type DeploymentEvent } from '../../../src/client/node/index.ts'
+import { commandLine, startCommand } from '../../support/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+/** Deployments from the command line and the client, on a server with an agent that runs real processes. */
+
+const PROGRAM = `require('node:http').createServer((_request, response) => response.end(process.env.COLOUR ?? 'none'))
+  .listen(process.env.PORT, '127.0.0.1')`
+
+let database: TestDatabase
+let server: ServerProcess
+let token: string
+let environment: Record<string, string>
+let reprise: ReturnType<typeof commandLine>
+
+beforeAll(async () => {
+  const directory = await temporaryDirectory('deployments')
+  database = await testDatabase()
+  const dataDir = join(directory, 'data')
+  const env = {
+    REPRISE_DATABASE_URL: database.connectionString,
+    REPRISE_SLOTS: 'cpu=8',
+    REPRISE_AGENT_ADDRESS: '127.0.0.1',
+  }
+  server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+  token = await readAdminToken(dataDir)
+  const config = { XDG_CONFIG_HOME: directory, REPRISE_DATA_DIR: join(directory, 'none') }
+  environment = { ...config, REPRISE_URL: server.url, REPRISE_TOKEN: token }
+  reprise = commandLine(environment)
+}, 60_000)
+afterAll(async () => {
+  await server?.stop()
+  await database?.close()
+})
+
+async function answers(name: string): Promise<string[]> {
+  const shown = JSON.parse((await reprise('deployments', 'info', name, '--json')).stdout)
+  return Promise.all(shown.endpoints.map(async ({ url }: { url: string }) => (await fetch(url)).text()))
+}
+
+test('a deployment from its creation to its end', { timeout: 120_000 }, async () => {
+  const watching = startCommand(['deployments', 'watch', '--json'], environment)
+  await vi.waitFor(() => expect(watching.output.stderr).toContain('watching from'), { timeout: 20_000 })
+
+  const options = ['--replicas', '2', '--cpu', '0.1', '--health-interval', '200ms', '--drain', '0s']
+  const created = await reprise(
+    'deployments',
+    'create',
+    'web',
+    ...options,
+    '--wait',
+    '--',
+    process.execPath,
+    '-e',
+    PROGRAM,
+  )
+  expect(created.status, created.stderr).toBe(0)
+  const id = created.stdout.trim()
+  expect(id).toMatch(/^[0-9a-f-]{36}$/)
+  expect(created.stderr).toContain('web: READY, 2 of 2 healthy, revision 1')
+  expect(await answers('web')).toEqual(['none', 'none'])
+
+  const again = await reprise('deployments', 'create', 'web', '--', 'true')
+  expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining('NAME_TAKEN') })
+  const { stdout: shown } = await reprise('deployments', 'info', 'web')
+  expect(shown).toMatch(/healthy +2 of 2\n[^]*check +GET \/ every 0.2 s[^]*\nROUTE[^]*HEALTHY +1 +127\.0\.0\.1:\d+/)
+
+  const updated = await reprise('deployments', 'update', 'web', '-e', 'COLOUR=blue', '--wait')
+  expect(updated.status, updated.stderr).toBe(0)
+  expect(updated.stdout).toBe('web: READY, 2 of 2 healthy, revision 2\n')
+  expect(await answers(id)).toEqual(['blue', 'blue'])
+
+  const scaled = await reprise('deployments', 'scale', 'web', '1', '--wait')
+  expect(scaled.stdout, scaled.stderr).toBe('web: READY, 1 of 1 healthy, revision 2\n')
+  expect(await reprise('deployments', 'scale', 'web', 'many')).toMatchObject({ status: 2 })
+  const listed = JSON.parse((await reprise('deployments', '--json')).stdout)
+  expect(listed).toMatchObject([{ deploymentId: id, settled: true, healthyReplicas: 1, revision: { number: 2 } }])
+
+  const destroyed = await reprise('deployments', 'destroy', 'web', '--reason', 'over', '--wait')
+  expect(destroyed.stdout, destroyed.stderr).toMatch(/^web: DESTROYED, 0 of 1 healthy/)
+  expect(await reprise('deployments')).toMatchObject({ status: 0, stdout: '', stderr: 'no deployments\n' })
+  expect(await reprise('deployments', 'info', 'nothing')).toMatchObject({ status: 3 })
+
+  const events = () =>
+    watching.output.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as DeploymentEvent)
+  await vi.waitFor(() => expect(events().at(-1)).toMatchObject({ type: 'DESTROYED' }), { timeout: 10_000 })
+  watching.child.kill('SIGINT')
+  expect((await watching.ended).status).toBe(130)
+  const types = events().map(({ type }) => type)
+  expect(types[0]).toBe('CREATED')
+  expect(types).toEqual(expect.arrayContaining(['UPDATED', 'SCALED', 'ROUTE_STATUS_CHANGED', 'DESTROYED']))
+  expect(events().filter(({ toStatus }) => toStatus === 'HEALTHY')).toHaveLength(4)
+})
+
+test('the client creates once, follows and waits', { timeout: 60_000 }, async () => {
+  await using client = createClient({ url: server.url, token })
+  const after = await client.eventCursor()
+  const input = {
+    name: 'sdk',
+    command: [process.execPath, '-e', PROGRAM],
+    resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
+    healthCheck: { interval: 0.2 },
+    drain: 0,
+    creationId: 'sdk-1',
+  }
+  const { deployment, created } = await client.createDeployment(input)
+  const second = await client.createDeployment(input)
+  expect([created, second.created, second.deployment.deploymentId]).toEqual([true, false, deployment.deploymentId])
+  const { deploymentId } = deployment
+  const seen: string[] = []
+  const ready = await client.waitForDeployment(deploymentId, { onDeployment: ({ status }) => seen.push(status) })
+  expect(ready).toMatchObject({ status: 'READY', settled: true, healthyReplicas: 1 })
+  expect(seen.at(-1)).toBe('READY')
+  expect((await client.updateDeployment({ deploymentId, priority: 20 })).revision.number).toBe(2)
+  expect((await client.updateDeployment({ deploymentId, priority: 20 })).revision.number).toBe(2)
+  expect(await client.waitForDeployment(deploymentId)).toMatchObject({ revision: { number: 2 }, healthyReplicas: 1 })
+  await client.scaleDeployment({ deploymentId, replicas: 0 })
+  expect(await client.waitForDeployment(deploymentId)).toMatchObject({ settled: true, healthyReplicas: 0, replicas: 0 })
+  await client.destroyDeployment(deploymentId, 'over')
+  expect(await client.waitForDeployment(deploymentId)).toMatchObject({ status: 'DESTROYED', settled: true })
+  const types: string[] = []
+  for await (const { type } of client.deploymentEvents(
+    { deploymentId, types: ['CREATED', 'SCALED', 'UPDATED', 'DESTROYED'] },
+    { after },
+  )) {
+    types.push(type)
+    if (type === 'DESTROYED') break
+  }
+  expect(types).toEqual(['CREATED', 'UPDATED', 'SCALED', 'DESTROYED'])
+  const names: string[] = []
+  for await (const { name } of client.deployments({ orderBy: { field: 'NAME' } })) names.push(name)
+  expect(names).toContain('sdk')
+  await expect(client.scaleDeployment({ deploymentId, replicas: 1 })).rejects.toMatchObject({
+    code: 'DEPLOYMENT_DESTROYED',
+  })
+})
