@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { LEASE } from '../../src/domain/agent/lease.ts'
 import { createWakeHub, type WakeHub } from '../../src/events/wake-hub.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
 import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createDeploymentServices, type DeploymentServiceName } from '../../src/scheduler/deployment-services.ts'
@@ -12,6 +12,7 @@ import { ADMIN } from './test-server.ts'
 
 export interface DeploymentServer {
   services: ReturnType<typeof createDeploymentServices>
+  metrics: Metrics
   /** One look of each, in this order; answers with how much each did. */
   run(...names: DeploymentServiceName[]): Promise<number[]>
   /** All services look by themselves, and when woken, until this is disposed. */
@@ -41,6 +42,7 @@ export function deploymentServer(
   const services = createDeploymentServices(parts)
   return {
     services,
+    metrics,
     async run(...names) {
       const done: number[] = []
       for (const name of names) done.push((await services[name].runOnce()).done)

@@ -41,7 +41,7 @@ test('between an answer and its count: the check is made again when its lease is
   // Nobody listens there: it fails at once.
   const { id } = await factory.route(deployment, { port: 1 })
   await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 200')
-  await database.db.query('UPDATE routes SET next_check_at = now()')
+  await database.db.query(`UPDATE routes SET next_check_at = now() - interval '1 second'`)
   expect((await killedAt('health-check:before-settle')).status).toBeNull()
   const server = deploymentServer(database.db)
   const failures = async () => (await routeRows(database.db, deployment.id)).find((route) => route.id === id)!.failures

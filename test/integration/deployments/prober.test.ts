@@ -118,7 +118,9 @@ describe('the prober', () => {
     for (let n = 0; n < count; n++) ids.push((await factory.route(deployment, { port })).id)
     return ids
   }
-  const due = () => database.db.query('UPDATE routes SET next_check_at = now()')
+  // The column's milliseconds are rounded: a moment ago is due for certain.
+  const DUE = `now() - interval '1 second'`
+  const due = () => database.db.query(`UPDATE routes SET next_check_at = ${DUE}`)
   const rows = () => routeRows(database.db, deployment.id)
   const counted = (what: 'successes' | 'failures', count: number) =>
     eventually(async () => (await rows()).every((row) => row[what] === count))
@@ -147,6 +149,9 @@ describe('the prober', () => {
     await counted('failures', 3)
     await eventually(() => woken === 1)
     expect((await rows())[0]).toMatchObject({ successes: 0, failures: 3 })
+    const page = await server.metrics.registry.metrics()
+    expect(page).toContain('bai_route_check_seconds_count{outcome="well"} 2')
+    expect(page).toContain('bai_route_check_seconds_count{outcome="fault"} 3')
   })
 
   test('of two servers that look at once, one makes each check', async () => {
@@ -181,7 +186,7 @@ describe('the prober', () => {
     await due()
     await server.run('check-route-health')
     const [quick] = await routes(1, well)
-    await database.db.query('UPDATE routes SET next_check_at = now() WHERE id = $1', [quick])
+    await database.db.query(`UPDATE routes SET next_check_at = ${DUE} WHERE id = $1`, [quick])
     const begunAt = performance.now()
     await server.run('check-route-health')
     await eventually(async () => (await rows()).find(({ id }) => id === quick)!.successes === 1)
@@ -225,7 +230,7 @@ describe('the prober', () => {
          FROM copies c, sessions s
        ), sessions_made AS (INSERT INTO sessions SELECT (session).* FROM made RETURNING id)
        INSERT INTO routes (id, deployment_id, revision, session_id, status, host, port, next_check_at)
-       SELECT id, $1, 1, id, 'DEGRADED', '127.0.0.1', $2, now() FROM sessions_made`,
+       SELECT id, $1, 1, id, 'DEGRADED', '127.0.0.1', $2, ${DUE} FROM sessions_made`,
       [deployment.id, port],
     )
     const hub = createWakeHub()

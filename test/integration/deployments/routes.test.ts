@@ -226,7 +226,7 @@ describe('failures', () => {
     expect((await deploymentRow(database.db, deployment.id)).reason).toMatch(
       /the next begins \d+\.\d s after the last of 4 failures in a row$/,
     )
-    await database.db.query('UPDATE deployments SET next_route_at = now()')
+    await database.db.query(`UPDATE deployments SET next_route_at = now() - interval '1 second'`)
     await server.run('drive-deployments')
     expect(
       (await routeRows(database.db, deployment.id)).filter(({ status }) => status === 'PROVISIONING'),
