@@ -196,7 +196,8 @@ const VARIABLES = {
   agentAddress: variable({
     name: 'REPRISE_AGENT_ADDRESS',
     default: "the machine's name",
-    meaning: 'Where the kernels of a session on several agents reach those of this one.',
+    meaning:
+      "Where this agent's kernels are reached: by those of a session on several agents, and by clients of deployments.",
     unit: null,
     schema: z.string().default(() => hostname()),
   }),

@@ -247,9 +247,9 @@ export type CreateWebhookInput = {
   chainId?: string | null | undefined;
   /** What it is for, for people. */
   description?: string | null | undefined;
-  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `session.*`. */
+  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `deployment.*`. */
   eventTypes: Array<string>;
-  /** Of sessions alone that have all of these labels. */
+  /** Of sessions and deployments alone that have all of these labels. */
   labels?: Array<LabelInput> | null | undefined;
   /** Whose events. Without it: those of the project of the token; with a token for all projects, those of all. */
   project?: string | null | undefined;
@@ -1131,9 +1131,9 @@ export type UpdateWebhookInput = {
   description?: string | null | undefined;
   /** While it is not, nothing is sent to it and nothing new is kept for it. What waited goes on when it is again; `replayWebhook` brings the rest. */
   enabled?: boolean | null | undefined;
-  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `session.*`. */
+  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `deployment.*`. */
   eventTypes?: Array<string> | null | undefined;
-  /** Of sessions alone that have all of these. Null: of all. */
+  /** Of sessions and deployments alone that have all of these. Null: of all. */
   labels?: Array<LabelInput> | null | undefined;
   /** Where events are sent; what waits goes there, too. */
   url?: string | null | undefined;

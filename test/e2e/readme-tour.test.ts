@@ -99,6 +99,18 @@ test('the tour of the README works as it stands there', { timeout: 240_000 }, as
     const answers = await type(curl.join('\n'))
     expect(answers).toContain('"label":"attempt 3 of 4"')
     expect(answers).not.toContain('"errors"')
+
+    const [served, discovered, ...more] = await blocks('Deployments')
+    expect(more).toEqual([])
+    const replicas = await type(served!.text)
+    expect(replicas).toMatch(/web: READY, 2 of 2 healthy, revision 1\n[^]*healthy +2 of 2\n/)
+    expect(replicas).toMatch(/web: READY, 2 of 2 healthy, revision 2\n[^]*web: READY, 1 of 1 healthy, revision 2\n$/)
+    const found = await type(discovered!.text)
+    expect(found).toContain('"deployment":"web"')
+    expect(found).toMatch(
+      /"web\.default":\{"loadBalancer":\{"passHostHeader":true,"servers":\[\{"url":"http:[^"]+:\d+"/,
+    )
+    expect(found).toMatch(/web: DESTROYED/)
   } finally {
     await server.stop()
   }

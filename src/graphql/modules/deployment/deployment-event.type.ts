@@ -58,7 +58,7 @@ function end(event: DeploymentOutboxEvent, kind: 'status' | 'replicas' | 'revisi
 
 export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('DeploymentEvent').implement({
   description:
-    'Something happened to a deployment or to one of its routes. At least once, in order within a deployment.',
+    'Something happened to a deployment or to one of its routes. At least once, in order for a deployment and for each route.',
   fields: (t) => ({
     cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({

@@ -8,7 +8,7 @@ import { LabelInput } from '../session/pairs.inputs.ts'
 import { webhookPayload, type WebhookPayload } from './webhook-payload.ts'
 
 const EVENT_TYPES =
-  'Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `session.*`.'
+  'Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `deployment.*`.'
 
 const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
   description: 'An endpoint, and of what it is to hear.',
@@ -25,7 +25,10 @@ const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
     eventTypes: t.stringList({ required: true, description: EVENT_TYPES }),
     description: t.string({ description: 'What it is for, for people.' }),
     chainId: t.field({ type: 'UUID', description: 'Of this chain alone.' }),
-    labels: t.field({ type: [LabelInput], description: 'Of sessions alone that have all of these labels.' }),
+    labels: t.field({
+      type: [LabelInput],
+      description: 'Of sessions and deployments alone that have all of these labels.',
+    }),
   }),
 })
 
@@ -62,7 +65,10 @@ const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
     eventTypes: t.stringList({ description: EVENT_TYPES }),
     description: t.string({ description: 'What it is for. Null clears it.' }),
     chainId: t.field({ type: 'UUID', description: 'Of this chain alone. Null: of all.' }),
-    labels: t.field({ type: [LabelInput], description: 'Of sessions alone that have all of these. Null: of all.' }),
+    labels: t.field({
+      type: [LabelInput],
+      description: 'Of sessions and deployments alone that have all of these. Null: of all.',
+    }),
     enabled: t.boolean({
       description:
         'While it is not, nothing is sent to it and nothing new is kept for it. What waited goes on when it is again; `replayWebhook` brings the rest.',

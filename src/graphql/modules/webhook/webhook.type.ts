@@ -28,7 +28,7 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     }),
     labels: t.field({
       type: [Label],
-      description: 'Labels that a session must have for it to hear of it.',
+      description: 'Labels that a session or a deployment must have for it to hear of it.',
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
