@@ -77,11 +77,18 @@ async function cleaned({ connectionString, seeds }: Clone): Promise<boolean> {
   try {
     if (!(await isLeftAlone(db))) return false
     await restoreSeeds(db, seeds)
+    // What autovacuum learned of rows that are gone would mislead the planner.
+    await db.query(FORGET_STATISTICS)
     return true
   } finally {
     await db.close()
   }
 }
+
+const FORGET_STATISTICS = `
+WITH tables AS (SELECT oid, relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')),
+  forgotten AS (DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM tables))
+SELECT count(pg_clear_relation_stats('public', relname)) FROM tables`
 
 async function isLeftAlone(db: Database): Promise<boolean> {
   const deadline = performance.now() + LEFT_WITHIN_MS

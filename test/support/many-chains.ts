@@ -17,6 +17,7 @@ export async function addManyChains(db: Database, sessions: number, projects: nu
       [ids],
     )
     await tx.query(SESSIONS, [ids, sessions])
+    await tx.query('ANALYZE sessions')
     await tx.query(DECISIONS)
     await tx.query('SELECT refresh_chains(NULL)')
   })
