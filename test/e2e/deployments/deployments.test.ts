@@ -165,12 +165,12 @@ async function startClient(deployment: Awaited<ReturnType<typeof watchedDeployme
   const versions = new Set<string>()
   const asking = new Set<Promise<void>>()
   const counts = { answers: 0, leastHealthy: Infinity, mostLive: 0 }
-  let endpoints: SeenRoute[] = []
+  let endpoints: { host: string; port: number }[] = []
   const ended = new AbortController()
 
   async function look(): Promise<void> {
+    endpoints = await deployment.endpoints()
     const { routes } = await deployment.look()
-    endpoints = routes.filter(({ published }) => published)
     counts.leastHealthy = Math.min(counts.leastHealthy, routes.filter(({ status }) => status === 'HEALTHY').length)
     const live = routes.filter(({ status }) => status !== 'TERMINATING' && status !== 'FAILED_TO_START')
     counts.mostLive = Math.max(counts.mostLive, live.length)
@@ -178,12 +178,12 @@ async function startClient(deployment: Awaited<ReturnType<typeof watchedDeployme
   async function looking(): Promise<void> {
     while (!ended.signal.aborted) await Promise.all([look(), sleep(100)])
   }
-  async function ask(route: SeenRoute): Promise<void> {
+  async function ask(route: { host: string; port: number }): Promise<void> {
     try {
       versions.add((await deployment.ask(route)).version)
       counts.answers += 1
     } catch (error) {
-      faults.push(`${route.id} of revision ${route.revision}: ${String((error as Error).cause ?? error)}`)
+      faults.push(`${route.host}:${route.port}: ${String((error as Error).cause ?? error)}`)
     }
   }
   await look()

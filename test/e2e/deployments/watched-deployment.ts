@@ -1,16 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pino } from 'pino'
-import { createWakeHub } from '../../../src/events/wake-hub.ts'
-import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createDeployment } from '../../../src/services/create-deployment.ts'
-import { destroyDeployment } from '../../../src/services/destroy-deployment.ts'
-import { scaleDeployment } from '../../../src/services/scale-deployment.ts'
-import type { ServiceContext } from '../../../src/services/service-context.ts'
-import { updateDeployment } from '../../../src/services/update-deployment.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { ADMIN } from '../../support/test-server.ts'
 import type { RemoteCluster } from '../remote/cluster.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../support/served.mjs')
@@ -46,6 +37,8 @@ export interface WatchedDeployment {
   update(version: string, command?: string[]): Promise<void>
   destroy(): Promise<void>
   look(): Promise<SeenDeployment>
+  /** Where clients are sent, as the server tells over REST. */
+  endpoints(): Promise<{ host: string; port: number }[]>
   until(what: string, fits: (seen: SeenDeployment) => boolean, withinMs?: number): Promise<SeenDeployment>
   /** Ready, with so many healthy routes that clients are sent to, and no others. */
   settled(replicas: number, withinMs?: number): Promise<SeenRoute[]>
@@ -63,16 +56,19 @@ export async function watchedDeployment(
 ): Promise<WatchedDeployment> {
   const directory = await temporaryDirectory('told')
   const { command: given, drain = 0.3, ...rest } = input
-  const log = pino({ enabled: false })
-  const context: ServiceContext = {
-    db: cluster.db,
-    wake: createWakeHub(),
-    log,
-    metrics: createMetrics(),
-    viewer: ADMIN,
+  const change = async (name: string, change: object) => {
+    const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
+    const answer = await cluster.graphql(
+      `mutation ($input: ${type}Input!) { ${name}(input: $input) {
+         ... on ${type}Payload { deployment { deploymentId } } ... on Error { message } } }`,
+      { input: change },
+    )
+    const { deployment: changed, message } = answer[name]
+    if (!changed) throw new Error(`${name}: ${message}`)
+    return changed.deploymentId as string
   }
   const commandOf = (version: string) => [process.execPath, PROGRAM, directory, version]
-  const { deploymentId: id } = await createDeployment(context, {
+  const id = await change('createDeployment', {
     ...rest,
     command: given ?? commandOf('1'),
     resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
@@ -85,13 +81,13 @@ export async function watchedDeployment(
   const deployment: WatchedDeployment = {
     id,
     async scale(replicas) {
-      await scaleDeployment(context, { deploymentId: id, replicas })
+      await change('scaleDeployment', { deploymentId: id, replicas })
     },
     async update(version, command = commandOf(version)) {
-      await updateDeployment(context, { deploymentId: id, command })
+      await change('updateDeployment', { deploymentId: id, command })
     },
     async destroy() {
-      await destroyDeployment(context, { deploymentId: id })
+      await change('destroyDeployment', { deploymentId: id })
     },
     async look() {
       const [seen] = await cluster.sql(`SELECT d.status, d.status_reason AS reason, d.failures,
@@ -102,6 +98,7 @@ export async function watchedDeployment(
         FROM deployments d WHERE d.id = '${id}'`)
       return seen as SeenDeployment
     },
+    endpoints: async () => (await cluster.rest(`/v2/deployments/${id}/endpoints`)).items,
     async until(what, fits, withinMs = 30_000) {
       let seen: SeenDeployment | undefined
       const look = async () => fits((seen = await deployment.look())) && seen

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
-import type { Database } from '../../../src/store/database.ts'
 import { testDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/spawned-program.ts'
@@ -47,12 +46,12 @@ export interface RemoteCluster extends AsyncDisposable {
   readonly shared: string
   readonly url: string
   readonly server: SpawnedProgram
-  /** The server's own. */
-  readonly db: Database
   /** On the port where it was. */
   restartServer(): Promise<void>
   sql(statement: string): Promise<Record<string, any>[]>
   graphql(query: string, variables?: object): Promise<any>
+  /** GET over REST. */
+  rest(path: string): Promise<any>
   createSession(input: object): Promise<string>
   /** The attempts of the chain that began with this session, oldest first. */
   chain(sessionId: string): Promise<Seen[]>
@@ -67,7 +66,7 @@ export interface RemoteCluster extends AsyncDisposable {
 /** A server process without an agent of its own, on a database of its own, and agents as processes. */
 export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteCluster> {
   const resources = new AsyncDisposableStack()
-  const database = await testDatabase({ connectionsMax: 4 })
+  const database = await testDatabase({ connectionsMax: 2 })
   resources.defer(() => database.close())
   const root = await temporaryDirectory('remote')
   const startServer = (port: string) =>
@@ -93,7 +92,6 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
   const cluster: RemoteCluster = {
     shared: await temporaryDirectory('shared'),
     url,
-    db: database.db,
     get server() {
       return server
     },
@@ -110,6 +108,11 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
       const { data, errors } = (await response.json()) as { data: any; errors?: unknown }
       if (errors !== undefined) throw new Error(JSON.stringify(errors))
       return data
+    },
+    async rest(path) {
+      const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${adminToken}` } })
+      if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+      return response.json()
     },
     async createSession(input) {
       const { createSession } = await cluster.graphql(CREATE, { input: { name: 'remote', ...input } })
