@@ -9,7 +9,7 @@ const OPTIONS = [
   ['--resource-group <name>', 'resource group to join', 'REPRISE_RESOURCE_GROUP'],
   ['--slots <slot=amount,…>', 'what to offer, like cpu=4,mem=8g', 'REPRISE_SLOTS'],
   ['--label <key=value,…>', 'labels; may be repeated', 'REPRISE_AGENT_LABELS'],
-  ['--address <address>', 'where other agents reach this machine', 'REPRISE_AGENT_ADDRESS'],
+  ['--address <address>', 'where others reach what serves on this machine', 'REPRISE_AGENT_ADDRESS'],
   ['--data-dir <path>', "directory of the agent's id and kernels", 'REPRISE_DATA_DIR'],
   ['--executor <name>', 'process or noop', 'REPRISE_EXECUTOR'],
 ] as const
