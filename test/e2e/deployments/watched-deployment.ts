@@ -55,13 +55,13 @@ export async function watchedDeployment(
   input: { name: string; replicas: number; command?: string[]; minHealthy?: number; maxSurge?: number; drain?: number },
 ): Promise<WatchedDeployment> {
   const directory = await temporaryDirectory('told')
-  const { command: given, drain = 0.3, ...rest } = input
-  const change = async (name: string, change: object) => {
+  const { command: ownCommand, drain = 0.3, ...rest } = input
+  const change = async (name: string, given: object) => {
     const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
     const answer = await cluster.graphql(
       `mutation ($input: ${type}Input!) { ${name}(input: $input) {
          ... on ${type}Payload { deployment { deploymentId } } ... on Error { message } } }`,
-      { input: change },
+      { input: given },
     )
     const { deployment: changed, message } = answer[name]
     if (!changed) throw new Error(`${name}: ${message}`)
@@ -70,7 +70,7 @@ export async function watchedDeployment(
   const commandOf = (version: string) => [process.execPath, PROGRAM, directory, version]
   const id = await change('createDeployment', {
     ...rest,
-    command: given ?? commandOf('1'),
+    command: ownCommand ?? commandOf('1'),
     resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
     healthCheck: { path: '/health', interval: 0.25, timeout: 1, unhealthyThreshold: 2, staleAfter: 5 },
     startTimeout: 30,
