@@ -15,7 +15,7 @@ export async function startBareYoga(session: unknown): Promise<BareYoga> {
   const stdio = ['ignore', 'pipe', 'inherit'] as const
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify(session)], { stdio: [...stdio] })
   const ended = once(child, 'exit')
-  const said = once(createInterface({ input: child.stdout! }), 'line')
+  const said = once(createInterface({ input: child.stdout }), 'line')
   const url = await Promise.race([said, ended.then(() => Promise.reject(new Error('bare Yoga did not start')))])
   return {
     url: url[0],

@@ -4,11 +4,14 @@ import { bareLifecycles } from './bare-lifecycles.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { openServer, type BenchServer } from './bench-server.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
+import { CHANGES_PER_JOB, peerJobs } from './peer-worker.ts'
 import { rowsWritten } from './rows-written.ts'
 import { countTo, percentile } from './waiting.ts'
 
 const CREATE_BATCH_SESSIONS = 500
 const SINGLE_SESSIONS = 30
+/** Created, moved seven times, decided. */
+const CHANGES_PER_SESSION = 9
 /** What an agent has room for at once. */
 const CPU_SLOTS = 2_000
 
@@ -29,8 +32,17 @@ export const lifecycles: Bench = {
       'by bare SQL': await rowsWritten(bare, size),
     }
     const target = { atLeast: 1_500 }
+    ground.progress(`${size} jobs by graphile-worker`)
+    const peer = await peerJobs(ground, await ground.database(), size)
     return [
       { what: 'whole lifecycles, noop', figure, unit: 'sessions/s', ceiling, target, ratioAtLeast: 0.4, notes },
+      {
+        what: 'durable changes of state; beside it graphile-worker in batches',
+        figure: figure * CHANGES_PER_SESSION,
+        unit: 'changes/s',
+        ceiling: peer * CHANGES_PER_JOB,
+        notes: { 'of a session': CHANGES_PER_SESSION, 'of a job': CHANGES_PER_JOB, 'jobs/s': Math.round(peer) },
+      },
       await oneByOne(ground, await ground.database()),
     ]
   },
