@@ -44,7 +44,7 @@ export async function forgetPresence(db: Queryable, serverId: string): Promise<v
 /**
  * ALIVE → SUSPECT → LOST by silence, on the database's clock, as long as a server is there that could hear. What ran on a lost agent has failed; what had not
  * begun carries the error and is for the handler in charge. Nobody has confirmed that any of it is gone.
- * Locks: agents, then kernels in id order.
+ * Index: kernels_on_agent. Locks: agents, then kernels in id order.
  */
 const LEASE_SQL = `
 WITH silent AS (
@@ -61,7 +61,7 @@ WITH silent AS (
   RETURNING a.id, a.name, silent."from", silent."to", silent.seconds
 ), locked AS (
   SELECT k.id, c.name, c.seconds FROM kernels k JOIN changed c ON c.id = k.agent_id AND c."to" = 'LOST'
-  WHERE k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')
+  WHERE (k.slots_held OR NOT k.confirmed_gone) AND k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')
   ORDER BY k.id FOR NO KEY UPDATE OF k
 ), failed AS (
   UPDATE kernels k SET

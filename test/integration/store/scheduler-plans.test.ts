@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { terminateSession } from '../../../src/services/terminate-session.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { driveAll, failWith } from '../../support/drive-session.ts'
+import { addManyChains } from '../../support/many-chains.ts'
+import { playedAgent } from '../../support/played-agent.ts'
+import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
+import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
+
+/** Whatever drives sessions finds its rows by an index, however many sessions have been. */
+
+const SESSIONS = 60_000
+/** Tables that grow with what has been. */
+const GROWING = new Set(['sessions', 'kernels', 'session_events', 'scheduling_history', 'retry_decisions', 'chains'])
+
+let database: TestDatabase
+let statements: Map<string, RecordedStatement>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await addManyChains(database.db, SESSIONS, 3)
+  await addWhatTheyLeft()
+  const recorded = recordedDatabase(database.db)
+  statements = recorded.statements
+  const server = testServer(recorded.db)
+  const agent = playedAgent(server.gateway, { slots: { cpu: '64' } })
+  await agent.register()
+  await server.run(...ALL_SERVICES)
+  const retryPolicy = { maxRetries: 1, retryDelay: 0.001, jitter: 'NONE' as const }
+  await server.create({ retryPolicy })
+  await driveAll(server, agent, 'RUNNING')
+  await failWith(server, agent, 1)
+  await server.run(...ALL_SERVICES)
+  await server.settle()
+  await agent.comply()
+  await server.settle()
+  const ended = await server.create({ clusterSize: 2 })
+  await server.settle()
+  await agent.comply()
+  await server.settle()
+  await agent.comply()
+  await terminateSession(server.context, { sessionId: ended })
+  await server.settle()
+  await agent.comply()
+  await server.settle()
+}, 300_000)
+afterAll(() => database?.close())
+
+/** Kernels, events and history of the sessions that `addManyChains` made. */
+async function addWhatTheyLeft(): Promise<void> {
+  const { db } = database
+  await db.transaction(async (tx) => {
+    await tx.query('SET LOCAL session_replication_role = replica')
+    await tx.query(
+      `INSERT INTO kernels (id, session_id, role, index, status, resource_slots, confirmed_gone, started_at)
+       SELECT gen_random_uuid(), id, 'main', 1, CASE WHEN status = 'RUNNING' THEN 'RUNNING' ELSE 'TERMINATED' END::kernel_status,
+         '{"cpu": "1"}', true, started_at FROM sessions`,
+    )
+    await tx.query(
+      `INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+       SELECT 'session.created', id, chain_id, project_id, '{}' FROM sessions`,
+    )
+    await tx.query(
+      `INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result)
+       SELECT 'SESSION', id, 'schedule-sessions', 'PENDING', 'SCHEDULED', 'SUCCESS' FROM sessions`,
+    )
+  })
+  await db.query('VACUUM ANALYZE kernels, session_events, scheduling_history')
+}
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  Plans?: PlanNode[]
+}
+
+function nodesOf(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+}
+
+async function scanned({ text, values }: RecordedStatement): Promise<string[]> {
+  const { rows } = await database.db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `EXPLAIN (FORMAT JSON) ${text}`,
+    values,
+  )
+  return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).flatMap((node) => {
+    const table = node['Relation Name']
+    return node['Node Type'] === 'Seq Scan' && table !== undefined && GROWING.has(table) ? [table] : []
+  })
+}
+
+test('no statement reads a growing table from end to end', async () => {
+  const read = []
+  for (const statement of statements.values()) {
+    const tables = await scanned(statement)
+    if (tables.length > 0) read.push({ tables, text: statement.text })
+  }
+  expect(read).toEqual([])
+  // Of all services, agents' syncs, creation and termination.
+  expect(statements.size).toBeGreaterThan(40)
+})
