@@ -3,6 +3,8 @@ import { createLogger } from '../../src/observability/log.ts'
 import { agentNews } from './agent-news.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
 import { fanOut } from './fan-out.bench.ts'
+import { growth } from './growth.bench.ts'
+import { memory } from './memory.bench.ts'
 import { openGround } from './ground.ts'
 import { lateness } from './lateness.bench.ts'
 import { lifecycles } from './lifecycles.bench.ts'
@@ -28,6 +30,8 @@ const BENCHES: readonly Bench[] = [
   pointQuery,
   statistics,
   fanOut,
+  memory,
+  growth,
 ]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
