@@ -8,7 +8,7 @@ import { internalsIn } from './verdict.ts'
 
 /** Every route of the OpenAPI document, and paths around them, with requests of every kind that sockets can carry. */
 
-const RUNS = 250 * FACTOR
+const RUNS = 500 * FACTOR
 
 interface Sent {
   method: string
@@ -22,30 +22,48 @@ interface Route {
   method: string
   path: string
   parameters: string[]
+  /** Of its body; none where it takes none. */
+  fields: string[]
 }
 
 let server: FuzzServer
 let routes: Route[]
-let fields: string[]
 
 beforeAll(async () => {
   server = await startFuzzServer()
   const document: any = await (await fetch(`${server.url}/v2/openapi.json`)).json()
   routes = Object.entries<any>(document.paths).flatMap(([path, methods]) =>
-    Object.entries<any>(methods).map(([method, { parameters = [] }]) => ({
+    Object.entries<any>(methods).map(([method, { parameters = [], requestBody }]) => ({
       method: method.toUpperCase(),
       path,
       parameters: parameters.filter((each: any) => each.in === 'query').map(({ name }: { name: string }) => name),
+      fields: fieldsOf(document, requestBody),
     })),
   )
-  fields = Object.keys(document.components.schemas.SessionInput.properties)
 })
 afterAll(() => server?.close())
 
+function fieldsOf(document: any, body: any): string[] {
+  const name = body?.content['application/json'].schema.$ref.split('/').at(-1)
+  return name === undefined ? [] : Object.keys(document.components.schemas[name].properties)
+}
+
+/** A body that the route takes as it is. */
+function plainBody({ path, fields }: Route): object {
+  if (fields.includes('name')) return { name: path.includes('deployments') ? 'fuzzed' : 'a session', command: ['true'] }
+  return fields.includes('replicas') ? { replicas: 1 } : {}
+}
+
 function arbitraryRequest(): fc.Arbitrary<Sent> {
   const { adminToken, tenant } = server
-  const known = fc.constantFrom(String(tenant.values['sessionId']), tenant.project, 'default', ...server.cursors)
-  const id = fc.oneof({ weight: 2, arbitrary: fc.constant(String(tenant.values['sessionId'])) }, hostileId)
+  const known = fc.constantFrom(
+    ...['sessionId', 'deploymentId'].map((name) => String(tenant.values[name])),
+    tenant.project,
+    'default',
+    ...server.cursors,
+  )
+  const ids = ['sessionId', 'deploymentId'].map((name) => String(tenant.values[name]))
+  const id = fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...ids) }, hostileId)
   const method = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND')
   const given = fc.oneof({ weight: 2, arbitrary: known }, fc.oneof(hostileText, hostileCursor, hostileDate, hostileId))
   const short = given.filter((text) => text.length < 4_000)
@@ -78,7 +96,7 @@ function arbitraryRequest(): fc.Arbitrary<Sent> {
           return search === '' ? path : `${path}?${search}`
         }),
       headers: arbitraryHeaders(adminToken, tenant.member),
-      body: arbitraryBody(),
+      body: arbitraryBody(route),
       chunked: fc.boolean(),
     }),
   )
@@ -137,10 +155,10 @@ function arbitraryHeaders(...tokens: string[]): fc.Arbitrary<Record<string, stri
     )
 }
 
-function arbitraryBody(): fc.Arbitrary<Buffer | null> {
-  const plain = { name: 'fuzzed', command: ['true'] }
+function arbitraryBody(route: Route): fc.Arbitrary<Buffer | null> {
+  const plain = plainBody(route)
   const input = fc
-    .dictionary(fc.constantFrom(...fields, 'unknown', '__proto__'), hostileAnything, { maxKeys: 3 })
+    .dictionary(fc.constantFrom(...route.fields, 'unknown', '__proto__'), hostileAnything, { maxKeys: 3 })
     .map((given) => ({ ...plain, ...given }))
   const json = fc
     .oneof({ weight: 9, arbitrary: input }, fc.constant(plain), hostileAnything)

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { createDeployment } from '../../../src/services/create-deployment.ts'
 import { createResourceGroup } from '../../../src/services/create-resource-group.ts'
 import { deleteResourceGroup } from '../../../src/services/delete-resource-group.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
+import { updateDeployment } from '../../../src/services/update-deployment.ts'
 import { updateResourceGroup } from '../../../src/services/update-resource-group.ts'
 import { dueRetries } from '../../support/due-retries.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
@@ -115,7 +117,7 @@ describe('a resource group', () => {
     })
   })
 
-  it('is not deleted while agents, live sessions or retries that wait are its', async () => {
+  it('is not deleted while agents, live sessions, deployments or retries that wait are its', async () => {
     const { server, sql } = given
     await createResourceGroup(server.context, { name: 'gpu' })
     const attempt = () => refusal(deleteResourceGroup(server.context, { name: 'gpu' }))
@@ -126,6 +128,10 @@ describe('a resource group', () => {
     await sql(`UPDATE sessions SET resource_group = 'gpu' WHERE id = $1`, [failed])
     expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /and 1 retries that wait/ })
     await sql(`DELETE FROM retry_decisions`)
+    const service = { name: 'web', command: ['serve'], resourceGroup: 'gpu', replicas: 0 }
+    const { deploymentId } = await createDeployment(server.context, service)
+    expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /not finished, 1 deployments/ })
+    await updateDeployment(server.context, { deploymentId, resourceGroup: 'default' })
     const agent = playedAgent(server.gateway, { slots: { cpu: '1' }, resourceGroup: 'gpu' })
     await agent.register()
     expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /has 1 agents/ })
