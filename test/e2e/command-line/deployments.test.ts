@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
@@ -14,6 +15,7 @@ const PROGRAM = `require('node:http').createServer((_request, response) => respo
 let database: TestDatabase
 let server: ServerProcess
 let token: string
+let discovery: string
 let environment: Record<string, string>
 let reprise: ReturnType<typeof commandLine>
 
@@ -21,7 +23,9 @@ beforeAll(async () => {
   const directory = await temporaryDirectory('deployments')
   database = await testDatabase()
   const dataDir = join(directory, 'data')
+  discovery = join(directory, 'discovery')
   const env = {
+    REPRISE_DISCOVERY_DIR: discovery,
     REPRISE_DATABASE_URL: database.connectionString,
     REPRISE_SLOTS: 'cpu=8',
     REPRISE_AGENT_ADDRESS: '127.0.0.1',
@@ -40,6 +44,16 @@ afterAll(async () => {
 async function answers(name: string): Promise<string[]> {
   const shown = JSON.parse((await reprise('deployments', 'info', name, '--json')).stdout)
   return Promise.all(shown.endpoints.map(async ({ url }: { url: string }) => (await fetch(url)).text()))
+}
+
+/** What the files name, when it is so many; they follow within a second. */
+async function discovered(count: number): Promise<string[]> {
+  const targets = async () => {
+    const groups = JSON.parse(await readFile(join(discovery, 'prometheus.json'), 'utf8')) as { targets: string[] }[]
+    return groups.flatMap((group) => group.targets)
+  }
+  await vi.waitFor(async () => expect(await targets()).toHaveLength(count), { timeout: 1_000, interval: 20 })
+  return targets()
 }
 
 test('a deployment from its creation to its end', { timeout: 120_000 }, async () => {
@@ -63,6 +77,7 @@ test('a deployment from its creation to its end', { timeout: 120_000 }, async ()
   expect(id).toMatch(/^[0-9a-f-]{36}$/)
   expect(created.stderr).toContain('web: READY, 2 of 2 healthy, revision 1')
   expect(await answers('web')).toEqual(['none', 'none'])
+  for (const target of await discovered(2)) expect((await fetch(`http://${target}/`)).status).toBe(200)
 
   const again = await reprise('deployments', 'create', 'web', '--', 'true')
   expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining('NAME_TAKEN') })
@@ -82,6 +97,7 @@ test('a deployment from its creation to its end', { timeout: 120_000 }, async ()
 
   const destroyed = await reprise('deployments', 'destroy', 'web', '--reason', 'over', '--wait')
   expect(destroyed.stdout, destroyed.stderr).toMatch(/^web: DESTROYED, 0 of 1 healthy/)
+  expect(await discovered(0)).toEqual([])
   expect(await reprise('deployments')).toMatchObject({ status: 0, stdout: '', stderr: 'no deployments\n' })
   expect(await reprise('deployments', 'info', 'nothing')).toMatchObject({ status: 3 })
 
