@@ -53,8 +53,9 @@ export function createProber(context: ProberContext): Prober {
     const fault = await askHealth(due, stopping.signal)
     context.observed({ well: fault === null, seconds: (performance.now() - begunAt) / 1000 })
     outcomes.push({ routeId: due.routeId, fault, spread: spread() })
-    settling ??= settle().finally(() => (settling = null))
-    await settling
+    // What came as the last of them ended is left to this one.
+    do await (settling ??= settle().finally(() => (settling = null)))
+    while (outcomes.length > 0)
   }
 
   /** Those that come while one statement is under way go together with the next. */

@@ -115,7 +115,7 @@ test(
     // It is not known to be gone, and it is not: it lives and notes it.
     await sleep(SHORT_LEASE.fenceMarginMs)
     const [alive] = await lives(cluster, 'returns')
-    expect(Date.now() - alive!.lastAt).toBeLessThan(2_000)
+    expect(Date.now() - alive!.lastAt).toBeLessThan(5_000)
     expect(await cluster.chain(id)).toHaveLength(1)
 
     proxy.set('open')

@@ -8,6 +8,9 @@ import { kernelRows } from '../../support/session-rows.ts'
 
 const given = useScheduling()
 
+/** Far below the time for which a poll may wait. */
+const HANGS_MS = SYNC_WAIT_MAX_MS / 2
+
 interface Poll {
   answer: Promise<SyncAnswer>
   abort: AbortController
@@ -46,7 +49,7 @@ async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start
 }
 
-it('answers within milliseconds when there is something to do', async () => {
+it('answers at once when there is something to do', async () => {
   const { server } = given
   await sessionIn(server, given.agent, 'SCHEDULED')
   const { answer, waiting } = await poll()
@@ -55,7 +58,7 @@ it('answers within milliseconds when there is something to do', async () => {
     await server.run('prepare-sessions')
     expect((await answer).orders).toMatchObject([{ want: 'PREPARE' }])
   })
-  expect(ms).toBeLessThan(500)
+  expect(ms).toBeLessThan(HANGS_MS)
 })
 
 it('waits on when it was woken for nothing', async () => {
@@ -71,7 +74,7 @@ it('waits on when it was woken for nothing', async () => {
 it('answers at once when the agent hangs up', async () => {
   const { answer, abort, waiting } = await poll()
   await waiting()
-  expect(await elapsedMs(() => (abort.abort(), answer))).toBeLessThan(100)
+  expect(await elapsedMs(() => (abort.abort(), answer))).toBeLessThan(HANGS_MS)
 })
 
 it("does not wait where there is an order already, nor for another agent's news", async () => {
@@ -85,7 +88,7 @@ it("does not wait where there is an order already, nor for another agent's news"
   abort.abort()
   await sessionIn(server, agent, 'PREPARING')
   const second = await poll()
-  expect(await elapsedMs(() => second.answer)).toBeLessThan(500)
+  expect(await elapsedMs(() => second.answer)).toBeLessThan(HANGS_MS)
 })
 
 it('stores the logs of a poll that waits, once', async () => {

@@ -135,8 +135,8 @@ test('a signal ends everything at once, and nothing is left behind', { timeout: 
     'chain aborted',
     'refused aborted',
   ])
-  expect(printed.ms).toBeLessThan(1_000)
+  expect(printed.ms).toBeLessThan(10_000)
   expect(status).toBe(0)
-  expect(ms.afterOutput).toBeLessThan(2_000)
+  expect(ms.afterOutput).toBeLessThan(10_000)
   await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
 })

@@ -190,7 +190,7 @@ describe('the prober', () => {
     const begunAt = performance.now()
     await server.run('check-route-health')
     await eventually(async () => (await rows()).find(({ id }) => id === quick)!.successes === 1)
-    expect(performance.now() - begunAt).toBeLessThan(3_000)
+    expect(performance.now() - begunAt).toBeLessThan(4_500)
     expect((await rows()).filter(({ id, failures }) => stuck.includes(id) && failures > 0)).toEqual([])
     // They are given up with the server, and nothing is counted for it.
     await server.services['check-route-health'].stop()

@@ -50,7 +50,7 @@ it('many failing at once under a limit: the limit is kept, nothing is doubled, a
 
   const [late] = await sql(`SELECT max(extract(epoch FROM dispatched_at - due_at))::float8 AS seconds
     FROM retry_decisions d JOIN projects p ON p.id = d.project_id WHERE p.name = 'calm'`)
-  expect(late!.seconds).toBeLessThan(2)
+  expect(late!.seconds).toBeLessThan(10)
 
   const [held] = await sql(`SELECT count(*) AS events, count(DISTINCT session_id) AS sessions FROM session_events
     WHERE type = 'session.retry_held'`)

