@@ -22,6 +22,7 @@ export async function peerJobs(
   const { db, connectionString } = database
   const logger = new Logger((scope) => {
     const log = consoleLogFactory(scope)
+    // oxlint-disable-next-line typescript/no-unsafe-enum-comparison -- the enum is a const one, which is not there at run time
     return (level, message) => void (level === 'error' && log(level, message))
   })
   const utils = await makeWorkerUtils({ connectionString, logger })

@@ -5,9 +5,10 @@ import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../src/domain/agent/protocol.ts'
 import { createSessions } from '../../src/services/create-sessions.ts'
-import type { Bench } from './bench.ts'
+import type { Bench, Measurement } from './bench.ts'
 import { openServer } from './bench-server.ts'
 import type { BenchGround } from './ground.ts'
+import { slurmJobs, whyNoSlurm } from './slurm.ts'
 import { countTo } from './waiting.ts'
 
 /** Kernels at once, with and without server. */
@@ -38,6 +39,7 @@ export const processes: Bench = {
     }
     await countTo(ground, db, 'finished', FINISHED, size)
     const figure = size / ((performance.now() - begun) / 1000)
+    const noSlurm = await whyNoSlurm()
     return [
       {
         what: 'real processes (true), create to finished',
@@ -45,10 +47,18 @@ export const processes: Bench = {
         unit: 'sessions/s',
         ceiling,
         target: { atLeast: 150 },
-        notes: { sessions: size, atOnce: CPU_SLOTS },
+        notes: { sessions: size, atOnce: CPU_SLOTS, ...(noSlurm && { Slurm: noSlurm }) },
       },
+      ...(noSlurm ? [] : [await besideSlurm(ground, figure, size)]),
     ]
   },
+}
+
+/** With as many slots as its node has. */
+async function besideSlurm(ground: BenchGround, figure: number, size: number): Promise<Measurement> {
+  ground.progress(`${size} jobs by Slurm`)
+  const ceiling = await slurmJobs(ground, size)
+  return { what: 'the same; beside it jobs of Slurm', figure, unit: 'sessions/s', ceiling, notes: { jobs: size } }
 }
 
 const FINISHED = `SELECT count(*) FROM sessions WHERE result = 'SUCCESS' AND terminated_at IS NOT NULL`

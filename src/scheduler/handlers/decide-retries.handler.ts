@@ -36,7 +36,8 @@ export async function decideRetries(context: {
   })
   count(context.metrics, decisions, sessions)
   // A chain may have come to its end, and others may depend on it.
-  if (decisions.length > 0) context.wake.wake('dispatch-retries', 'schedule-sessions', 'events')
+  if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
+  if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
   tell(decisions, sessions, context.log)
   context.trace.recordBatch(
     'decide-retries',
