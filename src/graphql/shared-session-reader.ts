@@ -3,7 +3,8 @@ import type { ReadSessions, SessionRead } from '../services/read-selected-sessio
 
 interface Gathering {
   values: Set<string>
-  rows: Promise<Session[]>
+  /** By the key that was asked by. */
+  rows: Promise<Map<string, Session[]>>
 }
 
 /**
@@ -18,9 +19,10 @@ export function sharedSessionReader(read: ReadSessions): ReadSessions {
   function gather(key: string, request: SessionRead): Gathering {
     const values = new Set<string>()
     const turn = (underWay.get(key) ?? Promise.resolve()).then(() => nextTurn())
-    const rows = turn.then(() => {
+    const rows = turn.then(async () => {
       gathering.delete(key)
-      return read({ ...request, values: [...values] })
+      const found = await read({ ...request, values: [...values] })
+      return Map.groupBy(found, (row) => row[request.by]!)
     })
     const settled = rows.catch(() => undefined)
     underWay.set(key, settled)
@@ -35,9 +37,9 @@ export function sharedSessionReader(read: ReadSessions): ReadSessions {
     const key = `${projectId} ${by} ${selectKey}`
     const gathered = gathering.get(key) ?? gather(key, request)
     for (const value of values) gathered.values.add(value)
-    const wanted = new Set(values)
+    const rows = await gathered.rows
     // Each its own copy: what one operation does to its rows is nothing to the others.
-    return (await gathered.rows).filter((row) => wanted.has(row[by]!)).map((row) => ({ ...row }))
+    return [...new Set(values)].flatMap((value) => (rows.get(value) ?? []).map((row) => ({ ...row })))
   }
 }
 
