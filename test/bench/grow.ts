@@ -21,7 +21,7 @@ export async function grow(db: Database, { sessions, chainAttempts, agents, pend
     for (const statement of WHAT_THEY_LEFT) await tx.query(statement)
     await tx.query(AGENTS, [agents - 1])
     await tx.query(`INSERT INTO agent_slots (agent_id, slot, declared, capacity) SELECT id, 'tpu', 1, 1 FROM agents`)
-    await tx.query('SELECT refresh_chains(NULL)')
+    await tx.query('SELECT refresh_chains(ARRAY(SELECT id FROM sessions WHERE attempt = 1))')
   })
   await db.query('VACUUM ANALYZE')
 }

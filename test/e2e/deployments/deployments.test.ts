@@ -52,12 +52,12 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
     expect.stringMatching(/^running-route FAILURE HEALTHY → TERMINATING: its session /),
     expect.stringMatching(/^terminating-route SUCCESS TERMINATING → TERMINATED/),
   ])
-  expect(failing!.slice(4)).toEqual([
+  expect(failing!.slice(-3)).toEqual([
     'health-check-route FAILURE HEALTHY → UNHEALTHY: 2 health checks in a row failed: it answered 500',
     'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 0.5 s: it answered 500',
     expect.stringMatching(/^terminating-route SUCCESS TERMINATING → TERMINATED/),
   ])
-  expect(hanging!.slice(4, 6)).toEqual([
+  expect(hanging!.filter((line) => /^(health-check|route-eviction).*UNHEALTHY/.test(line))).toEqual([
     'health-check-route FAILURE HEALTHY → UNHEALTHY: 2 health checks in a row failed: it did not answer within 1 s',
     'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 0.5 s: it did not answer within 1 s',
   ])

@@ -211,6 +211,14 @@ test.each<[string, (chainIds: string[]) => Promise<unknown>]>([
   expect(uses.attempts).toBeLessThan(rows.length + 10)
 })
 
+test('chains are brought up to date by keys, however often a connection has done so', async () => {
+  const { rows } = await database.db.query<{ id: string }>('SELECT chain_id AS id FROM chains LIMIT 8')
+  const uses = await usesOf(async () => {
+    for (const { id } of rows) await database.db.query('SELECT refresh_chains(ARRAY[$1::uuid])', [id])
+  })
+  expect(uses.sequential).toBe(0)
+})
+
 test('a chain by itself is read by keys', async () => {
   const { rows } = await database.db.query<{ id: string }>(`SELECT id FROM sessions WHERE attempt = 3 LIMIT 1`)
   const uses = await usesOf(async () => {
@@ -221,11 +229,12 @@ test('a chain by itself is read by keys', async () => {
 })
 
 describe('statistics', () => {
-  // A worker of autovacuum with an older snapshot in this database keeps VACUUM from marking pages as visible to all.
+  // A worker of autovacuum with an older snapshot in this database keeps VACUUM from marking pages as visible to all;
+  // pages by which the table was only extended are never marked.
   beforeAll(() =>
     eventually(async () => {
       await database.db.query('VACUUM sessions')
-      const pages = `SELECT relallvisible >= relpages AS all FROM pg_class WHERE oid = 'sessions'::regclass`
+      const pages = `SELECT relallvisible >= relpages * 0.98 AS all FROM pg_class WHERE oid = 'sessions'::regclass`
       return (await database.db.query<{ all: boolean }>(pages)).rows[0]!.all
     }),
   )

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { terminateSession } from '../../../src/services/terminate-session.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
-import { addManyChains } from '../../support/many-chains.ts'
+import { addManyChains, withoutTriggers } from '../../support/many-chains.ts'
 import { playedAgent } from '../../support/played-agent.ts'
 import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
 import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
@@ -49,22 +49,22 @@ afterAll(() => database?.close())
 /** Kernels, events and history of the sessions that `addManyChains` made. */
 async function addWhatTheyLeft(): Promise<void> {
   const { db } = database
-  await db.transaction(async (tx) => {
-    await tx.query('SET LOCAL session_replication_role = replica')
-    await tx.query(
-      `INSERT INTO kernels (id, session_id, role, index, status, resource_slots, confirmed_gone, started_at)
+  await withoutTriggers(
+    db,
+    `INSERT INTO kernels (id, session_id, role, index, status, resource_slots, confirmed_gone, started_at)
        SELECT gen_random_uuid(), id, 'main', 1, CASE WHEN status = 'RUNNING' THEN 'RUNNING' ELSE 'TERMINATED' END::kernel_status,
          '{"cpu": "1"}', true, started_at FROM sessions`,
-    )
-    await tx.query(
-      `INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  )
+  await withoutTriggers(
+    db,
+    `INSERT INTO session_events (type, session_id, chain_id, project_id, data)
        SELECT 'session.created', id, chain_id, project_id, '{}' FROM sessions`,
-    )
-    await tx.query(
-      `INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result)
+  )
+  await withoutTriggers(
+    db,
+    `INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result)
        SELECT 'SESSION', id, 'schedule-sessions', 'PENDING', 'SCHEDULED', 'SUCCESS' FROM sessions`,
-    )
-  })
+  )
   await db.query('VACUUM ANALYZE kernels, session_events, scheduling_history')
 }
 
