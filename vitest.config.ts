@@ -8,7 +8,7 @@ export default defineConfig({
     alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }],
   },
   test: {
-    maxWorkers: 3,
+    maxWorkers: 4,
     // The source keeps nothing at the level of modules, so files may share what one of them has loaded.
     isolate: false,
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compiled', import.meta.url)) },

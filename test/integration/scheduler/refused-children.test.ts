@@ -13,7 +13,7 @@ async function twoDueRetries() {
   const sound = await server.create({ creationId: 'sound', retryPolicy })
   await driveAll(server, agent, 'RUNNING')
   await failWith(server, agent, 1)
-  await sql('UPDATE retry_decisions SET due_at = now(), ready_at = now()')
+  await sql("UPDATE retry_decisions SET due_at = now() - interval '1 s', ready_at = now() - interval '1 s'")
   return { spoilt, sound }
 }
 

@@ -36,7 +36,7 @@ async function sessionAt(status: Live): Promise<string> {
   }
   if (status !== 'TERMINATING') return sessionIn(server, agent, status)
   const id = await sessionIn(server, agent, 'RUNNING', { batchTimeout: 30 })
-  await sql('UPDATE sessions SET times_out_at = now()')
+  await sql("UPDATE sessions SET times_out_at = now() - interval '1 s'")
   await server.run('enforce-batch-timeouts', 'terminate-sessions')
   return id
 }
@@ -155,7 +155,7 @@ it('what is TERMINATING with an agent that goes on running it ends in time, and 
     retryPolicy: { maxRetries: 1, retryDelay: 1, jitter: 'NONE' },
   })
   const [kernel] = await kernelRows(db, id)
-  await sql('UPDATE sessions SET times_out_at = now()')
+  await sql("UPDATE sessions SET times_out_at = now() - interval '1 s'")
   await server.settle()
   const { orders } = await agent.sync()
   expect(orders).toMatchObject([{ want: 'STOP' }])
