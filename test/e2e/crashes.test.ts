@@ -19,7 +19,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
  * again while hundreds of sessions fail, retry and succeed. In the end nothing is lost and nothing done twice.
  */
 
-const SESSIONS = 240
+const SESSIONS = 160
 const KILLS = 7
 const KILL_PAUSE_MIN_MS = 300
 const KILL_PAUSE_SPREAD_MS = 1_500

@@ -5,9 +5,9 @@ import { emptyDatabase } from '../support/database.ts'
 import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/subscribers.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
-/** As the bench of fan-out does it with ten times as many, on sockets of their own in a process of their own. */
+/** As the bench of fan-out does it with twenty times as many, on sockets of their own in a process of their own. */
 
-const SUBSCRIBERS = 500
+const SUBSCRIBERS = 250
 const BURST_EVENTS = 200
 const AWAY_EVENTS = 50
 

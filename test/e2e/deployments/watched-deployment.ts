@@ -52,10 +52,19 @@ export interface WatchedDeployment {
 
 export async function watchedDeployment(
   cluster: RemoteCluster,
-  input: { name: string; replicas: number; command?: string[]; minHealthy?: number; maxSurge?: number; drain?: number },
+  input: {
+    name: string
+    replicas: number
+    command?: string[]
+    minHealthy?: number
+    maxSurge?: number
+    drain?: number
+    /** What only is slow, as on a busy machine, is not given up. */
+    patient?: boolean
+  },
 ): Promise<WatchedDeployment> {
   const directory = await temporaryDirectory('told')
-  const { command: ownCommand, drain = 0.3, ...rest } = input
+  const { command: ownCommand, drain = 0.3, patient = false, ...rest } = input
   const change = async (name: string, given: object) => {
     const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
     const answer = await cluster.graphql(
@@ -72,9 +81,15 @@ export async function watchedDeployment(
     ...rest,
     command: ownCommand ?? commandOf('1'),
     resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
-    healthCheck: { path: '/health', interval: 0.25, timeout: 1, unhealthyThreshold: 2, staleAfter: 5 },
+    healthCheck: {
+      path: '/health',
+      interval: 0.25,
+      timeout: patient ? 5 : 1,
+      unhealthyThreshold: patient ? 10 : 2,
+      staleAfter: patient ? 20 : 5,
+    },
     startTimeout: 30,
-    evictAfter: 0.5,
+    evictAfter: patient ? 20 : 0.5,
     drain,
   })
 

@@ -9,7 +9,7 @@ import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
 
 /** Whatever drives sessions finds its rows by an index, however many sessions have been. */
 
-const SESSIONS = 60_000
+const SESSIONS = 30_000
 /** Tables that grow with what has been. */
 const GROWING = new Set(['sessions', 'kernels', 'session_events', 'scheduling_history', 'retry_decisions', 'chains'])
 
