@@ -70,7 +70,7 @@ SELECT r.id, r.deployment_id AS "deploymentId", r.status, r.status_reason AS "st
 FROM routes r
 JOIN deployment_revisions v ON v.deployment_id = r.deployment_id AND v.revision = r.revision
 JOIN sessions s ON s.id = r.session_id
-JOIN kernels k ON k.session_id = s.id AND k.role = 'main'
+LEFT JOIN kernels k ON k.session_id = s.id AND k.role = 'main'
 LEFT JOIN agents a ON a.id = k.agent_id
 WHERE r.status = ANY($1::route_status[]) AND ${DUE[handler]}
 ORDER BY r.status_changed_at LIMIT $2

@@ -1,17 +1,20 @@
 import type { Queryable } from '../database.ts'
+import type { DeploymentSpec } from './deployment-spec.sql.ts'
 
 /** What the sessions of a revision run. */
-export interface RevisionSpec {
+export interface RevisionSpec extends Pick<
+  DeploymentSpec,
+  | 'resourceGroup'
+  | 'image'
+  | 'command'
+  | 'environ'
+  | 'resourceSlots'
+  | 'priority'
+  | 'labels'
+  | 'agentLabels'
+  | 'portVariable'
+> {
   deploymentId: string
-  resourceGroup: string
-  image: string | null
-  command: string[]
-  environ: { name: string; value: string }[]
-  resourceSlots: Record<string, string>
-  priority: number
-  labels: Record<string, string>
-  agentLabels: Record<string, string>
-  portVariable: string
 }
 
 const SQL = `

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
@@ -138,7 +137,8 @@ test('a connection whose other end reads on stays without a pong, and is cut off
   socket.on('ping', () => pings.own++)
   socket.on('message', goOn)
   goOn()
-  await setTimeout(8 * PING_INTERVAL_MS)
+  const other = await initiated()
+  for (let intervals = 0; intervals < 8; intervals++) await once(other, 'ping')
   expect(socket.readyState).toBe(WebSocket.OPEN)
   // One waits for its answer; another would say nothing more.
   expect(pings.own).toBeLessThanOrEqual(1)

@@ -155,6 +155,16 @@ describe.each<[what: string, RouteStatus, Scene, story: string[]]>([
   })
 })
 
+test.each<RouteStatus>(['PROVISIONING', 'HEALTHY', 'TERMINATING'])(
+  'whose session ended and has no kernels left, comes to its end from %s',
+  async (status) => {
+    const id = await routeIn(status, OVER)
+    await database.db.query('DELETE FROM kernels')
+    for (let look = 0; look < 3; look++) await server.run('drive-routes')
+    expect((await rowOf(id)).status).toBe('TERMINATED')
+  },
+)
+
 test('a server that has just come gives each route its full age again', async () => {
   const id = await routeIn('HEALTHY', { route: { last_check_at: AGO(3600) } })
   await server.run('drive-routes')
