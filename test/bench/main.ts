@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { createLogger } from '../../src/observability/log.ts'
 import { agentNews } from './agent-news.bench.ts'
+import { autovacuum } from './autovacuum.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
 import { fanOut } from './fan-out.bench.ts'
 import { growth } from './growth.bench.ts'
@@ -32,6 +33,7 @@ const BENCHES: readonly Bench[] = [
   fanOut,
   memory,
   growth,
+  autovacuum,
 ]
 const NAMES = BENCHES.map(({ name }) => name).join(', ')
 
