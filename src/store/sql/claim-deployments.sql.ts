@@ -34,9 +34,10 @@ const LIVE_COUNT = `(SELECT count(*) FROM routes r WHERE r.deployment_id = d.id 
 const FAULT = `(
   SELECT CASE WHEN r.revision <> d.revision THEN 'a route of revision ' || r.revision || ' is left'
     ELSE 'a route is ' || r.status END
-  FROM routes r JOIN deployment_revisions v ON v.deployment_id = r.deployment_id AND v.revision = r.revision
+  FROM routes r
   WHERE r.deployment_id = d.id AND ${LIVE} AND (r.revision <> d.revision
-    OR r.status <> 'HEALTHY' AND r.status_changed_at < now() - make_interval(secs => v.evict_after_ms / 1000.0))
+    OR r.status <> 'HEALTHY' AND r.status_changed_at < now() - (SELECT make_interval(secs => v.evict_after_ms / 1000.0)
+      FROM deployment_revisions v WHERE v.deployment_id = r.deployment_id AND v.revision = r.revision))
   LIMIT 1)`
 
 /** What a handler asks about beyond the status; those that have nothing to do are not claimed. */

@@ -19,6 +19,7 @@ import { chainOfSession, readChains } from '../../../src/store/sql/read-chains.s
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/many-chains.ts'
+import { analysedPlanOf, readWhole, rowsRead } from '../../support/plans.ts'
 
 const SESSIONS = 120_000
 /** Not a divisor of what sets chains apart: each project has some of each. */
@@ -36,35 +37,15 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => database?.close())
 
-interface PlanNode {
-  'Node Type': string
-  'Relation Name'?: string
-  'Index Name'?: string
-  'Actual Rows': number
-  'Actual Loops': number
-  'Rows Removed by Filter'?: number
-  Plans?: PlanNode[]
-}
-
-function nodesOf(plan: PlanNode): PlanNode[] {
-  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
-}
-
 /** How a statement was run: over which indexes, and how many rows it looked at in tables. */
 async function explain(text: string, values: readonly unknown[]) {
-  const { rows } = await database.db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-    values,
-  )
-  const nodes = nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
-  const scans = nodes.filter((node) => node['Relation Name'] !== undefined && node['Relation Name'] !== 'projects')
+  const nodes = await analysedPlanOf(database.db, { text, values })
+  const besideProjects = nodes.filter((node) => node['Relation Name'] !== 'projects')
   return {
-    sequential: scans.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']),
+    sequential: readWhole(besideProjects),
     nodes: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
     indexes: new Set(nodes.flatMap((node) => node['Index Name'] ?? [])),
-    rows: scans
-      .map((node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'])
-      .reduce((sum, count) => sum + count, 0),
+    rows: rowsRead(besideProjects),
   }
 }
 

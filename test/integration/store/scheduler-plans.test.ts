@@ -3,6 +3,7 @@ import { terminateSession } from '../../../src/services/terminate-session.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { addManyChains, withoutTriggers } from '../../support/many-chains.ts'
+import { planOf, readWhole } from '../../support/plans.ts'
 import { playedAgent } from '../../support/played-agent.ts'
 import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
 import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
@@ -68,31 +69,10 @@ async function addWhatTheyLeft(): Promise<void> {
   await db.query('VACUUM ANALYZE kernels, session_events, scheduling_history')
 }
 
-interface PlanNode {
-  'Node Type': string
-  'Relation Name'?: string
-  Plans?: PlanNode[]
-}
-
-function nodesOf(plan: PlanNode): PlanNode[] {
-  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
-}
-
-async function scanned({ text, values }: RecordedStatement): Promise<string[]> {
-  const { rows } = await database.db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-    `EXPLAIN (FORMAT JSON) ${text}`,
-    values,
-  )
-  return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).flatMap((node) => {
-    const table = node['Relation Name']
-    return node['Node Type'] === 'Seq Scan' && table !== undefined && GROWING.has(table) ? [table] : []
-  })
-}
-
 test('no statement reads a growing table from end to end', async () => {
   const read = []
   for (const statement of statements.values()) {
-    const tables = await scanned(statement)
+    const tables = readWhole(await planOf(database.db, statement)).filter((table) => GROWING.has(table))
     if (tables.length > 0) read.push({ tables, text: statement.text })
   }
   expect(read).toEqual([])

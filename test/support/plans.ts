@@ -1,0 +1,55 @@
+import type { Database } from '../../src/store/database.ts'
+import type { RecordedStatement } from './recorded-database.ts'
+
+export interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Actual Rows'?: number
+  'Actual Loops'?: number
+  'Rows Removed by Filter'?: number
+  Plans?: PlanNode[]
+}
+
+function nodesOf(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+}
+
+/** All nodes of the plan of a statement, which is not run. */
+export async function planOf(db: Database, { text, values }: RecordedStatement): Promise<PlanNode[]> {
+  const { rows } = await db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (FORMAT JSON) ${text}`, values)
+  return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
+}
+
+class RolledBack extends Error {}
+
+/** The same with what was read. What the statement writes is undone. */
+export async function analysedPlanOf(db: Database, { text, values }: RecordedStatement): Promise<PlanNode[]> {
+  let nodes: PlanNode[] = []
+  await db
+    .transaction(async (tx) => {
+      const { rows } = await tx.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+        `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+        values,
+      )
+      nodes = nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
+      throw new RolledBack()
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof RolledBack)) throw error
+    })
+  return nodes
+}
+
+/** Tables that are read from end to end. */
+export function readWhole(nodes: readonly PlanNode[]): string[] {
+  return nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : []))
+}
+
+/** Rows that were looked at in tables, whether they were wanted or not. */
+export function rowsRead(nodes: readonly PlanNode[]): number {
+  return nodes
+    .filter((node) => node['Relation Name'] !== undefined && node['Node Type'].includes('Scan'))
+    .map((node) => ((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * (node['Actual Loops'] ?? 0))
+    .reduce((sum, count) => sum + count, 0)
+}
