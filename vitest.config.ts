@@ -2,16 +2,17 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
 
+// Of the workers and of all that they start.
+// oxlint-disable-next-line node/no-process-env -- so that all of them inherit it
+process.env['NODE_COMPILE_CACHE'] = fileURLToPath(new URL('.cache/compiled', import.meta.url))
+
 export default defineConfig({
-  resolve: {
-    // Two copies of graphql in one process refuse each other's schemas.
-    alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }],
-  },
   test: {
     maxWorkers: 4,
     // The source keeps nothing at the level of modules, so files may share what one of them has loaded.
     isolate: false,
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compiled', import.meta.url)) },
+    // Node loads all files itself, as where they run: one copy of each module, and nothing is transformed.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     retry: 0,
     sequence: { sequencer: LongestFirst },
     projects: [
