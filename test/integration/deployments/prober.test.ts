@@ -224,6 +224,8 @@ describe('the prober', () => {
       }, 20)
     })
     await routes(1, port)
+    // None is due again before all have been made, however busy the machine is.
+    await database.db.query('UPDATE deployment_revisions SET health_interval_ms = 100000')
     await database.db.query(
       `WITH copies AS (SELECT gen_random_uuid() AS id FROM generate_series(1, 600)), made AS (
          SELECT json_populate_record(s, json_build_object('id', c.id, 'chain_id', c.id, 'creation_id', c.id)) AS session
@@ -239,15 +241,15 @@ describe('the prober', () => {
     hub.on('check-route-health', () => void probe.runOnce())
     await probe.runOnce()
     const checked = async () => (await rows()).filter(({ successes }) => successes > 0).length >= 600
-    await eventually(checked, { withinMs: 20_000 })
+    await eventually(checked)
     await probe.stop()
     expect(most).toBeLessThanOrEqual(256)
     const { rows: spread } = await database.db.query<{ min: number; max: number }>(
       `SELECT min(extract(epoch FROM next_check_at - last_check_at))::float8 AS min,
          max(extract(epoch FROM next_check_at - last_check_at))::float8 AS max FROM routes WHERE successes = 1`,
     )
-    expect(spread[0]!.min).toBeGreaterThan(4.4)
-    expect(spread[0]!.max).toBeLessThan(5.6)
-    expect(spread[0]!.max - spread[0]!.min).toBeGreaterThan(0.5)
+    expect(spread[0]!.min).toBeGreaterThan(88)
+    expect(spread[0]!.max).toBeLessThan(112)
+    expect(spread[0]!.max - spread[0]!.min).toBeGreaterThan(10)
   })
 })
