@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { ROOT } from '../guard/source-files.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { installPacked } from '../support/packed-package.ts'
 import { bundleForBrowsers, findChromium, runInBareContext, runInChromium } from '../support/browsers.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -36,12 +37,6 @@ afterAll(async () => {
   await database?.close()
 })
 
-async function readmeExamples(): Promise<string[]> {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
-  const section = readme.split(/^(?=## )/m).find((part) => part.startsWith('## Client\n'))!
-  return [...section.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!)
-}
-
 /** A program of somebody who installed the package; answers with what it prints. */
 async function runProgram(name: string, code: string): Promise<string> {
   const path = join(directory, name)
@@ -52,7 +47,7 @@ async function runProgram(name: string, code: string): Promise<string> {
 }
 
 test('the examples of the README do what it says', { timeout: 120_000 }, async () => {
-  const examples = await readmeExamples()
+  const examples = (await blocksOfTest('test/e2e/client-package.test.ts')).map(({ text }) => text)
   expect(examples).toHaveLength(2)
   const outputs: string[] = []
   for (const [index, code] of examples.entries()) {

@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { ROOT } from '../guard/source-files.ts'
 import { cleanEnvironment } from '../support/command-line.ts'
+import { blocksOfTest, type DocumentBlock } from '../support/document-blocks.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** What a newcomer types, out of the README, in its order, against a server that `npm start` has started. */
@@ -14,18 +14,10 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 const run = promisify(execFile)
 const README_URL = 'http://127.0.0.1:4000'
 
-interface Block {
-  language: string
-  text: string
-}
+const all = await blocksOfTest('test/e2e/readme-tour.test.ts')
 
-async function blocks(heading: string): Promise<Block[]> {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
-  const section = readme.split(/^(?=## )/m).find((part) => part.startsWith(`## ${heading}\n`))!
-  return [...section.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, language, text]) => ({
-    language: language!,
-    text: text!,
-  }))
+function blocks(...headings: string[]): DocumentBlock[] {
+  return all.filter(({ heading }) => headings.includes(heading))
 }
 
 async function npmStart(environment: NodeJS.ProcessEnv) {
@@ -63,9 +55,9 @@ function shape(line: string): string {
 }
 
 test('the tour of the README works as it stands there', { timeout: 240_000 }, async () => {
-  const tour = await blocks('Tour')
+  const tour = blocks('Tour')
   const [start, started, first, firstOutput, ...rest] = tour
-  expect(start).toEqual({ language: 'sh', text: 'npm start\n' })
+  expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
   expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh'])
   const dataDir = join(await temporaryDirectory('tour'), 'data')
   const environment = { REPRISE_DATA_DIR: dataDir, REPRISE_PORT: '0', XDG_CONFIG_HOME: dataDir }
@@ -95,12 +87,12 @@ test('the tour of the README works as it stands there', { timeout: 240_000 }, as
     expect(resubmitted).toMatch(/ended with 1\n[^]*1 of 1 sessions resubmitted[^]*└─ 2 .*succeeded/)
     expect(checked).toMatch(/\n +5 +8 m .*█[^]*all is well\n$/)
 
-    const curl = (await blocks('API')).filter(({ language }) => language === 'sh').map(({ text }) => text)
+    const curl = blocks('API', 'Chains').map(({ text }) => text)
     const answers = await type(curl.join('\n'))
     expect(answers).toContain('"label":"attempt 3 of 4"')
     expect(answers).not.toContain('"errors"')
 
-    const [served, discovered, ...more] = await blocks('Deployments')
+    const [served, discovered, ...more] = blocks('Deployments')
     expect(more).toEqual([])
     const replicas = await type(served!.text)
     expect(replicas).toMatch(/web: READY, 2 of 2 healthy, revision 1\n[^]*healthy +2 of 2\n/)

@@ -1,9 +1,11 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { edgesOf, readSourceFiles, ROOT } from './source-files.ts'
 
 const PAGE = 'docs/architecture.md'
+const blocks = await blocksOfTest('test/guard/architecture.test.ts')
 /** `id[path]`, or an id that has its path elsewhere. */
 const NODE = String.raw`(\w+)(?:\[([^\]]+)\])?`
 
@@ -12,9 +14,9 @@ describe(`${PAGE}: the diagram`, () => {
   let solid: [string, string][]
   let dotted: [string, string][]
 
-  beforeAll(async () => {
-    const [diagram = ''] = /(?<=^```mermaid\n)[^`]+(?=\n```$)/m.exec(await readFile(join(ROOT, PAGE), 'utf8')) ?? []
-    const lines = diagram.split('\n').filter((line) => / -->| -\. /.test(line))
+  beforeAll(() => {
+    const diagram = blocks.find(({ page }) => page === PAGE)!
+    const lines = diagram.text.split('\n').filter((line) => / -->| -\. /.test(line))
     paths = new Map()
     solid = []
     dotted = []
@@ -42,9 +44,8 @@ describe(`${PAGE}: the diagram`, () => {
 })
 
 test('README "Layout" has a line for each folder of the sources, and for no other', async () => {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
-  const [layout = ''] = /(?<=^## Layout\n\n```\n)[^`]+(?=\n```$)/m.exec(readme) ?? []
-  const named = [...layout.matchAll(/^(src\/\S+\/) {2,}\S/gm)].map(([, folder]) => folder)
+  const layout = blocks.find(({ heading }) => heading === 'Layout')!
+  const named = [...layout.text.matchAll(/^(src\/\S+\/) {2,}\S/gm)].map(([, folder]) => folder)
   const entries = await readdir(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
   const folders = entries
     .filter((entry) => entry.isDirectory())

@@ -1,12 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { CLIENT_VARIABLES } from '../../src/client/node/environment.ts'
 import { CONFIGURATION, loadConfig } from '../../src/config.ts'
 import { ERRORS } from '../../src/domain/errors.ts'
 import { transitionDiagram } from '../../src/domain/session/transitions.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { readmeRows } from './readme-tables.ts'
-import { ROOT } from './source-files.ts'
+
+const blocks = await blocksOfTest('test/guard/documentation.test.ts')
 
 /** Both directions at once: what is missing in the README and what stands there too much are both differences. */
 
@@ -36,10 +37,18 @@ test('README "Errors": | `CODE` | type | HTTP status | retryable (yes, no) | …
   expect(rows.toSorted(byName)).toEqual(expected.toSorted(byName))
 })
 
-test('README: the diagram of the statuses is the one that the table prints', async () => {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
-  const diagrams = readme.match(/(?<=^```mermaid\n)[^`]+(?=\n```$)/gm)
-  expect(diagrams).toEqual([transitionDiagram()])
+test('README: the diagram of the statuses is the one that the table prints', () => {
+  expect(blocks.find(({ language }) => language === 'mermaid')!.text).toBe(`${transitionDiagram()}\n`)
+})
+
+test('README: the first commands are scripts of the package', () => {
+  const commands = blocks
+    .find(({ heading }) => heading === 'Reprise')!
+    .text.trim()
+    .split('\n')
+  const scripts = commands.map((line) => /^npm ci && npm (?:run )?(\w+) +# \S/.exec(line)?.[1])
+  expect(scripts).toEqual(['demo', 'test'])
+  for (const script of scripts) expect(Object.keys(packageJson.scripts)).toContain(script)
 })
 
 function byName(a: readonly string[], b: readonly string[]): number {

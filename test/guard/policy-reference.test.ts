@@ -9,6 +9,7 @@ import { parseRetryPolicy } from '../../src/domain/retry/parse-policy.ts'
 import { SHIPPED_POLICY } from '../../src/domain/retry/policy.ts'
 import { PRESETS } from '../../src/domain/retry/presets.ts'
 import { schema } from '../../src/graphql/schema.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { outcomeOf } from './policy-examples.ts'
 import { examplesIn, tableIn, type Example } from './policy-reference.ts'
 import { readmeRows } from './readme-tables.ts'
@@ -117,8 +118,10 @@ it('tells the exit codes of CMS_EXIT_CODES', () => {
 describe('the examples', () => {
   const examples = examplesIn(text)
 
-  it('are many, each with what follows from it', () => {
-    expect(examples.length).toBe(11)
+  it('are all of the page, each with what follows from it', async () => {
+    const blocks = await blocksOfTest('test/guard/policy-reference.test.ts')
+    expect(examples.map(({ policy }) => policy)).toEqual(blocks.map(({ text }) => JSON.parse(text)))
+    expect(examples.length).toBeGreaterThan(10)
     expect(examples.filter(({ outcomes }) => outcomes.length === 0)).toEqual([])
     expect(examples.flatMap(({ outcomes }) => outcomes).length).toBeGreaterThan(40)
   })

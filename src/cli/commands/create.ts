@@ -4,9 +4,9 @@ import { addSessionOptions, sessionInput, type SessionOptions } from '../options
 
 export function createCommand(): Command {
   const command = describedCommand('create', 'create a session and leave it to the server; prints its id', [
-    'reprise create --retries 5 --name nightly -- ./nightly.sh',
-    'reprise create --policy policy.json --creation-id nightly-2026-11-21 -- ./nightly.sh',
-    'id=$(reprise create -- ./work.sh) && reprise logs --follow $id',
+    'reprise create --retries 5 --name nightly -- ~/nightly.sh',
+    'reprise create --policy policy.json --creation-id nightly-2026-11-21 -- ~/nightly.sh',
+    'id=$(reprise create -- ~/work.sh) && reprise logs --follow $id',
   ]).argument('<command...>', 'what to run, behind --')
   return act<SessionOptions>(addSessionOptions(command), async ({ client, out }, options, args) => {
     const { session, created } = await client.createSession(sessionInput(options, args))

@@ -78,8 +78,8 @@ interface CreateOptions extends ServiceOptions, RolloutOptions, Waiting {
 
 function create(): Command {
   const command = describedCommand('create', 'create a deployment; prints its id', [
-    'reprise deployments create web --replicas 3 --health-path /healthz --wait -- node server.js',
-    "reprise deployments create api -e MODE=live --cpu 2 --mem 1g -- sh -c 'exec serve --port $PORT'",
+    'reprise deployments create web --replicas 3 --health-path /healthz --wait -- node ~/server.js',
+    "reprise deployments create api -e MODE=live --cpu 2 --mem 1g -- sh -c 'exec python3 -m http.server $PORT'",
   ])
     .argument('<name>', 'small letters, digits and -')
     .argument('<command...>', 'what to run, behind --')
@@ -132,7 +132,7 @@ function scale(): Command {
 
 function update(): Command {
   const command = describedCommand('update', 'change what its routes are made from, one after the other', [
-    'reprise deployments update web --wait -- node server.js --fast',
+    'reprise deployments update web --wait -- node ~/server.js --fast',
     'reprise deployments update web --health-interval 1s --drain 10s',
   ])
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)

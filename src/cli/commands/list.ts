@@ -26,7 +26,7 @@ export function listCommand(): Command {
   const command = describedCommand('list', 'list sessions, the newest first', [
     'reprise list --status running,pending',
     'reprise list --cause oom-killed --since 2h',
-    "reprise list --with-name 'nightly*' --limit 500 --json | jq -r .[].sessionId",
+    "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",
   ])
     .alias('ls')
     .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)

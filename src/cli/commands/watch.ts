@@ -19,7 +19,7 @@ export function watchCommand(): Command {
     [
       'reprise watch',
       'reprise watch nightly --retries',
-      'reprise watch --json --after $(cat cursor) | while read -r event; do …; done',
+      'reprise watch --json --after "$(cat cursor)" >> events.jsonl',
     ],
   )
     .argument('[session]', 'chain of this session only, by its id or name')

@@ -1,24 +1,11 @@
-import { readFile, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROOT } from '../../guard/source-files.ts'
+import { blocksOfTest } from '../../support/document-blocks.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 
 /** Every GraphQL operation that the documentation shows, as it stands there, on a server without sessions. */
 
-const pages = ['README.md', ...(await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'))]
-const operations = (
-  await Promise.all(
-    pages.map(async (page) => {
-      const text = await readFile(join(ROOT, page === 'README.md' ? page : `docs/${page}`), 'utf8')
-      return [...text.matchAll(/^```graphql\n([^]*?)^```$/gm)].map(([, operation]) => ({
-        page,
-        line: operation!.match(/\b\w{10,}/)![0],
-        operation: operation!,
-      }))
-    }),
-  )
-).flat()
+const blocks = await blocksOfTest('test/contract/graphql/documented-operations.test.ts')
+const operations = blocks.map(({ page, text }) => ({ page, line: text.match(/\b\w{10,}/)![0], operation: text }))
 
 let server: TestServer
 

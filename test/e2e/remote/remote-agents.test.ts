@@ -1,4 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CONFIGURATION } from '../../../src/config.ts'
+import { ROOT } from '../../guard/source-files.ts'
+import { blocksOfTest } from '../../support/document-blocks.ts'
+import { spawnProgram } from '../../support/spawned-program.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
 import { startRemoteCluster, textOf, type RemoteCluster } from './cluster.ts'
 
@@ -81,3 +88,53 @@ test(
     expect(await agent.stop()).toBe(0)
   },
 )
+
+describe('as docs/agents.md starts one', () => {
+  let blocks: Record<string, string>
+  let directory: string
+  /** What the page calls by the names of a real machine. */
+  let here: (text: string) => string
+
+  beforeAll(async () => {
+    const found = await blocksOfTest('test/e2e/remote/remote-agents.test.ts')
+    expect(found.map(({ language }) => language)).toEqual(['sh', 'ini'])
+    blocks = Object.fromEntries(found.map(({ language, text }) => [language, text]))
+    directory = await temporaryDirectory('documented-agent')
+    await writeFile(join(directory, 'token'), token)
+    here = (text) =>
+      text
+        .replaceAll('https://reprise.example.org', cluster.url)
+        .replaceAll('/etc/reprise/', `${directory}/`)
+        .replaceAll('/var/lib/reprise', join(directory, 'data'))
+        .replaceAll('/opt/reprise', ROOT)
+    const created = await cluster.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
+    expect(created.createResourceGroup.__typename).toBe('CreateResourceGroupPayload')
+  })
+
+  test('from a shell', { timeout: 60_000 }, async () => {
+    const command = here(blocks['sh']!).replace(/^node /, '"$0" ')
+    const through = ['bash', '-ec', `cd '${ROOT}'; exec ${command}`]
+    const agent = await spawnProgram({ through, args: [], environment: {}, ready: /^reprise agent ready (http:\S+)$/ })
+    const { agents } = await cluster.graphql(
+      '{ agents(first: 100) { edges { node { status labels { key value } resourceGroup { name } slots { slot capacity } } } } }',
+    )
+    const own = agents.edges.map(({ node }: any) => node).find((node: any) => node.resourceGroup.name === 'gpu')
+    expect(own).toMatchObject({ status: 'ALIVE', labels: [{ key: 'zone', value: 'a' }] })
+    expect(own.slots).toContainEqual({ slot: 'cuda.device', capacity: '4' })
+    expect(await agent.stop()).toBe(0)
+  })
+
+  test('under systemd', { timeout: 60_000 }, async () => {
+    const lines = here(blocks['ini']!).trim().split('\n').slice(1)
+    const unit = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]))
+    const environment = Object.fromEntries(
+      unit['Environment']!.split(' ').map((pair) => pair.split(/=(.*)/s).slice(0, 2) as [string, string]),
+    )
+    expect(CONFIGURATION.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(environment)))
+    expect(unit).toMatchObject({ KillMode: 'process', Restart: 'always', RestartPreventExitStatus: '78' })
+    const through = ['bash', '-ec', `cd '${unit['WorkingDirectory']}'; exec ${unit['ExecStart']}`]
+    const agent = await spawnProgram({ through, args: [], environment, ready: /^reprise agent ready (http:\S+)$/ })
+    expect(agent.ready).toBe(cluster.url)
+    expect(await agent.stop()).toBe(0)
+  })
+})

@@ -6,6 +6,7 @@ import { sendTestEvent } from '../../../src/services/send-test-event.ts'
 import { updateWebhook } from '../../../src/services/update-webhook.ts'
 import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { blocksOfTest } from '../../support/document-blocks.ts'
 import { createFactories, type SessionRow } from '../../support/factories.ts'
 import { metricValue } from '../../support/metric-value.ts'
 import { writeEvents } from '../../support/outbox.ts'
@@ -59,6 +60,24 @@ const verify = (secret: string, { body, headers }: Received) =>
   new Webhook(secret).verify(body, headers as Record<string, string>)
 
 describe('a request', () => {
+  test('is what the README shows, field by field', async () => {
+    const [example] = await blocksOfTest('test/integration/webhooks/deliver.test.ts')
+    const shown = JSON.parse(example!.text) as { type: string; timestamp: string; data: Record<string, unknown> }
+    const { secret } = await server.create({ url: receiver.url })
+    await happens('session.retry_scheduled')
+    await server.deliver()
+    const sent = verify(secret, receiver.received[0]!) as typeof shown
+    expect(Object.keys(sent)).toEqual(Object.keys(shown))
+    expect({ type: sent.type, timestamp: sent.timestamp.replaceAll(/\d/g, '0') }).toEqual({
+      type: shown.type,
+      timestamp: shown.timestamp.replaceAll(/\d/g, '0'),
+    })
+    expect(Object.keys(sent.data)).toEqual(Object.keys(shown.data))
+    const fixed = Object.entries(shown.data).filter(([, value]) => !String(value).includes('…'))
+    expect(fixed.length).toBeGreaterThan(5)
+    expect(sent.data).toMatchObject(Object.fromEntries(fixed))
+  })
+
   test('verifies with the published library, and tells what happened', async () => {
     const { webhookId, secret } = await server.create({ url: `${receiver.url}?key=1` })
     await happens('session.retry_scheduled')

@@ -1,0 +1,156 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
+import { createClient, type Client, type CreateSessionInput } from '../../../src/client/node/index.ts'
+import { ROOT } from '../../guard/source-files.ts'
+import { cleanEnvironment } from '../../support/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { helpPages } from '../../support/help-examples.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+/**
+ * Every example of every `--help`, typed into a shell as it stands there, one after the other, with the files,
+ * sessions and things that it speaks of.
+ */
+
+const SCRIPT = '#!/bin/sh\necho "$0 $*"\n'
+const FILES: Readonly<Record<string, string>> = {
+  'bin/reprise': `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'bin/reprise.mjs')}' "$@"\n`,
+  'train.py': 'import sys\nprint(sys.argv)\n',
+  'flaky.sh': SCRIPT,
+  'hungry.sh': SCRIPT,
+  'simulate.sh': SCRIPT,
+  'nightly.sh': SCRIPT,
+  'work.sh': SCRIPT,
+  'server.js':
+    "require('node:http').createServer((_request, response) => response.end('fine')).listen(process.env.PORT)\n",
+  'policy.json': '{ "maxRetries": 2 }\n',
+  cursor: `${btoa('0:0').replaceAll('=', '')}\n`,
+  'etc/token': '',
+  '.config/fish/completions/other.fish': '',
+}
+
+let home: string
+let database: TestDatabase
+let server: ServerProcess
+let token: string
+let client: Client
+
+beforeAll(async () => {
+  home = await temporaryDirectory('help-examples')
+  for (const [name, text] of Object.entries(FILES)) {
+    await mkdir(join(home, name, '..'), { recursive: true })
+    await writeFile(join(home, name), text)
+    await chmod(join(home, name), 0o755)
+  }
+  database = await testDatabase()
+  const env = {
+    REPRISE_DATABASE_URL: database.connectionString,
+    REPRISE_AGENT_NAME: 'node-7',
+    REPRISE_AGENT_ADDRESS: '127.0.0.1',
+    REPRISE_SLOTS: 'cpu=64,mem=256g',
+    REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
+  }
+  const dataDir = join(home, 'data')
+  server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+  token = await readAdminToken(dataDir)
+  client = createClient({ url: server.url, token })
+  await client.request(`mutation {
+    createProject(input: { name: "research" }) { __typename }
+    createUser(input: { name: "ada" }) { __typename }
+  }`)
+}, 60_000)
+afterAll(async () => {
+  await client?.close()
+  await server?.stop()
+  await database?.close()
+})
+
+async function session(input: Partial<CreateSessionInput>, phase?: string): Promise<string> {
+  const { session: made } = await client.createSession({ name: 'nightly', command: ['sleep', '60'], ...input })
+  const { sessionId } = made
+  if (phase) await eventually(async () => (await client.session(sessionId)).retryState.phase === phase)
+  return sessionId
+}
+const failed = () => session({ command: ['false'], labels: [{ key: 'study', value: '7' }] }, 'NOT_ELIGIBLE')
+const waiting = () => session({ command: ['false'], retryPolicy: { maxRetries: 1, retryDelay: 600 } }, 'SCHEDULED')
+
+async function webhook(): Promise<string> {
+  return (await client.createWebhook({ url: 'http://127.0.0.1:1/', eventTypes: ['*'] })).webhook.webhookId
+}
+
+/** What has to be there before an example of the command; answers with the id that stands for its `<id>` or UUID. */
+const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = {
+  'reprise info': () => session({ command: ['true'] }),
+  'reprise cancel': () => session({}),
+  'reprise retry now': waiting,
+  'reprise retry cancel': waiting,
+  'reprise resubmit': failed,
+  'reprise resubmissions abort': async () =>
+    (await client.resubmitSessions({ sessionIds: [await failed()] })).resubmission.resubmissionId,
+  'reprise tokens revoke': async () => (await client.createToken({ name: 'old', role: 'VIEWER' })).token.tokenId,
+  ...Object.fromEntries(
+    ['enable', 'disable', 'delete', 'rotate', 'test', 'deliveries'].map((name) => [
+      `reprise webhooks ${name}`,
+      webhook,
+    ]),
+  ),
+  async 'reprise webhooks replay'(example) {
+    const webhookId = await webhook()
+    return example.includes('--delivery') ? (await client.sendTestEvent(webhookId)).deliveryId : webhookId
+  },
+}
+
+/** Nothing matches, or is to be done any more: what was typed is right, and its object not there. */
+const ENDS_WITH: Readonly<Record<string, number>> = {
+  'reprise resubmissions abort': 5,
+}
+
+/** What stands in an example for things of a real place. */
+function here(example: string, id: unknown): string {
+  return example
+    .replaceAll(/https:\/\/(reprise\.example\.com|one\.lab|two\.lab)/g, server.url)
+    .replaceAll('/etc/reprise/token', join(home, 'etc/token'))
+    .replaceAll(/<id>|01990000-0000-7000-8000-000000000000/g, String(id))
+    .replaceAll('< token-file', '<<< "$REPRISE_TOKEN"')
+}
+
+async function type(line: string, until?: RegExp) {
+  const env = cleanEnvironment({
+    HOME: home,
+    PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
+    REPRISE_URL: server.url,
+    REPRISE_TOKEN: token,
+    XDG_CONFIG_HOME: join(home, '.config'),
+  })
+  // What follows is ended as a terminal does it, by a signal to the command itself.
+  const script = `fpath=('' "$HOME")\n${until ? `exec ${line}` : line}`
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], { env, cwd: home })
+  let output = ''
+  let ended = false
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      // A second signal would end it without its own exit status.
+      if (!ended && until?.test(output)) ended = child.kill('SIGINT')
+    })
+  }
+  child.stdin.end(token)
+  const [status] = (await once(child, 'close')) as [number | null]
+  return { line, status, output }
+}
+
+const examples = helpPages().flatMap(({ path, examples: lines }) => lines.map((example) => ({ path, example })))
+
+test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
+
+test.each(examples)('$example', { timeout: 60_000 }, async ({ path, example }) => {
+  const id = await BEFORE[path]?.(example)
+  const follows = path.endsWith(' watch')
+  const { line, status, output } = await type(here(example, id), follows ? /watching from/ : undefined)
+  expect({ line, status, output }).toEqual({ line, status: follows ? 130 : (ENDS_WITH[path] ?? 0), output })
+})

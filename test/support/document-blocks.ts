@@ -1,0 +1,80 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ROOT } from '../guard/source-files.ts'
+
+/** A fenced block of the documentation. */
+export interface DocumentBlock {
+  /** Path from the root of the repository. */
+  page: string
+  line: number
+  /** The heading right above it, without its marks. */
+  heading: string
+  language: string
+  text: string
+}
+
+type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
+
+/** Which test runs which blocks. A block without a test, or with two, fails test/guard/document-blocks.test.ts. */
+export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
+  'test/contract/graphql/documented-operations.test.ts': [{ language: 'graphql' }],
+  'test/e2e/client-package.test.ts': [{ page: 'README.md', heading: 'Client', language: 'js' }],
+  'test/e2e/readme-tour.test.ts': [
+    { page: 'README.md', heading: 'Tour' },
+    { page: 'README.md', heading: 'Deployments' },
+    { page: 'README.md', heading: 'API', language: 'sh' },
+    { page: 'README.md', heading: 'Chains', language: 'sh' },
+  ],
+  'test/e2e/remote/remote-agents.test.ts': [
+    { page: 'docs/agents.md', language: 'sh' },
+    { page: 'docs/agents.md', language: 'ini' },
+  ],
+  'test/guard/architecture.test.ts': [
+    { page: 'docs/architecture.md', language: 'mermaid' },
+    { page: 'README.md', heading: 'Layout' },
+  ],
+  'test/guard/documentation.test.ts': [
+    { page: 'README.md', heading: 'Reprise', language: 'sh' },
+    { page: 'README.md', heading: 'How it works', language: 'mermaid' },
+  ],
+  'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
+  'test/integration/webhooks/deliver.test.ts': [{ page: 'README.md', heading: 'Webhooks', language: 'json' }],
+}
+
+/** Every fenced block of README.md, CHANGELOG.md and docs/, in its order on the page. */
+export async function documentBlocks(): Promise<DocumentBlock[]> {
+  const docs = await readdir(join(ROOT, 'docs'), { recursive: true })
+  const pages = [
+    'README.md',
+    'CHANGELOG.md',
+    ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
+  ]
+  return (await Promise.all(pages.map(blocksOf))).flat()
+}
+
+/** Those that a test runs. `test`: its path from the root of the repository. */
+export async function blocksOfTest(test: string): Promise<DocumentBlock[]> {
+  const places = TESTS_OF_BLOCKS[test]
+  if (places === undefined) throw new Error(`${test} runs no blocks`)
+  return (await documentBlocks()).filter((block) => places.some((place) => stands(block, place)))
+}
+
+export function stands(block: DocumentBlock, place: Place): boolean {
+  return (Object.keys(place) as (keyof Place)[]).every((key) => block[key] === place[key])
+}
+
+async function blocksOf(page: string): Promise<DocumentBlock[]> {
+  const lines = (await readFile(join(ROOT, page), 'utf8')).split('\n')
+  const blocks: DocumentBlock[] = []
+  let heading = ''
+  let open: DocumentBlock | undefined
+  for (const [index, line] of lines.entries()) {
+    if (open !== undefined && line === '```') open = undefined
+    else if (open !== undefined) open.text += `${line}\n`
+    else if (line.startsWith('```')) {
+      open = { page, line: index + 1, heading, language: line.slice(3), text: '' }
+      blocks.push(open)
+    } else if (line.startsWith('#')) heading = line.replace(/^#+ /, '')
+  }
+  return blocks
+}

@@ -1,0 +1,33 @@
+import { Command } from 'commander'
+import { addClientCommands } from '../../src/cli/program.ts'
+
+/** The commands that do something, with what `--help` says of them. */
+export interface HelpPage {
+  /** As in `reprise retry now`. */
+  path: string
+  command: Command
+  /** As they stand there, without the prompt. */
+  examples: string[]
+}
+
+export function helpPages(): HelpPage[] {
+  return leaves(addClientCommands(new Command('reprise'))).map((command) => ({
+    path: pathOf(command),
+    command,
+    examples: [...helpOf(command).matchAll(/^ {2}\$ (.+)$/gm)].map(([, line]) => line!),
+  }))
+}
+
+function leaves(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap((subcommand) => leaves(subcommand))
+}
+
+function helpOf(command: Command): string {
+  let text = ''
+  command.configureOutput({ writeOut: (part) => (text += part) }).outputHelp()
+  return text
+}
+
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+}
