@@ -84,7 +84,8 @@ export function createEventSocket(options: {
     },
     close() {
       clearTimeout(deadline)
-      void client.dispose()
+      // It rejects where the connection that it waits for is terminated while it is being made.
+      Promise.resolve(client.dispose()).catch(() => {})
       if (!connected) client.terminate()
     },
   }

@@ -7,6 +7,7 @@ import {
   type Client,
   type Progress,
 } from '../../../src/client/node/index.ts'
+import { startStalledListener } from '../../support/stalled-listener.ts'
 import { spawnProgram } from '../../support/spawn-program.ts'
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
@@ -139,4 +140,27 @@ test('a signal ends everything at once, and nothing is left behind', { timeout: 
   expect(status).toBe(0)
   expect(ms.afterOutput).toBeLessThan(10_000)
   await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
+})
+
+test('a client that is closed while it connects leaves no rejection behind', async () => {
+  const unheard: unknown[] = []
+  const hear = (reason: unknown) => unheard.push(reason)
+  const stalled = await startStalledListener()
+  process.on('unhandledRejection', hear)
+  try {
+    const connecting = createClient({ url: stalled.url, token: server.adminToken, retry: false })
+    const waiting = connecting.sessionEvents({}).next()
+    const outcome = waiting.then(
+      () => 'ended',
+      () => 'ended',
+    )
+    await sleep(100)
+    await connecting.close()
+    expect(await outcome).toBe('ended')
+    await sleep(0)
+    expect(unheard).toEqual([])
+  } finally {
+    process.off('unhandledRejection', hear)
+    stalled.close()
+  }
 })
