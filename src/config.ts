@@ -36,7 +36,7 @@ const VARIABLES = {
   databaseConnections: variable({
     name: 'REPRISE_DATABASE_CONNECTIONS',
     default: '16',
-    meaning: 'Most connections that the server opens to the database.',
+    meaning: 'Maximum number of connections that the server opens to the database.',
     unit: 'connections',
     schema: wholeNumber(2, 1_000).default(16),
   }),
@@ -51,7 +51,7 @@ const VARIABLES = {
     name: 'REPRISE_DISCOVERY_DIR',
     default: 'none',
     meaning:
-      'Directory in which this server keeps `prometheus.json` and `traefik.yml` true to the healthy replicas of all deployments. Without it, no files are written.',
+      'Directory in which this server keeps `prometheus.json` and `traefik.yml` up to date with the healthy replicas of all deployments. Without it, no files are written.',
     unit: null,
     schema: z.string().optional(),
   }),
@@ -72,7 +72,7 @@ const VARIABLES = {
   drainSeconds: variable({
     name: 'REPRISE_DRAIN_SECONDS',
     default: '0',
-    meaning: 'How long a server that is told to stop goes on serving while `/readyz` sends load balancers away.',
+    meaning: 'How long a server that is told to stop keeps serving while `/readyz` turns load balancers away.',
     unit: 'seconds',
     schema: wholeNumber(0, 3_600).default(0),
   }),
@@ -80,14 +80,14 @@ const VARIABLES = {
     name: 'REPRISE_ROLES',
     default: ROLES.join(),
     meaning:
-      'What this process does, a comma between: `api` serves clients, `scheduler` drives sessions, `agent` runs kernels.',
+      'What this process does, separated by commas: `api` serves clients, `scheduler` drives sessions, `agent` runs kernels.',
     unit: null,
     schema: list(z.enum(ROLES)).default([...ROLES]),
   }),
   logLevel: variable({
     name: 'REPRISE_LOG_LEVEL',
     default: 'info',
-    meaning: `Least important lines to log: ${oneOf(LOG_LEVELS)}.`,
+    meaning: `Lowest level to log: ${oneOf(LOG_LEVELS)}.`,
     unit: null,
     schema: z.enum(LOG_LEVELS).default('info'),
   }),
@@ -102,7 +102,7 @@ const VARIABLES = {
     name: 'REPRISE_METRICS_PUBLIC',
     default: 'false',
     meaning:
-      'Whether `/metrics` is shown without a token: `true` or `false`. Else the token of an ADMIN or a VIEWER is needed.',
+      'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN or a VIEWER.',
     unit: null,
     schema: yesOrNo().default(false),
   }),
@@ -110,23 +110,23 @@ const VARIABLES = {
     name: 'REPRISE_KEEP_CHAINS',
     default: 'forever',
     meaning:
-      'How long, or how many per project, finished chains are kept, with everything that belongs to them: `90d` (h, d, w, y), `100000`, both with a comma between, or `forever`. None goes before its events.',
+      'How long, or how many per project, finished chains are kept, with everything that belongs to them: `90d` (h, d, w, y), `100000`, both separated by a comma, or `forever`. No chain is removed before its events.',
   }),
   keepEvents: kept({
     name: 'REPRISE_KEEP_EVENTS',
     default: '30d',
-    meaning: 'The same for events: who follows them with an older cursor is told so.',
+    meaning: 'The same for events. A subscription with an older cursor is told that it has expired.',
   }),
   keepLogs: kept({
     name: 'REPRISE_KEEP_LOGS',
     default: '90d',
-    meaning: 'The same for what kernels have written, counted in pieces of up to 64 KiB.',
+    meaning: 'The same for the output of kernels, counted in chunks of up to 64 KiB.',
   }),
   keepAudit: kept({ name: 'REPRISE_KEEP_AUDIT', default: '400d', meaning: 'The same for the audit log.' }),
   keepAgentHistory: kept({
     name: 'REPRISE_KEEP_AGENT_HISTORY',
     default: '90d',
-    meaning: 'The same for what agents went through.',
+    meaning: 'The same for the history of agents.',
   }),
   tracesExporter: variable({
     name: 'OTEL_TRACES_EXPORTER',
@@ -138,14 +138,14 @@ const VARIABLES = {
   tracesEndpoint: variable({
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     default: 'http://localhost:4318',
-    meaning: 'Collector that takes them over OTLP/HTTP, as JSON at `/v1/traces`.',
+    meaning: 'Collector that receives traces over OTLP/HTTP, as JSON at `/v1/traces`.',
     unit: null,
     schema: collector().optional(),
   }),
   tracesOwnEndpoint: variable({
     name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     default: 'none',
-    meaning: 'The same with its whole path, for traces alone.',
+    meaning: 'The same with its full path, for traces only.',
     unit: null,
     schema: collector().optional(),
   }),
@@ -159,7 +159,7 @@ const VARIABLES = {
   publicIntrospection: variable({
     name: 'REPRISE_PUBLIC_INTROSPECTION',
     default: 'true on a loopback address, else false',
-    meaning: 'Whether the GraphQL schema is told without a token: `true` or `false`.',
+    meaning: 'Whether the GraphQL schema can be introspected without a token: `true` or `false`.',
     unit: null,
     schema: yesOrNo().optional(),
   }),
@@ -167,15 +167,14 @@ const VARIABLES = {
     name: 'REPRISE_TRUSTED_DOCUMENTS',
     default: 'any document',
     meaning:
-      'File of the GraphQL documents to execute, and no others: a JSON object of their texts by SHA-256, as client builds write it.',
+      'File with the only GraphQL documents to execute: a JSON object of their texts by SHA-256, as written by client builds.',
     unit: null,
     schema: z.string().optional(),
   }),
   webhookAllowNetworks: variable({
     name: 'REPRISE_WEBHOOK_ALLOW_NETWORKS',
     default: 'none',
-    meaning:
-      'Networks that webhooks may reach though they are private or otherwise special, like `10.1.0.0/16,fd00::/8`.',
+    meaning: 'Private or otherwise special networks that webhooks may reach nevertheless, like `10.1.0.0/16,fd00::/8`.',
     unit: null,
     schema: list(network()).default([]),
   }),
@@ -197,7 +196,7 @@ const VARIABLES = {
     name: 'REPRISE_AGENT_ADDRESS',
     default: "the machine's name",
     meaning:
-      "Where this agent's kernels are reached: by those of a session on several agents, and by clients of deployments.",
+      "Address at which this agent's kernels are reached, by other kernels of a session that spans several agents and by clients of deployments.",
     unit: null,
     schema: z.string().default(() => hostname()),
   }),
@@ -211,21 +210,21 @@ const VARIABLES = {
   serverUrls: variable({
     name: 'REPRISE_SERVER_URL',
     default: 'none',
-    meaning: 'Servers that `reprise agent` runs kernels for, a comma between: any of them will do.',
+    meaning: 'Servers that `reprise agent` may connect to, separated by commas; they share one database.',
     unit: null,
     schema: list(z.url({ protocol: /^https?$/, error: 'must be http:// or https:// URLs' })).default([]),
   }),
   token: variable({
     name: 'REPRISE_TOKEN',
     default: 'none',
-    meaning: 'Token that `reprise agent` shows to its servers, of the role AGENT.',
+    meaning: 'Token of role AGENT with which `reprise agent` authenticates.',
     unit: null,
     schema: z.string().regex(/^\S+$/, 'must be one word').optional(),
   }),
   tokenFile: variable({
     name: 'REPRISE_TOKEN_FILE',
     default: 'none',
-    meaning: 'File that holds that token, where `REPRISE_TOKEN` does not.',
+    meaning: 'File that holds that token, if `REPRISE_TOKEN` is not set.',
     unit: null,
     schema: z.string().optional(),
   }),
@@ -239,7 +238,7 @@ const VARIABLES = {
   executor: variable({
     name: 'REPRISE_EXECUTOR',
     default: 'process',
-    meaning: 'How the agent runs kernels: `process` as processes, `noop` not at all (for benches).',
+    meaning: 'How the agent runs kernels: `process` runs real processes, `noop` runs nothing (for benches).',
     unit: null,
     schema: z.enum(EXECUTORS).default('process'),
   }),
@@ -247,7 +246,7 @@ const VARIABLES = {
     name: 'REPRISE_AGENT_MEMORY_LIMIT',
     default: 'auto',
     meaning:
-      'How `mem` is enforced on kernels: `cgroup`, `watch` (resident memory is looked at), `off`, or `auto`: cgroup where it can be written, else watch.',
+      'How the `mem` limit of kernels is enforced: `cgroup`, `watch` (by polling resident memory), `off`, or `auto`: `cgroup` if it is writable, otherwise `watch`.',
     unit: null,
     schema: z.enum(MEMORY_LIMITS).default('auto'),
   }),

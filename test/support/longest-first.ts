@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONGEST = [
   'e2e/crashes',
   'e2e/command-line/administration',
+  'e2e/command-line/help-examples',
   'e2e/client-restarts',
   'e2e/several-servers',
   'e2e/command-line/run',

@@ -18,16 +18,20 @@ interface Variable {
 
 /** What the README's table says. */
 export const CLIENT_VARIABLES = [
-  { name: 'REPRISE_URL', default: 'of the profile', meaning: 'URL of the server; several with a comma between.' },
+  { name: 'REPRISE_URL', default: 'of the profile', meaning: 'URL of the server; several are separated by commas.' },
   { name: 'REPRISE_TOKEN', default: 'of the profile', meaning: 'Token.' },
-  { name: 'REPRISE_PROFILE', default: 'the current one', meaning: 'Profile to take URL and token from.' },
-  { name: 'REPRISE_CONNECT_TIMEOUT', default: '3', meaning: 'Seconds that making a connection may take; 0: no bound.' },
-  { name: 'REPRISE_READ_TIMEOUT', default: '20', meaning: 'Seconds that a server may be silent; 0: no bound.' },
-  { name: 'REPRISE_HTTP_RETRIES', default: '3', meaning: 'Retries of answers 429, 500, 502, 503 and 504; 0: none.' },
+  { name: 'REPRISE_PROFILE', default: 'the current one', meaning: 'Profile that gives URL and token.' },
+  { name: 'REPRISE_CONNECT_TIMEOUT', default: '3', meaning: 'Seconds to wait for a connection; 0: no limit.' },
+  { name: 'REPRISE_READ_TIMEOUT', default: '20', meaning: 'Seconds that a server may be silent; 0: no limit.' },
+  {
+    name: 'REPRISE_HTTP_RETRIES',
+    default: '3',
+    meaning: 'Retries after responses 429, 500, 502, 503 and 504; 0: none.',
+  },
   {
     name: 'REPRISE_NETWORK_RETRY_SECONDS',
     default: '60',
-    meaning: 'How long operations are tried again that get no answer; 0: not at all.',
+    meaning: 'Seconds for which an operation without a response is repeated; 0: not at all.',
   },
 ] as const satisfies readonly Variable[]
 

@@ -76,11 +76,11 @@ async function session(input: Partial<CreateSessionInput>, phase?: string): Prom
   if (phase) await eventually(async () => (await client.session(sessionId)).retryState.phase === phase)
   return sessionId
 }
-const failed = () => session({ command: ['false'], labels: [{ key: 'study', value: '7' }] }, 'NOT_ELIGIBLE')
+const failed = () => session({ command: ['false'], labels: [{ key: 'study', value: '7' }] }, 'NONE')
 const waiting = () => session({ command: ['false'], retryPolicy: { maxRetries: 1, retryDelay: 600 } }, 'SCHEDULED')
 
 async function webhook(): Promise<string> {
-  return (await client.createWebhook({ url: 'http://127.0.0.1:1/', eventTypes: ['*'] })).webhook.webhookId
+  return (await client.createWebhook({ url: 'http://127.0.0.1:1024/', eventTypes: ['*'] })).webhook.webhookId
 }
 
 /** What has to be there before an example of the command; answers with the id that stands for its `<id>` or UUID. */
@@ -92,7 +92,8 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise resubmit': failed,
   'reprise resubmissions abort': async () =>
     (await client.resubmitSessions({ sessionIds: [await failed()] })).resubmission.resubmissionId,
-  'reprise tokens revoke': async () => (await client.createToken({ name: 'old', role: 'VIEWER' })).token.tokenId,
+  'reprise tokens revoke': async () =>
+    (await client.createToken({ name: 'old', role: 'VIEWER', project: 'default' })).token.tokenId,
   ...Object.fromEntries(
     ['enable', 'disable', 'delete', 'rotate', 'test', 'deliveries'].map((name) => [
       `reprise webhooks ${name}`,
