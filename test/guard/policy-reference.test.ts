@@ -120,7 +120,7 @@ describe('the examples', () => {
 
   it('are all of the page, each with what follows from it', async () => {
     const blocks = await blocksOfTest('test/guard/policy-reference.test.ts')
-    expect(examples.map(({ policy }) => policy)).toEqual(blocks.map(({ text }) => JSON.parse(text)))
+    expect(examples.map(({ policy }) => policy)).toEqual(blocks.map((block) => JSON.parse(block.text)))
     expect(examples.length).toBeGreaterThan(10)
     expect(examples.filter(({ outcomes }) => outcomes.length === 0)).toEqual([])
     expect(examples.flatMap(({ outcomes }) => outcomes).length).toBeGreaterThan(40)

@@ -97,7 +97,6 @@ describe('as docs/agents.md starts one', () => {
 
   beforeAll(async () => {
     const found = await blocksOfTest('test/e2e/remote/remote-agents.test.ts')
-    expect(found.map(({ language }) => language)).toEqual(['sh', 'ini'])
     blocks = Object.fromEntries(found.map(({ language, text }) => [language, text]))
     directory = await temporaryDirectory('documented-agent')
     await writeFile(join(directory, 'token'), token)
@@ -107,8 +106,7 @@ describe('as docs/agents.md starts one', () => {
         .replaceAll('/etc/reprise/', `${directory}/`)
         .replaceAll('/var/lib/reprise', join(directory, 'data'))
         .replaceAll('/opt/reprise', ROOT)
-    const created = await cluster.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
-    expect(created.createResourceGroup.__typename).toBe('CreateResourceGroupPayload')
+    await cluster.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
   })
 
   test('from a shell', { timeout: 60_000 }, async () => {

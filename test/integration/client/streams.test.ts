@@ -149,7 +149,7 @@ test('a client that is closed while it connects leaves no rejection behind', asy
   process.on('unhandledRejection', hear)
   try {
     const connecting = createClient({ url: stalled.url, token: server.adminToken, retry: false })
-    const waiting = connecting.sessionEvents({}).next()
+    const waiting = connecting.sessionEvents({}, { after: btoa('0:0') }).next()
     const outcome = waiting.then(
       () => 'ended',
       () => 'ended',
