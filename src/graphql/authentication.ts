@@ -8,7 +8,7 @@ import { bearerToken } from '../services/bearer-token.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
 import type { ServerContext } from './context.ts'
-import { newRequestId } from './request-id.ts'
+import { requestIdOf } from './request-id.ts'
 import { NO_UUID } from './uuid.ts'
 
 export interface Identity {
@@ -52,9 +52,7 @@ export function useAuthentication(options: {
         else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
         else setResult({ errors: [identity] })
       } catch (error) {
-        setResult({
-          errors: [presentFault(error, { log, requestId: (context as ServerContext).requestId ?? newRequestId() })],
-        })
+        setResult({ errors: [presentFault(error, { log, requestId: requestIdOf(request, context as ServerContext) })] })
       }
     },
   }

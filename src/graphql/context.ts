@@ -71,7 +71,7 @@ export function createContext(
     viewer,
     requestId,
     log: services.log.child({ requestId }),
-    loaders: createLoaders(services, viewer, services.readSessions),
+    loaders: loadersOf(services, viewer),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
     connection,
     revoked,
@@ -81,7 +81,9 @@ export function createContext(
 /** For the next event of a subscription: nothing that an earlier event loaded is believed any more. */
 export function renew(context: GraphQLContext): void {
   const { services, viewer } = context
-  Object.assign(context, initContextCache(), {
-    loaders: createLoaders(services, viewer, services.readSessions),
-  })
+  Object.assign(context, initContextCache(), { loaders: loadersOf(services, viewer) })
+}
+
+function loadersOf({ db, prisma, readSessions }: GraphQLServices, viewer: Viewer): Loaders {
+  return createLoaders({ db, prisma, readSessions, viewer })
 }

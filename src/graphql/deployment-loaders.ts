@@ -22,6 +22,7 @@ import {
 } from '../services/read-routes.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext } from '../services/service-context.ts'
+import type { Makers } from './lazy.ts'
 import { manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 
 /** One statement each for all that ask in the same tick; what is another's is not found. */
@@ -45,59 +46,73 @@ export interface RoutePageRequest extends RouteList {
   limit: number
 }
 
-export function createDeploymentLoaders(
-  reader: Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient },
-): DeploymentLoaders {
-  const keyOf = ({ deploymentId, revision }: RevisionKey) => `${deploymentId}/${revision}`
-  const sizeOf = ({ after, limit }: RoutePageRequest) => `${after?.createdAt.getTime()}/${after?.id}/${limit}`
-  const routesBy = (by: 'id' | 'sessionId') =>
-    new DataLoader(async (ids: readonly string[]) => {
-      const rows = new Map((await readRoutes(reader, by, ids)).map((row) => [row[by], row]))
-      return ids.map((id) => rows.get(id))
-    })
-  return {
-    deployments: new DataLoader(async (ids) => {
-      const rows = new Map((await readDeployments(reader, ids)).map((row) => [row.id, row]))
+type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
+
+/** How each is made. */
+export const deploymentLoaders: Makers<Source, DeploymentLoaders> = {
+  deployments: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = new Map((await readDeployments(source, ids)).map((row) => [row.id, row]))
       return ids.map((id) => rows.get(id))
     }),
-    revisions: new DataLoader(
+  revisions: (source) =>
+    new DataLoader(
       async (keys) => {
-        const rows = new Map((await readRevisions(reader, keys)).map((row) => [keyOf(row), row]))
+        const rows = new Map((await readRevisions(source, keys)).map((row) => [keyOf(row), row]))
         return keys.map((key) => rows.get(keyOf(key)) ?? new Error(`no revision ${keyOf(key)}`))
       },
       { cacheKeyFn: keyOf },
     ),
-    revisionPages: pageLoader(
-      (deploymentIds, after, limit) => readRevisionPages(reader, { deploymentIds, after, limit }),
+  revisionPages: (source) =>
+    pageLoader(
+      (deploymentIds, after, limit) => readRevisionPages(source, { deploymentIds, after, limit }),
       (row) => row.deploymentId,
     ),
-    routeCounts: manyLoader(
-      (ids) => readRouteCounts(reader, ids),
+  routeCounts: (source) =>
+    manyLoader(
+      (ids) => readRouteCounts(source, ids),
       (row) => row.deploymentId,
     ),
-    endpoints: manyLoader(
-      (ids) => readEndpoints(reader, ids),
+  endpoints: (source) =>
+    manyLoader(
+      (ids) => readEndpoints(source, ids),
       (row) => row.deploymentId,
     ),
-    routes: routesBy('id'),
-    routeOfSession: routesBy('sessionId'),
-    routePages: new DataLoader(
+  routes: (source) => routesBy(source, 'id'),
+  routeOfSession: (source) => routesBy(source, 'sessionId'),
+  routePages: (source) =>
+    new DataLoader(
       async (requests) => {
         const groups = [...Map.groupBy(requests, sizeOf)]
         const pages = await Promise.all(
-          groups.map(async ([size, group]) => [size, await listRoutes(reader, group, group[0]!)] as const),
+          groups.map(async ([size, group]) => [size, await listRoutes(source, group, group[0]!)] as const),
         )
         const found = new Map(pages)
         return requests.map((request) => found.get(sizeOf(request))?.get(routeListKey(request)) ?? [])
       },
       { cacheKeyFn: (request) => `${routeListKey(request)}/${sizeOf(request)}` },
     ),
-    routeListCount: new DataLoader(
+  routeListCount: (source) =>
+    new DataLoader(
       async (lists) => {
-        const counts = await countListedRoutes(reader, lists)
+        const counts = await countListedRoutes(source, lists)
         return lists.map((list) => counts.get(routeListKey(list)) ?? 0)
       },
       { cacheKeyFn: routeListKey },
     ),
-  }
+}
+
+function keyOf({ deploymentId, revision }: RevisionKey): string {
+  return `${deploymentId}/${revision}`
+}
+
+function sizeOf({ after, limit }: RoutePageRequest): string {
+  return `${after?.createdAt.getTime()}/${after?.id}/${limit}`
+}
+
+function routesBy(source: Source, by: 'id' | 'sessionId'): DataLoader<string, RouteRow | undefined> {
+  return new DataLoader(async (ids: readonly string[]) => {
+    const rows = new Map((await readRoutes(source, by, ids)).map((row) => [row[by], row]))
+    return ids.map((id) => rows.get(id))
+  })
 }

@@ -1,19 +1,7 @@
 import { GraphQLError, parse, visit } from 'graphql'
 import type { ASTNode, ASTVisitor, ParseOptions, ValidationRule } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { QUERY_ALIASES_MAX, QUERY_DIRECTIVES_MAX, QUERY_TOKENS_MAX, REQUEST_BYTES_MAX } from './limits.ts'
-
-/** Yoga says that a request is too large; callers want to know how large it may be. */
-export function useRequestSizeMessage(): Plugin {
-  return {
-    onResultProcess({ result, setResult }) {
-      const [error] = (Array.isArray(result) || !('errors' in result) ? undefined : result.errors) ?? []
-      if (error?.extensions['code'] !== 'REQUEST_ENTITY_TOO_LARGE') return
-      const message = `The request is too large: the limit is ${REQUEST_BYTES_MAX} bytes.`
-      setResult({ errors: [new GraphQLError(message, { extensions: error.extensions })] })
-    },
-  }
-}
+import { QUERY_ALIASES_MAX, QUERY_DIRECTIVES_MAX, QUERY_TOKENS_MAX } from './limits.ts'
 
 /** What costs before anything is executed: tokens while parsing, and what one document repeats. */
 export function useDocumentLimits(): Plugin {

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disposable } from 'graphql-ws'
 import type { WebSocketServer } from 'ws'
 import { GraphQLError } from 'graphql'
-import { ERRORS } from '../domain/errors.ts'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
 import { sessionReader } from '../services/read-selected-sessions.ts'
 import { sharedSessionReader } from './shared-session-reader.ts'
+import { createServeHttp } from './serve-http.ts'
 import { createGraphQLServer } from './server.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
@@ -28,17 +28,6 @@ export interface GraphQL {
   endSubscriptions(): void
 }
 
-/** The server takes for granted that the request's URL is one. */
-function hasUrl({ headers, url }: IncomingMessage): boolean {
-  return URL.canParse(`http://${headers.host ?? 'localhost'}${url}`)
-}
-
-function refuseUrl(response: ServerResponse): void {
-  const error = { message: 'The Host or the path of the request is none.', extensions: { code: 'MALFORMED_REQUEST' } }
-  response.writeHead(ERRORS.MALFORMED_REQUEST.httpStatus, { 'Content-Type': 'application/json' })
-  response.end(JSON.stringify({ errors: [error] }))
-}
-
 /** Everything of the GraphQL API that a server needs, whatever it listens on. */
 export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
@@ -49,10 +38,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const services: GraphQLServices = { ...dependencies, openSubscriptions, readSessions, closing: closing.signal }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
-    handle: async (request, response, requestId) => {
-      if (!hasUrl(request)) return refuseUrl(response)
-      await server(request, response, { requestId })
-    },
+    handle: createServeHttp(server),
     serveWebSockets: (sockets) =>
       serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trace, trustedDocuments }),
     async identify(authorization) {

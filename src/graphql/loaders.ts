@@ -24,8 +24,9 @@ import {
 import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
 import type { Quota } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
-import type { ServiceContext, Viewer } from '../services/service-context.ts'
-import { createDeploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import type { ServiceContext } from '../services/service-context.ts'
+import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import { lazily } from './lazy.ts'
 import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
@@ -57,65 +58,67 @@ export interface Loaders extends DeploymentLoaders {
 
 type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
 
-export function createLoaders(
-  services: Pick<ServiceContext, 'db'> & { prisma: PrismaClient },
-  viewer: Viewer,
-  readSessions: ReadSessions,
-): Loaders {
-  return {
-    sessions: createSessionLoader(readSessions, viewer),
-    pendingReasons: new DataLoader(async (ids) => {
-      const reasons = await explainPendingSessions(services, ids)
+/** What they read with, and for whom. */
+export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient; readSessions: ReadSessions }
+
+export const createLoaders = lazily<LoaderSource, Loaders>({
+  sessions: ({ readSessions, viewer }) => createSessionLoader(readSessions, viewer),
+  pendingReasons: (source) =>
+    new DataLoader(async (ids) => {
+      const reasons = await explainPendingSessions(source, ids)
       return ids.map((id) => reasons.get(id) ?? null)
     }),
-    history: pageLoader(
-      (entityIds, after, limit) => readSchedulingHistory(services, { entityIds, after, limit }),
+  history: (source) =>
+    pageLoader(
+      (entityIds, after, limit) => readSchedulingHistory(source, { entityIds, after, limit }),
       (row) => row.entityId,
     ),
-    historyCount: countLoader((ids) => countSchedulingHistory(services, ids)),
-    logs: pageLoader(
-      (kernelIds, after, limit) => readKernelLogs(services, { kernelIds, after, limit }),
+  historyCount: (source) => countLoader((ids) => countSchedulingHistory(source, ids)),
+  logs: (source) =>
+    pageLoader(
+      (kernelIds, after, limit) => readKernelLogs(source, { kernelIds, after, limit }),
       (row) => row.kernelId,
     ),
-    logCount: countLoader((ids) => countKernelLogs(services, ids)),
-    quotas: new DataLoader((keys) => readQuotasOf(services, keys), {
+  logCount: (source) => countLoader((ids) => countKernelLogs(source, ids)),
+  quotas: (source) =>
+    new DataLoader((keys) => readQuotasOf(source, keys), {
       cacheKeyFn: ({ scope, scopeId }) => `${scope}/${scopeId}`,
     }),
-    resubmissionItems: pageLoader(
-      (lists, after, limit) => readResubmissionItems(services, { lists, after, limit }),
+  resubmissionItems: (source) =>
+    pageLoader(
+      (lists, after, limit) => readResubmissionItems(source, { lists, after, limit }),
       (row) => row.list,
     ),
-    resubmissionItemCount: countLoader((lists) => countResubmissionItems(services, lists)),
-    groupSlots: manyLoader(
-      (names) => readGroupSlots(services, names),
+  resubmissionItemCount: (source) => countLoader((lists) => countResubmissionItems(source, lists)),
+  groupSlots: (source) =>
+    manyLoader(
+      (names) => readGroupSlots(source, names),
       (row) => row.resourceGroup,
     ),
-    ...createChainLoaders({ db: services.db, viewer }),
-    ...createDeploymentLoaders({ db: services.db, prisma: services.prisma, viewer }),
-  }
-}
-
-function createChainLoaders(reader: Pick<ServiceContext, 'db' | 'viewer'>) {
-  return {
-    chains: new DataLoader(async (ids: readonly string[]) => {
-      const rows = new Map((await readChains(reader, ids)).map((row) => [row.chainId, row]))
+  chains: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = new Map((await readChains(source, ids)).map((row) => [row.chainId, row]))
       return ids.map((id) => rows.get(id))
     }),
-    chainAttempts: new DataLoader((windows: readonly AttemptWindow[]) => readChainAttempts(reader, windows), {
+  chainAttempts: (source) =>
+    new DataLoader((windows: readonly AttemptWindow[]) => readChainAttempts(source, windows), {
       cacheKeyFn: ({ chainId, after, limit }) => `${chainId}:${after}:${limit}`,
     }),
-    chainChanges: pageLoader(
-      (chainIds, after, limit) => readChainChanges(reader, { chainIds, after, limit }),
+  chainChanges: (source) =>
+    pageLoader(
+      (chainIds, after, limit) => readChainChanges(source, { chainIds, after, limit }),
       (row) => row.chainId,
     ),
-    chainChangeCount: countLoader((ids) => countChainChanges(reader, ids)),
-    chainEpochs: manyLoader(
-      (ids) => readChainEpochs(reader, ids),
+  chainChangeCount: (source) => countLoader((ids) => countChainChanges(source, ids)),
+  chainEpochs: (source) =>
+    manyLoader(
+      (ids) => readChainEpochs(source, ids),
       (row) => row.chainId,
     ),
-    chainTotals: manyLoader(
-      (ids) => readChainTotals(reader, ids),
+  chainTotals: (source) =>
+    manyLoader(
+      (ids) => readChainTotals(source, ids),
       (row) => row.chainId,
     ),
-  }
-}
+  ...deploymentLoaders,
+})

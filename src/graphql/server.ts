@@ -3,10 +3,9 @@ import { createYoga, type YogaServerInstance } from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
 import { useAuthentication, type Identity } from './authentication.ts'
 import { createContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
-import { useDocumentLimits, useRequestSizeMessage } from './document-limits.ts'
+import { useDocumentLimits } from './document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
-import { REQUEST_BYTES_MAX } from './limits.ts'
-import { newRequestId } from './request-id.ts'
+import { requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
 import { useSubscriptionCost } from './subscription-cost.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
@@ -29,14 +28,16 @@ export function createGraphQLServer(options: {
   return createYoga<ServerContext, GraphQLContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
-    context: ({ requester, request, params, requestId = newRequestId() }) => {
+    context: ({ requester, request, params, requestId }) => {
       if (params.operationName) currentSpan()?.note({ 'graphql.operation.name': params.operationName })
-      return createContext(services, requester ?? { ...identities.get(request)!, requestId, connection: request })
+      if (requester) return createContext(services, requester)
+      const { viewer, token } = identities.get(request)!
+      const id = requestIdOf(request, { requestId })
+      return createContext(services, { viewer, token, requestId: id, connection: request })
     },
     plugins: [
       useAuthentication({ authenticate, identities, introspectionForStrangers, log }),
       ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),
-      useRequestSizeMessage(),
       useDocumentLimits(),
       useSubscriptionCost(),
       // JSON needs a preflight, which no other origin passes; the rest needs a header that does.
@@ -49,7 +50,8 @@ export function createGraphQLServer(options: {
     landingPage: false,
     multipart: false,
     extraParamNames: ['documentId'],
-    maxRequestBodySize: REQUEST_BYTES_MAX,
+    // Bodies are read, and limited, before.
+    maxRequestBodySize: false,
     graphiql: {
       title: 'Reprise',
       subscriptionsProtocol: 'WS',
