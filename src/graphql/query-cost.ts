@@ -1,13 +1,13 @@
 import { RepriseError } from '../domain/errors.ts'
 import { QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
 
-interface Cost {
+export interface Cost {
   depth: number
   breadth: number
   complexity: number
 }
 
-export const QUERY_COST_MAX: Cost = {
+const QUERY_COST_MAX: Cost = {
   depth: QUERY_DEPTH_MAX,
   breadth: QUERY_BREADTH_MAX,
   complexity: QUERY_COMPLEXITY_MAX,

@@ -7,7 +7,7 @@ import { useDocumentLimits } from './document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
 import { requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
-import { useSubscriptionCost } from './subscription-cost.ts'
+import { useOperationCost } from './operation-cost.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
 
 export const GRAPHQL_PATH = '/graphql'
@@ -39,7 +39,7 @@ export function createGraphQLServer(options: {
       useAuthentication({ authenticate, identities, introspectionForStrangers, log }),
       ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),
       useDocumentLimits(),
-      useSubscriptionCost(),
+      useOperationCost(),
       // JSON needs a preflight, which no other origin passes; the rest needs a header that does.
       useCSRFPrevention({ requestHeaders: ['authorization', 'x-graphql-yoga-csrf'] }),
       useErrorPresentation(),

@@ -1,6 +1,7 @@
+import { createConnection } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
 
@@ -40,6 +41,20 @@ describe('a fault of ours', () => {
       err: { message: expect.stringContaining('does not exist') },
     })
   })
+})
+
+test('a client that hangs up within its request is no fault', async () => {
+  const { hostname, port } = new URL(server.url)
+  const answered = async () => {
+    const { values } = await server.metrics.requests.get()
+    return values.reduce((sum, { metricName, value }) => sum + (metricName?.endsWith('_count') ? value : 0), 0)
+  }
+  const [known, before] = [logged.length, await answered()]
+  const head = ['POST /graphql HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 100']
+  const socket = createConnection(Number(port), hostname)
+  socket.write(`${head.join('\r\n')}\r\n\r\n{"query":`, () => socket.destroy())
+  await vi.waitFor(async () => expect(await answered()).toBeGreaterThan(before))
+  expect(logged.slice(known)).toEqual([])
 })
 
 describe('a query that asks for too much', () => {

@@ -12,6 +12,10 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
+const TOO_LARGE = {
+  message: 'The request is too large: the limit is 8388608 bytes.',
+  extensions: { code: 'REQUEST_TOO_LARGE' },
+}
 const RETRY_EVENTS = 'subscription { retryEvents { cursor } }'
 
 function post(body: string, { url, adminToken }: TestServer = server, headers: Record<string, string> = {}) {
@@ -45,7 +49,41 @@ describe('a refusal names the limit', () => {
   test('on the size of a request', async () => {
     const response = await post(JSON.stringify({ query: `{ __typename } #${'x'.repeat(9 * 1024 * 1024)}` }))
     expect(response.status).toBe(413)
-    expect(await response.text()).toContain(String(8 * 1024 * 1024))
+    expect(await response.json()).toEqual({ errors: [TOO_LARGE] })
+  })
+
+  test('on the size of a request that does not say its length', async () => {
+    let sent = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        if (++sent > 9) controller.close()
+        else controller.enqueue(Buffer.alloc(1024 * 1024, ' '))
+      },
+    })
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${server.adminToken}` }
+    const request = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+    const response = await fetch(`${server.url}/graphql`, request)
+    expect(response.status).toBe(413)
+    expect(await response.json()).toEqual({ errors: [TOO_LARGE] })
+  })
+
+  test('on the cost of an operation, each time as its variables have it', async () => {
+    const text = `query ($first: Int) { sessions(first: $first) {
+      edges { node { retryChain { retryChain { retryChain { name kernels { id } } } } } } } }`
+    const errorsFor = async (first: number) => (await server.query(text, { first })).errors ?? []
+    expect(await errorsFor(1)).toEqual([])
+    expect((await errorsFor(100))[0]?.message).toMatch(/^The query is too complex: \d+, where the limit is 100000\.$/)
+    expect(await errorsFor(1)).toEqual([])
+  })
+
+  test('on the cost of a mutation, before anything of it is done', async () => {
+    const chains = `retryChain { ${'retryChain { '.repeat(5)} name ${'} '.repeat(5)} }`
+    const text = `mutation { createSession(input: { name: "costly", command: ["true"] }) {
+      ... on CreateSessionPayload { session { ${chains} } } } }`
+    const { errors } = await server.query(text)
+    expect(errors?.[0]?.message).toMatch(/too complex/)
+    const { rows } = await server.db.query(`SELECT FROM sessions WHERE name = 'costly'`)
+    expect(rows).toEqual([])
   })
 
   test('on operations in one request', async () => {

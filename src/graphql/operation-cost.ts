@@ -1,0 +1,76 @@
+import { complexityFromQuery } from '@pothos/plugin-complexity'
+import {
+  getOperationAST,
+  GraphQLError,
+  Kind,
+  TypeInfo,
+  visit,
+  visitWithTypeInfo,
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLSchema,
+  type ValueNode,
+} from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { tooMuch, type Cost } from './query-cost.ts'
+
+/** Operations are weighed before anything of them is executed; documents that always weigh the same, once. */
+export function useOperationCost(): Plugin {
+  /** By document and operation's name; null: it is another with other variables. */
+  const known = new WeakMap<DocumentNode, Map<string, Cost | null>>()
+
+  function costOf(args: ExecutionArgs): Cost | undefined {
+    const ofDocument = known.get(args.document) ?? new Map<string, Cost | null>()
+    known.set(args.document, ofDocument)
+    const name = args.operationName ?? ''
+    const remembered = ofDocument.get(name)
+    if (remembered) return remembered
+    const cost = weigh(args)
+    if (cost && remembered === undefined) ofDocument.set(name, dependsOnVariables(args) ? null : cost)
+    return cost
+  }
+
+  function check(payload: { args: ExecutionArgs; setResultAndStopExecution(result: ExecutionResult): void }): void {
+    const cost = costOf(payload.args)
+    const error = cost && tooMuch(cost)
+    if (!error) return
+    const { message, code } = error
+    payload.setResultAndStopExecution({ errors: [new GraphQLError(message, { extensions: { code } })] })
+  }
+
+  return { onExecute: check, onSubscribe: check }
+}
+
+/** Undefined where there is no such operation or its variables are not what it declares: executing it will tell. */
+function weigh({ schema, document, operationName, variableValues }: ExecutionArgs): Cost | undefined {
+  const operation = getOperationAST(document, operationName)
+  if (!operation) return undefined
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)
+  // What is weighed is a document's first operation.
+  const alone = { ...document, definitions: [operation, ...fragments] }
+  try {
+    return complexityFromQuery(alone, { schema, variables: { ...variableValues } })
+  } catch (error) {
+    if (error instanceof GraphQLError) return undefined
+    throw error
+  }
+}
+
+/** Whether an argument that a field's cost is worked out of stands in a variable. */
+function dependsOnVariables({ schema, document }: { schema: GraphQLSchema; document: DocumentNode }): boolean {
+  const typeInfo = new TypeInfo(schema)
+  let depends = false
+  const Field = ({ arguments: args = [] }: { arguments?: readonly { value: ValueNode }[] }) => {
+    const cost = typeInfo.getFieldDef()?.extensions['complexity']
+    if (typeof cost === 'function' && args.some(({ value }) => holdsVariable(value))) depends = true
+  }
+  visit(document, visitWithTypeInfo(typeInfo, { Field }))
+  return depends
+}
+
+function holdsVariable(value: ValueNode): boolean {
+  if (value.kind === Kind.LIST) return value.values.some(holdsVariable)
+  if (value.kind === Kind.OBJECT) return value.fields.some((field) => holdsVariable(field.value))
+  return value.kind === Kind.VARIABLE
+}
