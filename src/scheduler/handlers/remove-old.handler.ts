@@ -5,6 +5,8 @@ import type { Database } from '../../store/database.ts'
 import { readChainBounds, removeOldChains } from '../../store/sql/remove-old-chains.sql.ts'
 import { removeOldDeployments } from '../../store/sql/remove-old-deployments.sql.ts'
 import { removeOldEvents } from '../../store/sql/remove-old-events.sql.ts'
+import { removeOldResubmissions } from '../../store/sql/remove-old-resubmissions.sql.ts'
+import { removeOldDeploymentHistory, removeOldRevisions } from '../../store/sql/remove-old-revisions.sql.ts'
 import { removeOldAgentHistory, removeOldRows } from '../../store/sql/remove-old-rows.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
@@ -44,17 +46,23 @@ export async function removeOld(
   return { done }
 }
 
+/** Of each project by its own bound, with what tells of chains and deployments that have gone, or went on without it. */
 async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
+  const rows = RETENTION_BATCH_ROWS_MAX
   let done = 0
-  for (const bound of await readChainBounds(db, kept)) {
+  const bounds = await readChainBounds(db, kept)
+  for (const bound of bounds) {
     done += await drain(signal, RETENTION_BATCH_CHAINS_MAX, () =>
       removeOldChains(db, bound, RETENTION_BATCH_CHAINS_MAX),
     )
-    done += await drain(signal, RETENTION_BATCH_ROWS_MAX, () =>
-      removeOldDeployments(db, bound, RETENTION_BATCH_ROWS_MAX),
-    )
+    for (const remove of [removeOldDeployments, removeOldRevisions, removeOldDeploymentHistory]) {
+      done += await drain(signal, rows, () => remove(db, bound, rows))
+    }
   }
-  return done
+  if (bounds.length === 0) return done
+  // One that was asked for over all projects is of none of them.
+  const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
+  return done + (await drain(signal, rows, () => removeOldResubmissions(db, before, rows)))
 }
 
 /** Batch after batch, until one is not full. */

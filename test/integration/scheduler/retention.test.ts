@@ -80,6 +80,96 @@ describe('deployments', () => {
   })
 })
 
+describe('deployments that live', () => {
+  const OLD = `now() - interval '91 days'`
+
+  test('keep revisions that were theirs lately, and those of routes that are there', async () => {
+    const { id, projectId, name } = await server.factory.deployment()
+    const first = await server.factory.route({ id, projectId, name })
+    await server.db.query(
+      `INSERT INTO deployment_revisions SELECT (jsonb_populate_record(v, jsonb_build_object('revision', n))).*
+       FROM deployment_revisions v, generate_series(2, 5) AS n WHERE deployment_id = $1`,
+      [id],
+    )
+    await server.db.query('UPDATE deployments SET revision = 5 WHERE id = $1', [id])
+    // The third was replaced lately, by the fourth.
+    await server.db.query(
+      `UPDATE deployment_revisions SET created_at = ${OLD} WHERE deployment_id = $1 AND revision <= 3`,
+      [id],
+    )
+    const left = async () => {
+      const statement = 'SELECT revision FROM deployment_revisions WHERE deployment_id = $1 ORDER BY revision'
+      return (await server.db.query<{ revision: number }>(statement, [id])).rows.map(({ revision }) => revision)
+    }
+    expect(await keep({ chains: '90d' })).toEqual({ done: 1 })
+    expect(await left()).toEqual([1, 3, 4, 5])
+    await server.db.query('DELETE FROM routes WHERE id = $1', [first.id])
+    expect(await keep({ chains: '90d' })).toEqual({ done: 1 })
+    expect(await left()).toEqual([3, 4, 5])
+  })
+
+  test('lose what they went through long ago', async () => {
+    const { id } = await server.factory.deployment()
+    await server.db.query(
+      `INSERT INTO scheduling_history (entity, entity_id, phase, result, last_at)
+       SELECT 'DEPLOYMENT', $1, 'p', 'SUCCESS', at FROM unnest(ARRAY[${OLD}, ${OLD}, now()]) AS at`,
+      [id],
+    )
+    expect(await keep({ chains: '90d' })).toEqual({ done: 2 })
+    expect(await count('scheduling_history')).toBe(1)
+  })
+})
+
+describe('resubmissions without a child', () => {
+  async function resubmission(items: readonly { sessionId: string; code: string }[], finishedDaysAgo: number) {
+    const id = randomUUID()
+    await server.db.query(
+      `INSERT INTO resubmissions (id, client_key, request_hash, actor, overrides, total, refused, state, finished_at)
+       VALUES ($1::uuid, $1::text, '', 'ada', '{}', $2, $2, 'COMPLETED', now() - make_interval(days => $3))`,
+      [id, items.length, finishedDaysAgo],
+    )
+    await server.db.query(
+      `INSERT INTO resubmission_items (resubmission_id, position, session_id, status, code, message)
+       SELECT $1, place - 1, session_id, 'REFUSED', code, code
+       FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY AS i(session_id, code, place)`,
+      [id, items.map(({ sessionId }) => sessionId), items.map(({ code }) => code)],
+    )
+    return id
+  }
+
+  test('go when they are old and the sessions that they name have gone', async () => {
+    const { id: sessionId, chainId } = await server.factory.session({ status: 'TERMINATED' })
+    const refused = { sessionId, code: 'SESSION_NOT_FAILED' }
+    const unknown = { sessionId: randomUUID(), code: 'SESSION_NOT_FOUND' }
+    const young = await resubmission([unknown], 89)
+    await resubmission([unknown], 91)
+    const both = await resubmission([unknown, refused], 91)
+    expect(await keep({ chains: '90d' })).toEqual({ done: 2 })
+    const left = async () =>
+      (await server.db.query<{ id: string }>('SELECT id FROM resubmissions')).rows.map(({ id }) => id)
+    expect((await left()).toSorted()).toEqual([young, both].toSorted())
+    await age(chainId, 91)
+    // The chain, and what was refused of it.
+    expect(await keep({ chains: '90d' })).toEqual({ done: 2 })
+    expect(await left()).toEqual([young])
+    expect(await count('resubmission_items')).toBe(1)
+  })
+
+  test('stay while a child is there', async () => {
+    const [parent, child] = await server.factory.chain(2, { status: 'TERMINATED' })
+    const id = await resubmission([{ sessionId: randomUUID(), code: 'SESSION_NOT_FOUND' }], 91)
+    await server.db.query(
+      `INSERT INTO resubmission_items (resubmission_id, position, session_id, status, child_session_id)
+       VALUES ($1, 1, $2, 'DONE', $3)`,
+      [id, parent!.id, child!.id],
+    )
+    expect(await keep({ chains: '90d' })).toEqual({ done: 0 })
+    await age(parent!.chainId, 91)
+    expect(await keep({ chains: '90d' })).toEqual({ done: 2 })
+    expect(await count('resubmissions')).toBe(0)
+  })
+})
+
 describe('chains', () => {
   test('go whole, with everything that belongs to them', async () => {
     const old = await server.factory.chain(3, { status: 'TERMINATED' })
