@@ -3,7 +3,7 @@ import type { Gateway, RegisterAnswer, RegisterRequest, SyncRequest } from '../d
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
-import { abortable } from './abortable.ts'
+import { untilAborted } from './until-aborted.ts'
 import { applyAnswer } from './apply-answer.ts'
 import type { Executor } from './executors/executor.ts'
 import type { Fence } from './fence.ts'
@@ -83,7 +83,7 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
 async function register({ gateway, identity, shipper, fence, news, log, signal }: LoopParts): Promise<RegisterAnswer> {
   const sentAt = performance.now()
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
-  const answer = await abortable(request, gateway.register(identity, request))
+  const answer = await untilAborted(request, gateway.register(identity, request))
   fence.renew(sentAt, answer.fenceAfterMs)
   shipper.goOnFrom(answer.logOffsets)
   news.tell()
@@ -130,7 +130,7 @@ async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) 
   const all = AbortSignal.any([signal, controller.signal, AbortSignal.timeout(request.waitMs + ANSWER_TIMEOUT_MS)])
   if (request.waitMs > 0) news.interrupt(controller)
   try {
-    return await abortable(all, gateway.sync(request, all))
+    return await untilAborted(all, gateway.sync(request, all))
   } catch (error) {
     // Whatever the gateway makes of the signal, it was for news.
     throw controller.signal.aborted ? controller.signal.reason : error

@@ -2,7 +2,7 @@ import { compareCursors, type EventCursor, type EventFilter, type OutboxEvent } 
 import { RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readEvents } from '../store/sql/read-events.sql.ts'
-import { abortable } from './abortable.ts'
+import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
 /**
@@ -29,7 +29,7 @@ export function followEvents(options: {
   }
   closing.addEventListener('abort', end)
   if (closing.aborted) end()
-  return abortable((signal) => {
+  return abortableGenerator((signal) => {
     signal.addEventListener('abort', end, { once: true })
     return follow()
   })

@@ -1,7 +1,7 @@
 import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readKernelLogs, readKernelState, type LogChunkRow } from '../store/sql/read-kernel-logs.sql.ts'
-import { abortable } from './abortable.ts'
+import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
 import type { Topics } from './topics.ts'
 
@@ -20,7 +20,7 @@ export function followKernelLogs(options: {
   closing: AbortSignal
 }): AsyncIterableIterator<LogChunkRow> {
   const { db, topics, kernelId, closing } = options
-  return abortable(async function* (signal) {
+  return abortableGenerator(async function* (signal) {
     const news = createAlarm([signal, closing])
     const unsubscribe = topics.on(`logs:${kernelId}`, news.ring)
     try {

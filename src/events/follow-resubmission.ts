@@ -1,7 +1,7 @@
 import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readResubmissionProgress, type ResubmissionProgress } from '../store/sql/read-resubmission.sql.ts'
-import { abortable } from './abortable.ts'
+import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
 import type { WakeHub } from './wake-hub.ts'
 
@@ -18,7 +18,7 @@ export function followResubmission(options: {
   closing: AbortSignal
 }): AsyncIterableIterator<ResubmissionProgress> {
   const { db, wake, id, visibleProjectId, closing } = options
-  return abortable(async function* (signal) {
+  return abortableGenerator(async function* (signal) {
     const news = createAlarm([signal, closing])
     const unsubscribe = wake.on(`resubmission:${id}`, news.ring)
     try {

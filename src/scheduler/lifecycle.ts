@@ -5,7 +5,7 @@ import { applyMoves, type SessionMove } from '../store/sql/apply-moves.sql.ts'
 import type { WakeTopic } from '../domain/wake.ts'
 import type { RunReport } from './background-service.ts'
 import { runHandler, type CoordinatorContext, type EntityKind, type Handler } from './coordinator.ts'
-import { tellMoves, type HandledSession } from './tell-moves.ts'
+import { reportMoves, type HandledSession } from './report-moves.ts'
 
 /** What a handler says happened; the coordinator judges. Sessions in no list only grow older. */
 export interface HandlerResult {
@@ -39,10 +39,13 @@ function sessionsOf(followedBy: LifecycleDeclaration | null): Sessions {
     awaitedBy,
     tell(context, handler, batch) {
       const { moves } = batch
-      tellMoves(context, handler, { ...batch, moves: moves.map((move) => ({ ...move, to: move.through ?? move.to })) })
+      reportMoves(context, handler, {
+        ...batch,
+        moves: moves.map((move) => ({ ...move, to: move.through ?? move.to })),
+      })
       if (!followedBy) return
       const second = moves.flatMap((move) => (move.through === null ? [] : { ...move, from: move.through }))
-      tellMoves(context, followedBy.name, { ...batch, moves: second })
+      reportMoves(context, followedBy.name, { ...batch, moves: second })
     },
   }
 }

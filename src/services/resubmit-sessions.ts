@@ -16,7 +16,7 @@ import {
   type ResubmitSessionsInput,
 } from './resubmission-input.ts'
 import { resubmitBatch, type BatchOutcome } from './resubmit-batch.ts'
-import { tellBatch } from './tell-resubmitted.ts'
+import { reportResubmitted } from './report-resubmitted.ts'
 import type { ServiceContext } from './service-context.ts'
 import { sessionWhere } from './session-where.ts'
 
@@ -58,7 +58,7 @@ export async function resubmitSessions(
   if (outcome === 'known') {
     return answerKnown(clientKey, hash, (await findResubmissionByKey(db, viewer.projectId, clientKey))!)
   }
-  if (outcome !== 'later') tellBatch(context, record.id, outcome)
+  if (outcome !== 'later') reportResubmitted(context, record.id, outcome)
   wake.wake('resubmit-sessions', 'events')
   return { resubmissionId: record.id }
 }

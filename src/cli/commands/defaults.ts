@@ -3,7 +3,7 @@ import type { RetryScope } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
 import { oneOf } from '../options/values.ts'
-import { RETRY_SCOPES } from '../options/words.ts'
+import { RETRY_SCOPES } from '../options/api-enums.ts'
 import { UsageError } from '../present-error.ts'
 
 export function defaultsCommand(): Command {

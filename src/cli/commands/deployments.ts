@@ -10,7 +10,7 @@ import {
   type ServiceOptions,
 } from '../options/deployment-options.ts'
 import { choices, wholeNumber } from '../options/values.ts'
-import { DEPLOYMENT_STATUSES } from '../options/words.ts'
+import { DEPLOYMENT_STATUSES } from '../options/api-enums.ts'
 import { deploymentLine, describeDeployment } from '../output/deployment-text.ts'
 import { statusStyle } from '../output/status-style.ts'
 import { relative } from '../output/time.ts'

@@ -7,7 +7,7 @@ import type { Terminal } from '../output/terminal.ts'
 import { instant, relative } from '../output/time.ts'
 import { drawChain } from '../session/draw-chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
-import { isOver, outcomeOf, ranFor, whyRetried } from '../session/session-words.ts'
+import { isOver, outcomeOf, ranFor, whyRetried } from '../session/describe-session.ts'
 
 export function infoCommand(): Command {
   const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [

@@ -6,7 +6,7 @@ import { wholeNumber } from '../options/values.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Column } from '../output/table.ts'
 import { relative } from '../output/time.ts'
-import { outcomeOf, ranFor } from '../session/session-words.ts'
+import { outcomeOf, ranFor } from '../session/describe-session.ts'
 import { take } from '../session/take.ts'
 
 const LIMIT = 50

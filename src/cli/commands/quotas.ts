@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
 import { nullForNone, oneOf, orNone, wholeNumber, type None } from '../options/values.ts'
-import { QUOTA_SCOPES } from '../options/words.ts'
+import { QUOTA_SCOPES } from '../options/api-enums.ts'
 
 export function quotasCommand(): Command {
   return new Command('quotas')

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { TokenRole } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { choice, future } from '../options/values.ts'
-import { TOKEN_ROLES } from '../options/words.ts'
+import { TOKEN_ROLES } from '../options/api-enums.ts'
 import { instant, relative } from '../output/time.ts'
 import { takeAll } from '../session/take.ts'
 

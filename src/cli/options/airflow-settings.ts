@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { AirflowSettingsInput } from '../../client/node/index.ts'
 import { UsageError } from '../present-error.ts'
-import { AIRFLOW_RELEASES } from './words.ts'
+import { AIRFLOW_RELEASES } from './api-enums.ts'
 import { oneOf } from './values.ts'
 
 type Setting = keyof AirflowSettingsInput

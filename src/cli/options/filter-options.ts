@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { SessionFilter } from '../../client/node/index.ts'
 import { choices, pair, past } from './values.ts'
-import { CAUSES, ORIGINS, PHASES, RESULTS, STATUSES } from './words.ts'
+import { CAUSES, ORIGINS, PHASES, RESULTS, STATUSES } from './api-enums.ts'
 
 export interface FilterOptions {
   status?: SessionFilter['status']

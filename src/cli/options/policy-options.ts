@@ -4,7 +4,7 @@ import type { FailureCause, RetryPolicyInput, RetryRuleInput } from '../../clien
 import { UsageError } from '../present-error.ts'
 import { parseRule, RULE_SYNTAX } from './rule.ts'
 import { choice, choices, decimal, nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
-import { BACKOFFS, CAUSES, JITTERS, PRESETS } from './words.ts'
+import { BACKOFFS, CAUSES, JITTERS, PRESETS } from './api-enums.ts'
 
 export interface PolicyOptions {
   retries?: number

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import type { RetryAvoidance, RetryRuleAction, RetryRuleInput } from '../../client/node/index.ts'
 import { decimal, oneOf, pair, seconds, wholeNumber } from './values.ts'
-import { CAUSES } from './words.ts'
+import { CAUSES } from './api-enums.ts'
 
 const AVOIDANCES: readonly RetryAvoidance[] = ['AGENT', 'RESOURCE_GROUP']
 const ACTIONS: readonly RetryRuleAction[] = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL']

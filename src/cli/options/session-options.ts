@@ -5,7 +5,7 @@ import type { ClusterMode, CreateSessionInput, SessionType } from '../../client/
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
 import { choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
-import { SESSION_TYPES } from './words.ts'
+import { SESSION_TYPES } from './api-enums.ts'
 
 export interface SessionOptions extends PolicyOptions, SpecOptions {
   name?: string

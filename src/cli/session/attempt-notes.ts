@@ -3,7 +3,7 @@ import { logWriter } from '../output/log-writer.ts'
 import type { Output } from '../output/output.ts'
 import { instant, relative } from '../output/time.ts'
 import type { ChainFollower } from './follow-chain.ts'
-import { outcomeOf, whyRetried } from './session-words.ts'
+import { outcomeOf, whyRetried } from './describe-session.ts'
 
 /** Logs on their own streams; between attempts, on standard error, which comes next and why. */
 export function attemptNotes(out: Output): ChainFollower {

@@ -2,7 +2,7 @@ import type { Attempt } from '../../client/node/index.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { relative } from '../output/time.ts'
-import { outcomeOf, ranFor, whyRetried } from './session-words.ts'
+import { outcomeOf, ranFor, whyRetried } from './describe-session.ts'
 
 /** All attempts, each below the one that it came of, and between them why. */
 export function drawChain(attempts: readonly Attempt[], here: string, terminal: Terminal): string {

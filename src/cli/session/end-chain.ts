@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidStateError, type Client, type SessionSummary } from '../../client/node/index.ts'
-import { isOver } from './session-words.ts'
+import { isOver } from './describe-session.ts'
 
 /** Between looking and acting the chain may move on: a session may end, be decided about, be retried. */
 const TRIES_MAX = 10

@@ -1,5 +1,5 @@
 import { hasEnded, type Attempt, type AttemptLog, type Client } from '../../client/node/index.ts'
-import { isOver } from './session-words.ts'
+import { isOver } from './describe-session.ts'
 
 export interface ChainFollower {
   onAttempt(attempt: Attempt): void

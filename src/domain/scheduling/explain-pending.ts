@@ -3,7 +3,7 @@ import { quotaShortage, type QuotaRoom } from './quota.ts'
 import type { AgentRoom } from './room.ts'
 import type { Sequencer } from './sequence.ts'
 import { totalOf, type Shape } from './shape.ts'
-import { fitsBesideKept, whyNot } from './why-not.ts'
+import { fitsBesideKept, explainShortage } from './explain-shortage.ts'
 
 /** What is known, at one moment, of a session in PENDING and its resource group. */
 export interface PendingFacts {
@@ -52,7 +52,7 @@ function beforeLine({ dependencies, startsAt, restsForMs, lastError }: PendingFa
 }
 
 function noRoom({ shape, rooms, group, absent }: PendingFacts): string | undefined {
-  const shortage = whyNot(shape, rooms, group)
+  const shortage = explainShortage(shape, rooms, group)
   if (!shortage || rooms.length > 0) return shortage?.long
   const others = Object.entries(absent).map(([status, count]) => `${count} ${status}`)
   return `${shortage.long} (${others.length > 0 ? others.join(', ') : 'it has none'})`

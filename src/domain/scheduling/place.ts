@@ -4,7 +4,7 @@ import { ROOM_IS_KEPT } from './explain-pending.ts'
 import { quotaShortage, takeQuota, type QuotaRoom } from './quota.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'
-import { whyNot } from './why-not.ts'
+import { explainShortage } from './explain-shortage.ts'
 
 export interface PlaceableSession extends Sequenced {
   kernelIds: readonly string[]
@@ -147,7 +147,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
       letHold()
       continue
     }
-    const shortage = whyNot(session.shape, pool.rooms, group)
+    const shortage = explainShortage(session.shape, pool.rooms, group)
     skip(session, shortage?.short ?? ROOM_IS_KEPT)
     if (shortage?.forGood) continue
     if (holdsLine(session)) hold(session)

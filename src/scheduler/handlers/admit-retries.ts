@@ -1,5 +1,5 @@
 import { admit, type Hold } from '../../domain/retry/admit.ts'
-import { lineKey, lineUp } from '../../domain/retry/line-up.ts'
+import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
 import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
 import { lockPendingPlaces } from '../../services/pending-limits.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -24,7 +24,7 @@ export async function admitRetries(
   const lineEnds = new Map(ends.map(({ projectId, reason, endsInMs }) => [lineKey(projectId, reason), endsInMs]))
   await settleHeld(
     tx,
-    lineUp(held, lineEnds).map(({ hold, againInMs }) => heldRetry(hold, againInMs)),
+    paceHeldRetries(held, lineEnds).map(({ hold, againInMs }) => heldRetry(hold, againInMs)),
   )
   return { go, held }
 }

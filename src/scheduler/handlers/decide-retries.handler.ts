@@ -7,9 +7,9 @@ import { decideSession, decisionRow } from '../../services/decide-session.ts'
 import type { Database } from '../../store/database.ts'
 import { claimUndecided, type UndecidedSession } from '../../store/sql/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/record-decisions.sql.ts'
-import { rouseDependents } from '../../store/sql/rouse-dependents.sql.ts'
+import { wakeDependents } from '../../store/sql/wake-dependents.sql.ts'
 import type { RunReport } from '../background-service.ts'
-import { tellOutcomes } from './tell-outcomes.ts'
+import { logOutcomes } from './log-outcomes.ts'
 
 /**
  * Finished batch session → decision. Level-triggered: a session without a decision is work until it has one,
@@ -28,7 +28,7 @@ export async function decideRetries(context: {
     const rows = claimed.map((session) => decisionRow(session, decideSession(session, context.log)))
     await recordDecisions(tx, rows)
     const ended = rows.filter(({ phase }) => phase !== 'SCHEDULED')
-    await rouseDependents(
+    await wakeDependents(
       tx,
       ended.map(({ chainId }) => chainId),
     )
@@ -66,7 +66,7 @@ function tell(decisions: readonly DecisionRow[], sessions: Sessions, log: Logger
     const { attempt } = sessions.get(sessionId)!
     return { ids: { sessionId, chainId, attempt, phase, cause }, says: explanation }
   })
-  tellOutcomes(log, lines, () => {
+  logOutcomes(log, lines, () => {
     const phases = Object.entries(Object.groupBy(failures, ({ phase }) => phase))
     return `${failures.length} failures: ${phases.map(([phase, rows]) => `${rows.length} ${phase}`).join(', ')}`
   })

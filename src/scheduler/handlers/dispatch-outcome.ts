@@ -5,7 +5,7 @@ import type { Tracer } from '../../observability/trace.ts'
 import type { Refusal } from '../../services/add-children.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
-import { tellOutcomes } from './tell-outcomes.ts'
+import { logOutcomes } from './log-outcomes.ts'
 
 /** What became of one batch of due retries. It is told after the commit: what was rolled back did not happen. */
 export interface DispatchOutcome {
@@ -48,7 +48,7 @@ export function tellDispatched(log: Logger, { claimed, created, children, held, 
     .filter(({ retry, reason }) => retry.holdReason !== reason)
     .map(({ retry, reason }) => ({ ids: { ...idsOf(retry), reason }, says: `the retry is held: ${reason}` }))
   const summary = () => `${dispatched.length} retried, ${refused.length} refused, ${newlyHeld.length} held`
-  tellOutcomes(log, [...dispatched, ...refused, ...newlyHeld], summary)
+  logOutcomes(log, [...dispatched, ...refused, ...newlyHeld], summary)
 }
 
 export function traceDispatched(trace: Tracer, begunAt: Date, { created, children }: DispatchOutcome): void {

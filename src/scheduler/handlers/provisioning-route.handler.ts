@@ -12,11 +12,11 @@ export const provisioningRoute = handleRoutes(ROUTE_HANDLERS['provisioning-route
     if (sessionStatus === 'RUNNING' && host !== null && port !== null) {
       return { id, result: 'SUCCESS', message: 'it has not been checked yet', endpoint: { host, port, firstCheckInMs } }
     }
-    return { id, result: 'FAILURE', message: whyNot(route) }
+    return { id, result: 'FAILURE', message: explainShortage(route) }
   },
 })
 
-function whyNot({ sessionStatus, sessionReason, startTimeoutMs, port }: ClaimedRoute): string {
+function explainShortage({ sessionStatus, sessionReason, startTimeoutMs, port }: ClaimedRoute): string {
   const reason = sessionReason === null ? '' : `: ${sessionReason}`
   if (isTerminal(sessionStatus) || sessionStatus === 'TERMINATING') return `its session ended before it served${reason}`
   if (sessionStatus === 'RUNNING' && port === null) return 'its agent has told no port for it'

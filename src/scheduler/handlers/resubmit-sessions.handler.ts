@@ -5,7 +5,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
 import { resubmitBatch } from '../../services/resubmit-batch.ts'
-import { tellBatch, tracedParent } from '../../services/tell-resubmitted.ts'
+import { reportResubmitted, tracedParent } from '../../services/report-resubmitted.ts'
 import type { Database } from '../../store/database.ts'
 import { claimResubmission, postponeResubmission } from '../../store/sql/resubmission-batch.sql.ts'
 import type { RunReport } from '../background-service.ts'
@@ -33,7 +33,7 @@ export async function resubmitSessions(context: {
       return resubmitBatch(tx, { ...context, fenceMarginMs: context.lease.fenceMarginMs }, resubmission)
     })
     if (claimed === undefined || !outcome) return { done: 0 }
-    tellBatch(context, claimed, outcome)
+    reportResubmitted(context, claimed, outcome)
     context.trace.recordBatch('resubmit-sessions', begunAt, outcome.created.map(tracedParent))
     return { done: outcome.created.length + outcome.refusals.length, more: true }
   } catch (error) {

@@ -8,7 +8,7 @@ import {
   type Progress,
 } from '../../../src/client/node/index.ts'
 import { startStalledListener } from '../../support/stalled-listener.ts'
-import { spawnProgram } from '../../support/spawn-program.ts'
+import { runProgram } from '../../support/run-program.ts'
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 
@@ -125,7 +125,7 @@ test('a token that is revoked ends a stream with an error', async () => {
 
 test('a signal ends everything at once, and nothing is left behind', { timeout: 30_000 }, async () => {
   const sessionId = await create('waited for')
-  const { status, output, ms } = await spawnProgram('client-program.ts', [proxy.url, server.adminToken, sessionId])
+  const { status, output, ms } = await runProgram('client-program.ts', [proxy.url, server.adminToken, sessionId])
   const printed = JSON.parse(output) as { outcomes: string[]; ms: number }
   expect(printed.outcomes).toEqual([
     'request done',

@@ -3,7 +3,7 @@ import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { deploymentRow, deploymentServer, routeRows } from '../../support/deployment-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/factories.ts'
-import { spawnProgram } from '../../support/spawn-program.ts'
+import { runProgram } from '../../support/run-program.ts'
 
 /** A server that is killed in the middle of a look, at its worst moments. */
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-const killedAt = (point: string) => spawnProgram('killed-in-deployment-program.ts', [database.connectionString, point])
+const killedAt = (point: string) => runProgram('killed-in-deployment-program.ts', [database.connectionString, point])
 
 test('between beginning routes and the commit: nothing of them is there, and the next server begins them', async () => {
   const server = deploymentServer(database.db)

@@ -20,7 +20,7 @@ export function lineKey(projectId: string, reason: HoldReason): string {
  * with as much distance as they may then have to each other: they come back in a ramp, each about when it can go, and
  * until then nobody looks at them.
  */
-export function lineUp<Retry extends Waiting>(
+export function paceHeldRetries<Retry extends Waiting>(
   held: readonly Hold<Retry>[],
   lineEnds: LineEnds,
 ): { hold: Hold<Retry>; againInMs: number }[] {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 /** Runs a program of this directory to its end. What nobody handles ends it with another status than 0. */
-export async function spawnProgram(name: string, args: readonly string[]) {
+export async function runProgram(name: string, args: readonly string[]) {
   const program = join(import.meta.dirname, name)
   const child = spawn(process.execPath, ['--unhandled-rejections=strict', program, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],

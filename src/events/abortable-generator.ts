@@ -2,7 +2,9 @@
  * An async generator that can be ended while it waits. The `return()` of a plain one queues up behind the
  * pending `next()`, so a subscription without events would hold its resources until the next event.
  */
-export function abortable<T>(start: (signal: AbortSignal) => AsyncGenerator<T, void, void>): AsyncIterableIterator<T> {
+export function abortableGenerator<T>(
+  start: (signal: AbortSignal) => AsyncGenerator<T, void, void>,
+): AsyncIterableIterator<T> {
   const ended = new AbortController()
   const inner = start(ended.signal)
   return {

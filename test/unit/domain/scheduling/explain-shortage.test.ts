@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { keep } from '../../../../src/domain/scheduling/room.ts'
-import { whyNot } from '../../../../src/domain/scheduling/why-not.ts'
+import { explainShortage } from '../../../../src/domain/scheduling/explain-shortage.ts'
 import { room, shape, type Amounts, type ShapeSpec } from './lines.ts'
 
 const A = () => room('a', { cpu: '8', mem: '1024' }, { cpu: '2' })
@@ -49,22 +49,22 @@ it.each<[string, Amounts, ShapeSpec, string | undefined]>([
     'needs cpu 3, the most that an agent of resource group g has free is 2',
   ],
 ])('tells of %s', (_, slots, spec, words) => {
-  expect(whyNot(shape(slots, spec), [A(), B()], 'g')?.long).toBe(words)
+  expect(explainShortage(shape(slots, spec), [A(), B()], 'g')?.long).toBe(words)
 })
 
 it('tells that no agent is there', () => {
-  expect(whyNot(shape({ cpu: '1' }), [], 'g')?.long).toBe('no agent of resource group g is alive')
+  expect(explainShortage(shape({ cpu: '1' }), [], 'g')?.long).toBe('no agent of resource group g is alive')
 })
 
 it('what is kept for others is free in truth', () => {
   const kept = A()
   keep(kept, shape({ cpu: '2' }).slots)
-  expect(whyNot(shape({ cpu: '2' }), [kept], 'g')).toBeUndefined()
+  expect(explainShortage(shape({ cpu: '2' }), [kept], 'g')).toBeUndefined()
 })
 
 it('the short words stay while the numbers change', () => {
   const [now, later] = [A(), room('a', { cpu: '8' }, { cpu: '1' })].map((one) =>
-    whyNot(shape({ cpu: '3' }), [one], 'g')!,
+    explainShortage(shape({ cpu: '3' }), [one], 'g')!,
   )
   expect(now!.short).toBe(later!.short)
   expect(now!.long).not.toBe(later!.long)

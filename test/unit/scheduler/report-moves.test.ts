@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { NO_TRACER } from '../../../src/observability/trace.ts'
-import { tellMoves, type HandledSession } from '../../../src/scheduler/tell-moves.ts'
+import { reportMoves, type HandledSession } from '../../../src/scheduler/report-moves.ts'
 import type { SessionMove } from '../../../src/store/sql/apply-moves.sql.ts'
 
 type Line = Record<string, unknown>
@@ -26,7 +26,7 @@ function told(moves: readonly SessionMove[], level = 'debug'): Line[] {
   const lines: Line[] = []
   const log = pino({ level, base: null, timestamp: false }, { write: (line) => lines.push(JSON.parse(line) as Line) })
   const claimed = moves.map(({ id }) => session(id))
-  tellMoves({ log, trace: NO_TRACER }, 'prepare-sessions', { begunAt: new Date(0), claimed, moves })
+  reportMoves({ log, trace: NO_TRACER }, 'prepare-sessions', { begunAt: new Date(0), claimed, moves })
   return lines
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { DISPATCH_INTERVAL_MS, HELD_RELEASE_RETRIES_MAX } from '../../../../src/domain/limits.ts'
 import type { Hold } from '../../../../src/domain/retry/admit.ts'
-import { lineKey, lineUp, type Waiting } from '../../../../src/domain/retry/line-up.ts'
+import { lineKey, paceHeldRetries, type Waiting } from '../../../../src/domain/retry/pace-held-retries.ts'
 
 function held(count: number, fields: Partial<Hold<Waiting>> = {}, retry: Partial<Waiting> = {}): Hold<Waiting>[] {
   const rateLimit = { perSecond: 100, burst: 50 }
@@ -17,7 +17,7 @@ function held(count: number, fields: Partial<Hold<Waiting>> = {}, retry: Partial
 }
 
 const places = (holds: readonly Hold<Waiting>[], ends: [string, number][] = []) =>
-  lineUp(holds, new Map(ends)).map(({ againInMs }) => againInMs)
+  paceHeldRetries(holds, new Map(ends)).map(({ againInMs }) => againInMs)
 
 it('what waits for tokens stands as far apart as they come, and comes forward in ticks', () => {
   const line = places(held(1_000))

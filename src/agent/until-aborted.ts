@@ -1,5 +1,5 @@
 /** Ends the wait when `signal` says so, also where the other side does not heed it. */
-export function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason)
     if (signal.aborted) aborted()

@@ -17,7 +17,7 @@ export interface Shortage {
 type Has = (room: AgentRoom, slot: string) => Quantity
 
 /** Undefined where it fits into what is free, or kept for others. */
-export function whyNot(shape: Shape, rooms: readonly AgentRoom[], group: string): Shortage | undefined {
+export function explainShortage(shape: Shape, rooms: readonly AgentRoom[], group: string): Shortage | undefined {
   if (rooms.length === 0) return always(`no agent of resource group ${group} is alive`)
   const suitable = rooms.filter((room) => suits(shape, room))
   if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)

@@ -9,7 +9,7 @@ export interface OutcomeLine {
 const TOLD_ONE_BY_ONE_MAX = 10
 
 /** A line for each of few, or one for many at once and each at debug. */
-export function tellOutcomes(log: Logger, lines: readonly OutcomeLine[], summary: () => string): void {
+export function logOutcomes(log: Logger, lines: readonly OutcomeLine[], summary: () => string): void {
   const many = lines.length > TOLD_ONE_BY_ONE_MAX
   if (many) log.info(summary())
   const level = many ? 'debug' : 'info'

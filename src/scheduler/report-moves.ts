@@ -16,7 +16,7 @@ export interface HandledSession extends Judged {
  * After the commit: one line for each outcome, a failure at info where it took the session anywhere; and the span of
  * those that went on. Sessions that wait on are in neither: their history says why.
  */
-export function tellMoves(
+export function reportMoves(
   { log, trace }: { log: Logger; trace: Tracer },
   handler: string,
   { begunAt, claimed, moves }: Batch<HandledSession, SessionMove>,

@@ -5,7 +5,7 @@ import type { ServiceContext } from './service-context.ts'
 import type { BatchOutcome } from './resubmit-batch.ts'
 
 /** After the commit: counts, traces, logs, and wakes those who have something to do with it. */
-export function tellBatch(
+export function reportResubmitted(
   { metrics, log, wake }: Pick<ServiceContext, 'metrics' | 'log' | 'wake'>,
   resubmissionId: string,
   { created, refusals, superseded, decided, finished }: BatchOutcome,

@@ -13,6 +13,6 @@ WITH dependents AS (
 )
 UPDATE sessions s SET next_try_at = now() FROM dependents WHERE s.id = dependents.id`
 
-export async function rouseDependents(tx: Queryable, chainIds: readonly string[]): Promise<void> {
+export async function wakeDependents(tx: Queryable, chainIds: readonly string[]): Promise<void> {
   if (chainIds.length > 0) await tx.query(SQL, [chainIds])
 }
