@@ -2,14 +2,14 @@ import { Command } from 'commander'
 
 /** Each option is a variable of the environment, which it overrides; what they mean stands with the variables. */
 const OPTIONS = [
-  ['--server <url,…>', 'servers to run kernels for; any of them will do', 'REPRISE_SERVER_URL'],
-  ['--token-file <path>', 'file with a token of the role AGENT', 'REPRISE_TOKEN_FILE'],
-  ['--token <token>', 'the token itself, which other users of this machine can then see', 'REPRISE_TOKEN'],
+  ['--server <url,…>', 'servers of one database to run kernels for; any of them will do', 'REPRISE_SERVER_URL'],
+  ['--token-file <path>', 'file with a token of role AGENT', 'REPRISE_TOKEN_FILE'],
+  ['--token <token>', 'the token itself; other users of this machine can then see it', 'REPRISE_TOKEN'],
   ['--name <name>', "the agent's name, for people", 'REPRISE_AGENT_NAME'],
   ['--resource-group <name>', 'resource group to join', 'REPRISE_RESOURCE_GROUP'],
-  ['--slots <slot=amount,…>', 'what to offer, like cpu=4,mem=8g', 'REPRISE_SLOTS'],
+  ['--slots <slot=amount,…>', 'resource slots to offer, like cpu=4,mem=8g', 'REPRISE_SLOTS'],
   ['--label <key=value,…>', 'labels; may be repeated', 'REPRISE_AGENT_LABELS'],
-  ['--address <address>', 'where others reach what serves on this machine', 'REPRISE_AGENT_ADDRESS'],
+  ['--address <address>', 'address at which others reach this machine', 'REPRISE_AGENT_ADDRESS'],
   ['--data-dir <path>', "directory of the agent's id and kernels", 'REPRISE_DATA_DIR'],
   ['--executor <name>', 'process or noop', 'REPRISE_EXECUTOR'],
 ] as const
@@ -17,7 +17,7 @@ const OPTIONS = [
 /** `reprise agent`. Loads nothing of the server. */
 export function agentCommand(version: string, environment: NodeJS.ProcessEnv): Command {
   const command = new Command('agent')
-    .description('run kernels of servers on other machines, until SIGTERM or SIGINT; kernels outlive it')
+    .description('run kernels for servers on other machines, until SIGTERM or SIGINT; kernels outlive it')
     .addHelpText('after', '\nA token given by its file or by REPRISE_TOKEN is seen by nobody else.')
   for (const [flags, meaning, variable] of OPTIONS) {
     const collect = (value: string, earlier: string[] = []) => [...earlier, value]

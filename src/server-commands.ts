@@ -13,14 +13,14 @@ export function serverCommands(environment: NodeJS.ProcessEnv, describeConfigura
       process.exitCode = await server.serve(environment)
     })
   const migrate = new Command('migrate')
-    .description('bring the database to this version, and exit')
+    .description('migrate the database to this version, and exit')
     .action(async () => {
       const { migrateDatabase } = await import('./serve.ts')
       process.exitCode = await migrateDatabase(environment)
     })
   const demo = new Command('demo')
     .description(
-      'run sessions that fail and retry on a server of its own, kill that server meanwhile, and check it all',
+      'run sessions that fail and retry on a server of its own, kill that server in the middle, and check the outcome',
     )
     .option('-v, --verbose', "show the server's log")
     .action(async (options: { verbose?: boolean }) => {

@@ -46,10 +46,10 @@ export function describedCommand(name: string, description: string, examples: re
 export function withConnection(command: Command): Command {
   return command
     .optionsGroup('Connection and output:')
-    .option('--url <url>', 'server (REPRISE_URL); repeat it for several on one database', collect)
-    .option('--token <token>', 'token (REPRISE_TOKEN), which other users of this machine can then see')
-    .option('--profile <name>', 'kept server and token to use (REPRISE_PROFILE)')
-    .option('--json', 'answer in JSON: one document, or one a line where it is a stream')
+    .option('--url <url>', 'server (REPRISE_URL); may be repeated for several on one database', collect)
+    .option('--token <token>', 'token (REPRISE_TOKEN); other users of this machine can then see it')
+    .option('--profile <name>', 'profile to take server and token from (REPRISE_PROFILE)')
+    .option('--json', 'print JSON: one document, or one per line for a stream')
 }
 
 /**
@@ -93,7 +93,7 @@ export function actHere<Options extends object>(
   command: Command,
   work: (out: Output, options: Options, args: string[]) => Promise<number | void>,
 ): Command {
-  return command.option('--json', 'answer in JSON').action(async () => {
+  return command.option('--json', 'print JSON').action(async () => {
     const options = command.opts<Options & { json?: boolean }>()
     const out = createOutput(options.json ?? false)
     try {

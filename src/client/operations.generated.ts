@@ -9,32 +9,32 @@ export type AbortResubmissionInput = {
   resubmissionId: string;
 };
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type AgentFilter = {
   /** In this resource group. */
   resourceGroup?: string | null | undefined;
-  /** One of these. */
+  /** With one of these values. */
   status?: Array<AgentStatus> | null | undefined;
 };
 
-/** Which of the agents that fit is taken. */
+/** Which of the agents with room is chosen. */
 export type AgentSelector =
-  /** The one that would be the fullest. */
+  /** The agent that would be most full. */
   | 'CONCENTRATED'
-  /** The one that would be the least full. */
+  /** The agent that would be least full. */
   | 'DISPERSED'
-  /** One after the other. */
+  /** Each agent in turn. */
   | 'ROUND_ROBIN';
 
-/** How an agent is doing. */
+/** The state of an agent. */
 export type AgentStatus =
-  /** It answers, and takes work. */
+  /** It responds and accepts work. */
   | 'ALIVE'
-  /** Finishes what it has, and takes no new work. */
+  /** It finishes its kernels and accepts no new work. */
   | 'DRAINING'
-  /** Not heard for so long that its kernels are given up. */
+  /** Silent for so long that its kernels have been given up. */
   | 'LOST'
-  /** Not heard for a while; takes no new work. */
+  /** Silent for a while; it is given no new work. */
   | 'SUSPECT'
   /** Gone for good. */
   | 'TERMINATED';
@@ -48,11 +48,11 @@ export type AirflowRelease =
   /** 3.2 and later. */
   | 'AIRFLOW_3_2';
 
-/** An Airflow operator's settings. Durations are seconds. What is not given is Airflow's own default. */
+/** An Airflow operator's settings. Durations are seconds. Missing settings have Airflow's own defaults. */
 export type AirflowSettingsInput = {
   /** With `taskId`: computes the jitter that Airflow gives this task. */
   dagId?: string | null | undefined;
-  /** As Python writes it: `2026-01-31 00:00:00+00:00`. Without it, as of a run that has none. */
+  /** In Python's format: `2026-01-31 00:00:00+00:00`. Omit it for a run without a logical date. */
   logicalDate?: string | null | undefined;
   /** `max_retry_delay`. */
   maxRetryDelay?: number | null | undefined;
@@ -74,13 +74,13 @@ export type CancelRetryInput = {
   sessionId: string;
 };
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type ChainFilter = {
   /** By `newestActivityAt`. */
   activityAt?: DateTimeFilter | null | undefined;
   /** By how many attempts there are. */
   attempts?: IntRange | null | undefined;
-  /** Whose newest failure had one of these causes. */
+  /** Whose latest failure had one of these causes. */
   cause?: Array<FailureCause> | null | undefined;
   /** By when the first attempt was created. */
   createdAt?: DateTimeFilter | null | undefined;
@@ -90,7 +90,7 @@ export type ChainFilter = {
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
-  /** Beginnings of words of the name and the labels; all must be there, in any order. Upper and lower case are one. Words are runs of letters and digits. */
+  /** Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits. */
   search?: string | null | undefined;
   /** In one of these states. */
   state?: Array<ChainState> | null | undefined;
@@ -110,70 +110,70 @@ export type ChainOrderField =
   | 'ACTIVITY'
   /** How many attempts it has. */
   | 'ATTEMPTS'
-  /** How long it took from its creation to its end; what goes on counts up to when the first page was read. */
+  /** Time from its creation to its end; a live chain counts up to when the first page was read. */
   | 'TOTAL_TIME';
 
-/** What became of a chain. The last three are final, unless a person submits it again. */
+/** State of a chain. The last three are final unless it is resubmitted. */
 export type ChainState =
-  /** A person ended its newest attempt before it came to a result. */
+  /** A person terminated its newest attempt before it produced a result. */
   | 'CANCELLED'
   /** Its newest attempt failed, and no retry follows. */
   | 'FAILED'
-  /** Its newest attempt failed; a retry is due, but something keeps it. */
+  /** Its newest attempt failed; a retry is due but held. */
   | 'HELD'
-  /** Its newest attempt is under way, or over and not yet judged. */
+  /** Its newest attempt is in progress, or has ended and is not yet decided about. */
   | 'LIVE'
   /** Its newest attempt succeeded. */
   | 'SUCCEEDED'
-  /** Its newest attempt failed; a retry waits out its delay. */
+  /** Its newest attempt failed; a retry is waiting for its delay to pass. */
   | 'WAITING_RETRY';
 
 /** How the kernels of a session are spread. */
 export type ClusterMode =
-  /** On as many agents as it takes. */
+  /** On as many agents as needed. */
   | 'MULTI_NODE'
   /** All on one agent. */
   | 'SINGLE_NODE';
 
-/** What to serve, how often, and how its health is found. Durations are in seconds. */
+/** The program to serve, the number of replicas, and the health check. Durations are in seconds. */
 export type CreateDeploymentInput = {
   /** An agent must have all of these labels to run a route. */
   agentLabels?: Array<LabelInput> | null | undefined;
   /** The program and its arguments. */
   command: Array<string>;
-  /** Your idempotency key, unique in the project. */
+  /** Idempotency key chosen by the client, unique in the project. */
   creationId?: string | null | undefined;
-  /** Between the end of a route for its clients and the end of its program. */
+  /** Time between removing a route from service discovery and stopping its program. */
   drain?: number | null | undefined;
-  /** Its environment, beside what Reprise adds. */
+  /** Its environment, in addition to the variables set by Reprise. */
   environ?: Array<EnvVarInput> | null | undefined;
   /** How long an unhealthy route may take to recover before it is replaced. */
   evictAfter?: number | null | undefined;
-  /** How its routes are found to be healthy. */
+  /** How the health of its routes is checked. */
   healthCheck?: HealthCheckInput | null | undefined;
-  /** Environment and interpreter of its program. */
+  /** Preset of environment and interpreter for its program. */
   image?: string | null | undefined;
-  /** Words of your own. */
+  /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
-  /** So many more than wanted while it is updated. Null: a quarter of the replicas, rounded up. */
+  /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
   maxSurge?: number | null | undefined;
-  /** Never fewer healthy replicas while it is updated. Null: three quarters of the replicas, rounded up. */
+  /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
   minHealthy?: number | null | undefined;
-  /** Small letters, digits and -, unique in the project. */
+  /** Lower-case letters, digits and -, unique in the project. */
   name: string;
-  /** The environment variable that tells the program on which port to serve. */
+  /** The environment variable that gives the program its port. */
   portVariable?: string | null | undefined;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
-  /** Whose it is, by name. */
+  /** Name of the project. */
   project?: string | null | undefined;
-  /** How many healthy routes are wanted. */
+  /** Desired number of healthy routes. */
   replicas?: number | null | undefined;
-  /** Where its routes run, by name. */
+  /** Name of the resource group for its routes. */
   resourceGroup?: string | null | undefined;
-  /** What each route may use. */
+  /** Resources of each route. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** From the creation of a route to its first success; else it has failed to start. */
+  /** Time limit from the creation of a route to its first successful check, after which it has failed to start. */
   startTimeout?: number | null | undefined;
 };
 
@@ -183,9 +183,9 @@ export type CreateSessionInput = {
   agentLabels?: Array<LabelInput> | null | undefined;
   /** Only these agents may run it, and its retries; none: all. */
   allowAgents?: Array<string> | null | undefined;
-  /** Agents that go last: taken where no other has room. */
+  /** Agents to avoid: used only if no other has room. */
   avoidAgents?: Array<string> | null | undefined;
-  /** Seconds that user code may run. */
+  /** Batch timeout: seconds that user code may run. */
   batchTimeout?: number | null | undefined;
   /** How they are spread over agents. */
   clusterMode?: ClusterMode | null | undefined;
@@ -193,31 +193,31 @@ export type CreateSessionInput = {
   clusterSize?: number | null | undefined;
   /** The program and its arguments: `["sh", "-c", "exit 3"]`. */
   command: Array<string>;
-  /** Your idempotency key, unique in the project. */
+  /** Idempotency key chosen by the client, unique in the project. */
   creationId?: string | null | undefined;
-  /** Sessions whose chains must have succeeded first. */
+  /** Sessions whose chains must succeed first. */
   dependsOn?: Array<string> | null | undefined;
-  /** Environment of its kernels, beside what Reprise adds. */
+  /** Environment of its kernels, in addition to the variables set by Reprise. */
   environ?: Array<EnvVarInput> | null | undefined;
-  /** Environment and interpreter of its kernels. */
+  /** Preset of environment and interpreter for its kernels. */
   image?: string | null | undefined;
-  /** Words of your own. */
+  /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
-  /** What to call it; need not be unique. */
+  /** Its name; need not be unique. */
   name: string;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
-  /** Whose it is, by name. */
+  /** Name of the project. */
   project?: string | null | undefined;
-  /** Where it runs, by name. */
+  /** Name of the resource group to run in. */
   resourceGroup?: string | null | undefined;
-  /** What each kernel may use. */
+  /** Resources of each kernel. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
   /** How it is retried. */
   retryPolicy?: RetryPolicyInput | null | undefined;
   /** What it is for. */
   sessionType?: SessionType | null | undefined;
-  /** Not to be started before. */
+  /** Earliest start time. */
   startsAt?: string | null | undefined;
 };
 
@@ -227,45 +227,45 @@ export type CreateSessionsInput = {
   sessions: Array<CreateSessionInput>;
 };
 
-/** A token to make. */
+/** A token to create. */
 export type CreateTokenInput = {
-  /** From when on it works no longer. Without it, never. */
+  /** When it expires; never if missing. */
   expiresAt?: string | null | undefined;
   /** For people: what it is for. */
   name: string;
-  /** By name: the one that it sees. A MEMBER and a VIEWER have one, an AGENT has none. */
+  /** Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none. */
   project?: string | null | undefined;
   /** What it may do. */
   role: TokenRole;
-  /** By name: whose it is. A token of a project needs a member of it, who may there at least what the token may. */
+  /** Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights. */
   user?: string | null | undefined;
 };
 
-/** An endpoint, and of what it is to hear. */
+/** An endpoint, and the events to send to it. */
 export type CreateWebhookInput = {
-  /** Of this chain alone. */
+  /** Only events of this chain. */
   chainId?: string | null | undefined;
-  /** What it is for, for people. */
+  /** Description, for people. */
   description?: string | null | undefined;
-  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `deployment.*`. */
+  /** Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`. */
   eventTypes: Array<string>;
-  /** Of sessions and deployments alone that have all of these labels. */
+  /** Only events of sessions and deployments that have all of these labels. */
   labels?: Array<LabelInput> | null | undefined;
-  /** Whose events. Without it: those of the project of the token; with a token for all projects, those of all. */
+  /** Project whose events to send. By default the token's project, or all projects if the token is for all. */
   project?: string | null | undefined;
   /** http:// or https://, with port 80, 443 or one above 1023. Private addresses are refused when it is sent to. */
   url: string;
 };
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type DateTimeFilter = {
   /** Later than this. */
   gt?: string | null | undefined;
-  /** Not before this. */
+  /** At or after this. */
   gte?: string | null | undefined;
   /** Before this. */
   lt?: string | null | undefined;
-  /** Not later than this. */
+  /** At or before this. */
   lte?: string | null | undefined;
 };
 
@@ -275,32 +275,32 @@ export type DeleteWebhookInput = {
   webhookId: string;
 };
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type DeploymentEventFilter = {
   /** About this deployment and its routes. */
   deploymentId?: string | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
-  /** One of these. */
+  /** With one of these values. */
   types?: Array<DeploymentEventType> | null | undefined;
 };
 
-/** What happened to a deployment: the name on the wire in upper case, behind `deployment.` and with _ in `route.`. */
+/** Type of a deployment event: the event's name in upper case, without `deployment.`, and with `_` in place of the dot of `route.`. */
 export type DeploymentEventType =
   /** It was created. */
   | 'CREATED'
   /** It is gone. */
   | 'DESTROYED'
-  /** One of its routes is new, or moved on to another status. */
+  /** One of its routes is new or has changed its status. */
   | 'ROUTE_STATUS_CHANGED'
-  /** Another number of replicas is wanted. */
+  /** The desired number of replicas changed. */
   | 'SCALED'
-  /** It moved on to another status that is not final. */
+  /** Its status changed, and is not final. */
   | 'STATUS_CHANGED'
   /** It has another revision. */
   | 'UPDATED';
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type DeploymentFilter = {
   /** By when it was created. */
   createdAt?: DateTimeFilter | null | undefined;
@@ -326,10 +326,10 @@ export type DeploymentOrderField =
   | 'CREATED_AT'
   /** By name, byte by byte. */
   | 'NAME'
-  /** Since when it is in its status. */
+  /** Since when it has its status. */
   | 'STATUS_CHANGED_AT';
 
-/** Where a deployment stands. DESTROYED is final. */
+/** Status of a deployment. DESTROYED is final. */
 export type DeploymentStatus =
   /** As PENDING; no longer written. */
   | 'CREATED'
@@ -337,13 +337,13 @@ export type DeploymentStatus =
   | 'DEPLOYING'
   /** Gone. */
   | 'DESTROYED'
-  /** Its routes are being ended. */
+  /** Its routes are being terminated. */
   | 'DESTROYING'
   /** Just created. */
   | 'PENDING'
-  /** As many healthy routes of its revision as are wanted, and no others. */
+  /** It has the desired number of healthy routes of its revision, and no others. */
   | 'READY'
-  /** It is being brought to its replicas and its revision; `statusReason` says what it waits for. */
+  /** It is moving to its number of replicas and its revision; `statusReason` says what it waits for. */
   | 'SCALING';
 
 /** Which deployment to end. */
@@ -370,64 +370,64 @@ export type EnvVarInput = {
   value: string;
 };
 
-/** Why a session failed, as the classification sees it. */
+/** Why a session failed, as classified. */
 export type FailureCause =
   /** Its agent was lost or restarted while it ran. */
   | 'AGENT_TRANSIENT'
   /** Its image could not be fetched. */
   | 'IMAGE_PULL_FAILURE'
-  /** User code ended with another exit code than 0, or ran into the batch timeout. */
+  /** User code exited with a code other than 0, or ran into the batch timeout. */
   | 'KERNEL_NONZERO_EXIT'
   /** It used more memory than its slot allows, and was killed. */
   | 'OOM_KILLED'
   /** A quota forbade it. Never retried. */
   | 'QUOTA_EXCEEDED'
-  /** The scheduler could not bring it to run in time. */
+  /** The scheduler could not start it in time. */
   | 'SCHEDULER_TIMEOUT'
-  /** Something that has no name here. */
+  /** Any other cause. */
   | 'UNKNOWN'
-  /** A person ended it. Never retried. */
+  /** A person terminated it. Never retried. */
   | 'USER_CANCELLED'
-  /** It could never have run as it was asked for. Never retried. */
+  /** It could never have run as specified. Never retried. */
   | 'VALIDATION_ERROR';
 
-/** What is not given stays as it is. */
+/** Missing fields stay as they are. */
 export type HealthCheckChange = {
-  /** Successes in a row that make it healthy. */
+  /** Consecutive successes that make it healthy. */
   healthyThreshold?: number | null | undefined;
   /** Seconds from the start of user code to the first check. */
   initialDelay?: number | null | undefined;
-  /** Seconds between two checks, from 0.1. */
+  /** Seconds between two checks, at least 0.1. */
   interval?: number | null | undefined;
-  /** What is asked for. */
+  /** The path to request. */
   path?: string | null | undefined;
-  /** Seconds that the outcome of a check counts. Null: three times interval and timeout. */
+  /** Seconds for which the result of a check counts. Null: three times the sum of interval and timeout. */
   staleAfter?: number | null | undefined;
-  /** Seconds that an answer may take, from 0.05. */
+  /** Timeout of a check in seconds, at least 0.05. */
   timeout?: number | null | undefined;
-  /** Failures in a row that make it unhealthy. */
+  /** Consecutive failures that make it unhealthy. */
   unhealthyThreshold?: number | null | undefined;
 };
 
-/** How a route is found to be healthy: by HTTP GET requests that it answers with a status of 200 to 299. */
+/** Health check of a route: an HTTP GET request, which succeeds with a status of 200 to 299. */
 export type HealthCheckInput = {
-  /** Successes in a row that make it healthy. */
+  /** Consecutive successes that make it healthy. */
   healthyThreshold?: number | null | undefined;
   /** Seconds from the start of user code to the first check. */
   initialDelay?: number | null | undefined;
-  /** Seconds between two checks, from 0.1. */
+  /** Seconds between two checks, at least 0.1. */
   interval?: number | null | undefined;
-  /** What is asked for. */
+  /** The path to request. */
   path?: string | null | undefined;
-  /** Seconds that the outcome of a check counts. Null: three times interval and timeout. */
+  /** Seconds for which the result of a check counts. Null: three times the sum of interval and timeout. */
   staleAfter?: number | null | undefined;
-  /** Seconds that an answer may take, from 0.05. */
+  /** Timeout of a check in seconds, at least 0.05. */
   timeout?: number | null | undefined;
-  /** Failures in a row that make it unhealthy. */
+  /** Consecutive failures that make it unhealthy. */
   unhealthyThreshold?: number | null | undefined;
 };
 
-/** What keeps a retry that is due. */
+/** Why a due retry is held. */
 export type HoldReason =
   /** Retries are switched off here. */
   | 'DISABLED'
@@ -440,19 +440,19 @@ export type HoldReason =
 
 /** A range of whole numbers, ends included. */
 export type IntRange = {
-  /** At most so many. */
+  /** At most this. */
   max?: number | null | undefined;
-  /** At least so many. */
+  /** At least this. */
   min?: number | null | undefined;
 };
 
-/** Where a kernel stands: as for sessions. An agent may be ahead of the scheduler. */
+/** Status of a kernel, as for sessions. An agent may be ahead of the scheduler. */
 export type KernelStatus =
-  /** Over before it was given to an agent. */
+  /** Ended before it was assigned to an agent. */
   | 'CANCELLED'
   /** Its agent starts it. */
   | 'CREATING'
-  /** Over: it failed. */
+  /** Ended: it failed. */
   | 'ERROR'
   /** Waits for an agent. */
   | 'PENDING'
@@ -466,12 +466,12 @@ export type KernelStatus =
   | 'RUNNING'
   /** Its agent is chosen. */
   | 'SCHEDULED'
-  /** Over: user code ended, or was ended. */
+  /** Ended: user code exited, or was stopped. */
   | 'TERMINATED'
   /** It is being stopped. */
   | 'TERMINATING';
 
-/** A word of its client on a session. */
+/** A label given by the client. */
 export type LabelInput = {
   /** Its key, unique on the session. */
   key: string;
@@ -479,7 +479,7 @@ export type LabelInput = {
   value: string;
 };
 
-/** Where a process wrote. */
+/** Output stream of a process. */
 export type LogStream =
   /** Its standard error. */
   | 'STDERR'
@@ -504,13 +504,13 @@ export type QuotaScope =
 
 /** A token bucket. */
 export type RateLimitInput = {
-  /** How many at once after a quiet time, 1 to 100000. */
+  /** Size of a burst after a quiet period, 1 to 100000. */
   burst: number;
-  /** How many in the long run, up to 100000. */
+  /** Sustained rate per second, up to 100000. */
   perSecond: number;
 };
 
-/** Which delivery to make again. */
+/** The delivery to repeat. */
 export type ReplayDeliveryInput = {
   /** Which. */
   deliveryId: string;
@@ -532,47 +532,47 @@ export type ResourceSlotInput = {
   slot: string;
 };
 
-/** What became of one session that was to be resubmitted. */
+/** Outcome for one session to be resubmitted. */
 export type ResubmissionItemStatus =
   /** It has a child. */
   | 'DONE'
-  /** Nothing yet; nothing ever, where the resubmission was aborted. */
+  /** Not done yet; never done if the resubmission was aborted. */
   | 'PENDING'
   /** It was refused; `code` and `message` say why. */
   | 'REFUSED';
 
-/** What the new attempts have otherwise than the sessions that failed. It holds for the automatic retries that follow in their epoch, too. */
+/** How the new attempts differ from the failed sessions. Overrides also apply to the automatic retries of the new epoch. */
 export type ResubmissionOverrides = {
-  /** The only agents to run on, in place of the list that there is; an empty list lifts it. */
+  /** The only agents to run on; replaces the existing list. An empty list removes the restriction. */
   allowAgents?: Array<string> | null | undefined;
-  /** Agents to stay away from where another fits, in place of those that retries came to avoid. */
+  /** Agents to avoid if another fits; replaces those that retries have come to avoid. */
   avoidAgents?: Array<string> | null | undefined;
-  /** Seconds that user code may run; null takes the limit away. */
+  /** Batch timeout in seconds; null removes it. */
   batchTimeout?: number | null | undefined;
-  /** Variables by name; the other variables stay. */
+  /** Variables by name; other variables stay. */
   environ?: Array<EnvVarInput> | null | undefined;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
-  /** Where it runs, by name. */
+  /** Name of the resource group to run in. */
   resourceGroup?: string | null | undefined;
-  /** Amounts by slot; the other slots stay. 0 takes a slot away. */
+  /** Amounts by slot; other slots stay. 0 removes a slot. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Fields of the retry policy; those that are not given stay as they were resolved. */
+  /** Fields of the retry policy; missing fields stay as resolved. */
   retryPolicy?: RetryPolicyInput | null | undefined;
 };
 
-/** Where a resubmission stands. */
+/** State of a resubmission. */
 export type ResubmissionState =
-  /** A person ended it; what was done before stays. */
+  /** A person aborted it; what was done before stays. */
   | 'ABORTED'
   /** Everything is done or refused. */
   | 'COMPLETED'
-  /** Some of it is still to be done; the server goes on by itself. */
+  /** Not finished; the server continues by itself. */
   | 'RUNNING';
 
 /** Which failed sessions get a new budget, and what is changed. Either `sessionIds` or `filter`. */
 export type ResubmitSessionsInput = {
-  /** Your idempotency key, unique in the project: the same key gives the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
   /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
   filter?: SessionFilter | null | undefined;
@@ -590,7 +590,7 @@ export type ResumeAgentInput = {
   reason?: string | null | undefined;
 };
 
-/** What the retry stays away from. */
+/** What the retry avoids. */
 export type RetryAvoidance =
   /** The agents on which the attempt failed. */
   | 'AGENT'
@@ -599,12 +599,12 @@ export type RetryAvoidance =
 
 /** How delays grow from retry to retry. */
 export type RetryBackoff =
-  /** By `backoffMultiplier` each time, up to `maxRetryDelay`. */
+  /** Delays grow by `backoffMultiplier` each time, up to `maxRetryDelay`. */
   | 'EXPONENTIAL'
-  /** They do not. */
+  /** All delays are the same. */
   | 'FIXED';
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type RetryDecisionFilter = {
   /** Failed for one of these causes. */
   cause?: Array<FailureCause> | null | undefined;
@@ -624,7 +624,7 @@ export type RetryDecisionFilter = {
   sessionId?: string | null | undefined;
 };
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type RetryEventFilter = {
   /** In this chain. */
   chainId?: string | null | undefined;
@@ -632,41 +632,41 @@ export type RetryEventFilter = {
   project?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
-  /** One of these. */
+  /** With one of these values. */
   types?: Array<RetryEventType> | null | undefined;
 };
 
 /** What happened to a retry. */
 export type RetryEventType =
-  /** A person cancelled a retry that was scheduled or held. */
+  /** A person cancelled a scheduled or held retry. */
   | 'RETRY_CANCELLED'
   /** The child session was created. */
   | 'RETRY_DISPATCHED'
   /** The last retry failed. */
   | 'RETRY_EXHAUSTED'
-  /** A retry is due, but something keeps it. */
+  /** A retry is due but held. */
   | 'RETRY_HELD'
-  /** An attempt failed; a retry waits out its delay. */
+  /** An attempt failed; a retry is waiting for its delay to pass. */
   | 'RETRY_SCHEDULED'
   /** A retry succeeded. */
   | 'RETRY_SUCCEEDED';
 
-/** How delays are spread, so that what failed together does not come back together. */
+/** How delays are spread, so that sessions that failed together do not return together. */
 export type RetryJitter =
-  /** By a hash of the session: the same session always gets the same delay. */
+  /** By a hash of the session: the same session always has the same delay. */
   | 'DETERMINISTIC'
   /** Not at all. */
   | 'NONE'
   /** At random. */
   | 'RANDOM';
 
-/** Which retry not to wait for. */
+/** The retry to make due now. */
 export type RetryNowInput = {
   /** The session that failed. */
   sessionId: string;
 };
 
-/** Where a session stands with its retry. */
+/** Phase of a session's retry. */
 export type RetryPhase =
   /** A person cancelled the retry. */
   | 'CANCELLED'
@@ -674,7 +674,7 @@ export type RetryPhase =
   | 'DISPATCHED'
   /** It failed, and all its retries are used up. */
   | 'EXHAUSTED'
-  /** A retry is due, but something keeps it. */
+  /** A retry is due but held. */
   | 'HELD'
   /** It has no retries. */
   | 'NONE'
@@ -684,16 +684,16 @@ export type RetryPhase =
   | 'SCHEDULED'
   /** It succeeded, so there is nothing to retry. */
   | 'SUCCEEDED'
-  /** It is not over, or the decision is about to be made. */
+  /** The session has not ended, or the decision is about to be made. */
   | 'UNDECIDED';
 
-/** How a session is retried. Durations are seconds. What is not given comes from the defaults of project, domain and cluster, in this order. */
+/** How a session is retried. Durations are seconds. Missing fields come from the defaults of project, domain and cluster, in this order. */
 export type RetryPolicyInput = {
   /** How delays grow. */
   backoff?: RetryBackoff | null | undefined;
-  /** By what they grow, where they do; more than 0. */
+  /** Factor by which delays grow, if they do; more than 0. */
   backoffMultiplier?: number | null | undefined;
-  /** False: an attempt whose user code never started does not use up `maxRetries`. */
+  /** False: an attempt that failed before user code started does not use up `maxRetries`. */
   countPreStartFailures?: boolean | null | undefined;
   /** Failures that are retried. */
   eligibleCauses?: Array<FailureCause> | null | undefined;
@@ -701,17 +701,17 @@ export type RetryPolicyInput = {
   emitRetryEvents?: boolean | null | undefined;
   /** How delays are spread. */
   jitter?: RetryJitter | null | undefined;
-  /** By how much of the delay at most, 0 to 1. */
+  /** Maximum jitter as a share of the delay, 0 to 1. */
   jitterRatio?: number | null | undefined;
-  /** No retry starts later than this after the first attempt was created. Null is no such bound. */
+  /** No retry starts later than this after the first attempt was created. Null means no limit. */
   maxElapsed?: number | null | undefined;
-  /** 0 to 100. Total attempts are one more. 0 is none, whatever the defaults say. */
+  /** 0 to 100. Total attempts are one more. 0 means no retries, whatever the defaults say. */
   maxRetries?: number | null | undefined;
-  /** No delay is longer. Null is the ceiling that holds in any case: 86400. */
+  /** Longest delay. Null means the absolute ceiling, 86400. */
   maxRetryDelay?: number | null | undefined;
-  /** 0 to 100: bound on retries that do not use up `maxRetries`. */
+  /** 0 to 100: limit on retries that do not use up `maxRetries`. */
   maxUncountedRetries?: number | null | undefined;
-  /** Gives the fields that are not given here. What is stored is the fields, not the name. */
+  /** Supplies the fields that are missing here. The fields are stored, not the preset's name. */
   preset?: RetryPolicyPreset | null | undefined;
   /** The first delay, more than 0. */
   retryDelay?: number | null | undefined;
@@ -719,7 +719,7 @@ export type RetryPolicyInput = {
   rules?: Array<RetryRuleInput> | null | undefined;
 };
 
-/** Who may give a field of a policy, strongest first. */
+/** Where a field of a policy may come from, strongest first. */
 export type RetryPolicyLayer =
   /** The cluster's defaults. */
   | 'CLUSTER'
@@ -727,9 +727,9 @@ export type RetryPolicyLayer =
   | 'DOMAIN'
   /** The project's defaults. */
   | 'PROJECT'
-  /** Whoever created or resubmitted the session. */
+  /** The session itself, when it was created or resubmitted. */
   | 'SESSION'
-  /** Nobody: the default that Reprise comes with. */
+  /** The built-in default. */
   | 'SHIPPED';
 
 /** Policies to start from. */
@@ -750,19 +750,19 @@ export type RetryRuleAction =
 export type RetryRuleInput = {
   /** What to do. */
   action: RetryRuleAction;
-  /** What the retry stays away from. */
+  /** What the retry avoids. */
   avoid?: RetryAvoidance | null | undefined;
-  /** Seconds, in place of the formula's base. */
+  /** Base delay in seconds, in place of the formula's. */
   delay?: number | null | undefined;
   /** Which failures. */
   match: RetryRuleMatchInput;
   /** Slots that grow. */
   scaleResources?: Array<RetrySlotGrowthInput> | null | undefined;
-  /** A timeout that grows. */
+  /** Growth of the batch timeout. */
   scaleTimeout?: RetryTimeoutGrowthInput | null | undefined;
 };
 
-/** What a rule looks at. All that are given must match. */
+/** Conditions of a rule. All given conditions must match. */
 export type RetryRuleMatchInput = {
   /** One of these causes. */
   causes?: Array<FailureCause> | null | undefined;
@@ -785,9 +785,9 @@ export type RetryScope =
 
 /** How a slot grows from attempt to attempt. It never shrinks. */
 export type RetrySlotGrowthInput = {
-  /** By what it is multiplied. */
+  /** The factor. */
   factor: number;
-  /** Up to here; bytes take k, m, g, t. */
+  /** Upper limit; bytes take k, m, g, t. */
   max?: string | null | undefined;
   /** Which slot. */
   slot: string;
@@ -795,9 +795,9 @@ export type RetrySlotGrowthInput = {
 
 /** How the batch timeout grows from attempt to attempt. It never shrinks. */
 export type RetryTimeoutGrowthInput = {
-  /** By what it is multiplied. */
+  /** The factor. */
   factor: number;
-  /** Up to here, in seconds. */
+  /** Upper limit, in seconds. */
   max?: number | null | undefined;
 };
 
@@ -809,19 +809,19 @@ export type RevokeTokenInput = {
 
 /** Which secret to replace. */
 export type RotateWebhookSecretInput = {
-  /** For how long requests are signed with the old one, too: a day where it is not given, at most 7 days. */
+  /** For how long requests are also signed with the old secret: a day by default, at most 7 days. */
   overlapSeconds?: number | null | undefined;
   /** Of which webhook. */
   webhookId: string;
 };
 
-/** Where a route stands. TERMINATED is final. */
+/** Status of a route. TERMINATED is final. */
 export type RouteStatus =
-  /** Its session runs, but no check of late says how it does. */
+  /** Its session runs, but there is no recent check result. */
   | 'DEGRADED'
   /** Its session ended, or did not start to serve in time; it is replaced. */
   | 'FAILED_TO_START'
-  /** It answers its checks, and is named by service discovery. */
+  /** It passes its checks and is listed by service discovery. */
   | 'HEALTHY'
   /** Its session is being started. */
   | 'PROVISIONING'
@@ -829,18 +829,18 @@ export type RouteStatus =
   | 'TERMINATED'
   /** Clients are no longer sent to it; its session ends after the drain. */
   | 'TERMINATING'
-  /** It fails its checks; it is replaced if that lasts. */
+  /** It fails its checks, and is replaced if that lasts. */
   | 'UNHEALTHY';
 
-/** How many replicas are wanted. What is not given stays as it is. */
+/** The desired number of replicas. Missing fields stay as they are. */
 export type ScaleDeploymentInput = {
   /** Which. */
   deploymentId: string;
-  /** So many more than wanted while it is updated. Null: a quarter of the replicas, rounded up. */
+  /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
   maxSurge?: number | null | undefined;
-  /** Never fewer healthy replicas while it is updated. Null: three quarters of the replicas, rounded up. */
+  /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
   minHealthy?: number | null | undefined;
-  /** How many healthy routes are wanted. */
+  /** Desired number of healthy routes. */
   replicas?: number | null | undefined;
 };
 
@@ -848,17 +848,17 @@ export type ScaleDeploymentInput = {
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
   | 'EXPIRED'
-  /** It did not come out well: what follows is another way. */
+  /** It failed; another path follows. */
   | 'FAILURE'
   /** It failed too often. */
   | 'GIVE_UP'
   /** It failed and is tried again. */
   | 'NEED_RETRY'
-  /** It was not its time: `message` says what it waits for. */
+  /** It was skipped: `message` says what it waits for. */
   | 'SKIPPED'
-  /** What was known of it is too old to count. */
+  /** The information about it was too old. */
   | 'STALE'
-  /** It went on. */
+  /** It succeeded. */
   | 'SUCCESS';
 
 /** Which webhook to test. */
@@ -869,14 +869,14 @@ export type SendTestEventInput = {
 
 /** In which order sessions of the same priority are scheduled. */
 export type Sequencer =
-  /** Whose user, or project where there is none, has the smallest dominant share of the group first. */
+  /** First the session whose user (or project, if it has no user) has the smallest dominant share of the group. */
   | 'DRF'
   /** The oldest first. */
   | 'FIFO'
   /** The newest first. */
   | 'LIFO';
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type SessionEventFilter = {
   /** In this chain. */
   chainId?: string | null | undefined;
@@ -884,17 +884,17 @@ export type SessionEventFilter = {
   project?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
-  /** One of these. */
+  /** With one of these values. */
   types?: Array<SessionEventType> | null | undefined;
 };
 
-/** What happened to a session: the name on the wire behind `session.`, in upper case. */
+/** Type of a session event: the event's name without `session.`, in upper case. */
 export type SessionEventType =
-  /** It is over before it started. */
+  /** It ended before it started. */
   | 'CANCELLED'
   /** It was created. */
   | 'CREATED'
-  /** It is over: it failed. */
+  /** It ended: it failed. */
   | 'ERROR'
   /** A person cancelled its retry. */
   | 'RETRY_CANCELLED'
@@ -902,18 +902,18 @@ export type SessionEventType =
   | 'RETRY_DISPATCHED'
   /** It failed, and was the last retry. */
   | 'RETRY_EXHAUSTED'
-  /** Its retry is due, but something keeps it. */
+  /** Its retry is due but held. */
   | 'RETRY_HELD'
-  /** It failed; a retry waits out its delay. */
+  /** It failed; a retry is waiting for its delay to pass. */
   | 'RETRY_SCHEDULED'
   /** It is a retry, and it succeeded. */
   | 'RETRY_SUCCEEDED'
-  /** It moved on to another status that is not final. */
+  /** Its status changed, and is not final. */
   | 'STATUS_CHANGED'
-  /** It is over: it succeeded, or a person ended it. */
+  /** It ended: it succeeded, or a person terminated it. */
   | 'TERMINATED';
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export type SessionFilter = {
   /** All of these match. */
   AND?: Array<SessionFilter> | null | undefined;
@@ -963,7 +963,7 @@ export type SessionOrderField =
   | 'NAME'
   /** By priority. */
   | 'PRIORITY'
-  /** Since when it is in its status. */
+  /** Since when it has its status. */
   | 'STATUS_CHANGED_AT';
 
 /** Why a session exists. */
@@ -972,27 +972,27 @@ export type SessionOrigin =
   | 'AUTO_RETRY'
   /** A client created it. */
   | 'INITIAL'
-  /** A person submitted its parent again. */
+  /** A person resubmitted its parent. */
   | 'RESUBMISSION';
 
-/** How a session came out. */
+/** Result of a session. */
 export type SessionResult =
   /** It failed; `failureCause` says why. */
   | 'FAILURE'
   /** Its main kernel ended with exit code 0. */
   | 'SUCCESS'
-  /** Not known: it is not over, or a person ended it. */
+  /** Not known: it has not ended, or a person terminated it. */
   | 'UNDEFINED';
 
-/** Where a session stands. TERMINATED, ERROR and CANCELLED are final. */
+/** Status of a session. TERMINATED, ERROR and CANCELLED are final. */
 export type SessionStatus =
-  /** Over before it started. */
+  /** Ended before it started. */
   | 'CANCELLED'
   /** Agents start its kernels. */
   | 'CREATING'
-  /** Over: it failed. */
+  /** Ended: it failed. */
   | 'ERROR'
-  /** Waits to be given to agents. */
+  /** Waits to be placed on agents. */
   | 'PENDING'
   /** All kernels are ready to be created. */
   | 'PREPARED'
@@ -1004,9 +1004,9 @@ export type SessionStatus =
   | 'RUNNING'
   /** Agents are chosen, their resources reserved. */
   | 'SCHEDULED'
-  /** Over: it succeeded, or a person ended it. */
+  /** Ended: it succeeded, or a person terminated it. */
   | 'TERMINATED'
-  /** Its kernels are being stopped, or are over. */
+  /** Its kernels are being stopped, or have ended. */
   | 'TERMINATING';
 
 /** What a session is for. */
@@ -1015,24 +1015,24 @@ export type SessionType =
   | 'BATCH'
   /** One replica of a deployment. */
   | 'INFERENCE'
-  /** Serves a person until ended. */
+  /** Serves a person until it is terminated. */
   | 'INTERACTIVE';
 
-/** What to change. What is not given stays as it is, null lifts a limit. */
+/** What to change. Missing fields stay as they are; null removes a limit. */
 export type SetQuotaInput = {
-  /** Sessions that may be PENDING at once. */
+  /** Limit on sessions PENDING at once. */
   maxPending?: number | null | undefined;
-  /** Sessions that may have a place at once. */
+  /** Limit on sessions placed at once. */
   maxRunning?: number | null | undefined;
   /** Of the user, project or domain. */
   name: string;
   /** Of what kind it is. */
   scope: QuotaScope;
-  /** The most that all kernels together may hold. Replaces what was set; 0 allows none of a slot. */
+  /** Limit on what all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot. */
   slots?: Array<ResourceSlotInput> | null | undefined;
 };
 
-/** What sessions of a scope fall back on. */
+/** Retry policy defaults of a scope. */
 export type SetRetryDefaultsInput = {
   /** Of the domain or project; nothing for the cluster. */
   name?: string | null | undefined;
@@ -1042,31 +1042,31 @@ export type SetRetryDefaultsInput = {
   scope: RetryScope;
 };
 
-/** What to change. What is not given stays as it is. */
+/** What to change. Missing fields stay as they are. */
 export type SetRetrySwitchInput = {
-  /** Whether retries that become due are held. False lets them go in a ramp. */
+  /** Whether due retries are held. False releases them gradually. */
   disabled?: boolean | null | undefined;
   /** Of the domain or project; nothing for the cluster. */
   name?: string | null | undefined;
-  /** Retries beyond it are held until there is room. Null lifts it. */
+  /** Retries beyond it are held until there is room. Null removes the limit. */
   rateLimit?: RateLimitInput | null | undefined;
   /** Where. */
   scope: RetryScope;
-  /** When what this changes goes back by itself to what held for good. Without it, this holds for good. */
+  /** When this change reverts by itself. If missing, it is permanent. */
   until?: string | null | undefined;
 };
 
-/** All that are given must match. Upper and lower case differ. */
+/** All given conditions must match. Case matters. */
 export type StringFilter = {
-  /** With this in it. */
+  /** Contains this. */
   contains?: string | null | undefined;
-  /** Ending with this. */
+  /** Ends with this. */
   endsWith?: string | null | undefined;
   /** Exactly this. */
   equals?: string | null | undefined;
   /** Exactly one of these. */
   in?: Array<string> | null | undefined;
-  /** Beginning with this. */
+  /** Starts with this. */
   startsWith?: string | null | undefined;
 };
 
@@ -1088,10 +1088,10 @@ export type TokenRole =
   | 'AGENT'
   /** Reads and changes the sessions of its project. */
   | 'MEMBER'
-  /** Reads what its project has. */
+  /** Reads its project. */
   | 'VIEWER';
 
-/** What to change of what its routes are made from. What is not given stays as it is. */
+/** What to change in the specification of its routes. Missing fields stay as they are. */
 export type UpdateDeploymentInput = {
   /** All labels that an agent must have to run a route. */
   agentLabels?: Array<LabelInput> | null | undefined;
@@ -1099,55 +1099,55 @@ export type UpdateDeploymentInput = {
   command?: Array<string> | null | undefined;
   /** Which. */
   deploymentId: string;
-  /** Between the end of a route for its clients and of its program, in seconds. */
+  /** Seconds between removing a route from service discovery and stopping its program. */
   drain?: number | null | undefined;
-  /** Its whole environment, beside what Reprise adds. */
+  /** Its whole environment, apart from the variables set by Reprise. */
   environ?: Array<EnvVarInput> | null | undefined;
   /** How long an unhealthy route may take to recover, in seconds. */
   evictAfter?: number | null | undefined;
-  /** How its routes are found to be healthy. */
+  /** How the health of its routes is checked. */
   healthCheck?: HealthCheckChange | null | undefined;
-  /** Environment and interpreter of its program. Null: none. */
+  /** Preset of environment and interpreter for its program. Null: none. */
   image?: string | null | undefined;
-  /** All words of your own. */
+  /** All labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
-  /** The environment variable that tells the program on which port to serve. */
+  /** The environment variable that gives the program its port. */
   portVariable?: string | null | undefined;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
-  /** Where its routes run, by name. */
+  /** Name of the resource group for its routes. */
   resourceGroup?: string | null | undefined;
-  /** All that each route may use. */
+  /** All resources of each route. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** From the creation of a route to its first success, in seconds. */
+  /** Seconds from the creation of a route to its first successful check. */
   startTimeout?: number | null | undefined;
 };
 
-/** What to change. What is not given stays as it is. */
+/** What to change. Missing fields stay as they are. */
 export type UpdateWebhookInput = {
-  /** Of this chain alone. Null: of all. */
+  /** Only events of this chain. Null: of all chains. */
   chainId?: string | null | undefined;
   /** What it is for. Null clears it. */
   description?: string | null | undefined;
-  /** While it is not, nothing is sent to it and nothing new is kept for it. What waited goes on when it is again; `replayWebhook` brings the rest. */
+  /** While it is disabled, nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the rest. */
   enabled?: boolean | null | undefined;
-  /** Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `deployment.*`. */
+  /** Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`. */
   eventTypes?: Array<string> | null | undefined;
-  /** Of sessions and deployments alone that have all of these. Null: of all. */
+  /** Only events of sessions and deployments that have all of these labels. Null: of all. */
   labels?: Array<LabelInput> | null | undefined;
-  /** Where events are sent; what waits goes there, too. */
+  /** The endpoint; waiting deliveries go there, too. */
   url?: string | null | undefined;
   /** Which. */
   webhookId: string;
 };
 
-/** What became of a delivery. */
+/** Status of a delivery. */
 export type WebhookDeliveryStatus =
   /** The endpoint answered with a status of 200 to 299. */
   | 'DELIVERED'
-  /** All attempts of its schedule failed, or the endpoint is gone. */
+  /** All scheduled attempts failed, or the endpoint is gone. */
   | 'FAILED'
-  /** It waits for its next attempt, or one is under way. */
+  /** It waits for its next attempt, or one is in progress. */
   | 'PENDING';
 
 export type ChainsQueryVariables = Exact<{

@@ -24,22 +24,22 @@ export const builder = new SchemaBuilder<{
   defaultFieldNullability: false,
   relay: {
     cursorType: 'String',
-    nodeTypeOptions: { description: 'Something with an id that is unique across all types.' },
+    nodeTypeOptions: { description: 'An object with an id that is unique across all types.' },
     nodeQueryOptions: {
-      description: 'Any node by its global id; null where there is none that you may see.',
-      args: { id: { description: 'As `id` of the node said.' } },
+      description: 'Any node by its global id; null if there is none that you may see.',
+      args: { id: { description: 'The `id` of the node.' } },
     },
     nodesQueryOptions: false,
-    pageInfoTypeOptions: { description: 'Where a page lies in its connection.' },
+    pageInfoTypeOptions: { description: 'Position of a page in its connection.' },
     hasNextPageFieldOptions: { description: 'Whether more follow after this page.' },
     hasPreviousPageFieldOptions: { description: 'Whether more lie before this page.' },
     startCursorFieldOptions: { description: 'Cursor of the first edge: `before` for the page before.' },
     endCursorFieldOptions: { description: 'Cursor of the last edge: `after` for the page after.' },
     cursorFieldOptions: { description: 'Place of this edge, for `after` and `before`.' },
-    nodeFieldOptions: { nullable: false, description: 'What stands here.' },
+    nodeFieldOptions: { nullable: false, description: 'The node itself.' },
     edgesFieldOptions: { description: 'The page, each with its cursor.', complexity: { field: 1, multiplier: 1 } },
     idFieldOptions: { description: 'Global id, for `node`.' },
-    pageInfoFieldOptions: { description: 'Where this page lies.' },
+    pageInfoFieldOptions: { description: 'Position of this page in the connection.' },
     firstArgOptions: { description: 'Edges from the front; the default and the limit are those of every page.' },
     afterArgOptions: { description: 'Only what follows this cursor.' },
     lastArgOptions: { description: 'Edges from the back, instead of `first`.' },
@@ -62,12 +62,12 @@ export const builder = new SchemaBuilder<{
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
-    description: 'How many there are on all pages together. Counted only when asked for.',
+    description: 'Total number on all pages. Counted only when requested.',
     resolve: (connection) => connection.totalCount(),
   }),
 )
 builder.queryType({ description: 'Everything that can be read.' })
 builder.mutationType({
-  description: 'Everything that can be changed. What a caller can mend is a member of the result.',
+  description: 'Everything that can be changed. Errors that the caller can correct are members of the result.',
 })
-builder.subscriptionType({ description: 'What happens, as it happens; with `after`, what happened since.' })
+builder.subscriptionType({ description: 'Events as they happen; with `after`, also those since then.' })

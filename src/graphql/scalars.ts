@@ -4,7 +4,8 @@ import { isStorableMoment } from '../domain/storable-moment.ts'
 import { isUuid } from './uuid.ts'
 
 builder.scalarType('UUID', {
-  description: 'A UUID in its usual form, 8-4-4-4-12 hexadecimal digits. Upper case is taken, lower case is given.',
+  description:
+    'A UUID in its usual form, 8-4-4-4-12 hexadecimal digits. Either case is accepted; lower case is returned.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
   parseValue(value) {
     if (typeof value === 'string' && isUuid(value)) return value.toLowerCase()
@@ -16,7 +17,7 @@ builder.scalarType('UUID', {
 const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
 builder.scalarType('DateTime', {
-  description: 'A moment, as RFC 3339 writes it: `2026-01-31T12:00:00.000Z`. Given in UTC, with milliseconds.',
+  description: 'A point in time in RFC 3339 format: `2026-01-31T12:00:00.000Z`. Returned in UTC, with milliseconds.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   parseValue(value) {
     const date = typeof value === 'string' && DATE_TIME.test(value) ? new Date(value) : undefined

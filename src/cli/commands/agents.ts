@@ -9,19 +9,19 @@ import { takeAll } from '../session/take.ts'
 
 export function agentsCommand(): Command {
   return new Command('agents')
-    .description('the nodes that run kernels: list, drain, resume')
+    .description('list, drain and resume the nodes that run kernels')
     .addCommand(list(), { isDefault: true })
-    .addCommand(move('drain', 'give an agent nothing new; what runs there runs on'))
+    .addCommand(move('drain', 'start nothing new on an agent; running kernels finish'))
     .addCommand(move('resume', 'give an agent work again'))
 }
 
 function list(): Command {
-  const command = describedCommand('list', 'list agents with what they have and what of it is used', [
+  const command = describedCommand('list', 'list agents with their capacity and what is in use', [
     'reprise agents',
     'reprise agents list --status suspect,lost',
   ])
-    .addOption(choices('--status <statuses>', 'in one of these', AGENT_STATUSES))
-    .option('--resource-group <name>', 'of this group')
+    .addOption(choices('--status <statuses>', 'with one of these', AGENT_STATUSES))
+    .option('--resource-group <name>', 'in this resource group')
   return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
     const { status, resourceGroup } = filter
     out.table(
@@ -35,7 +35,7 @@ function list(): Command {
         { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
         { title: 'VERSION', value: ({ version }) => version, flexible: true },
       ],
-      'no agents: nothing can run. `reprise serve` brings one along; `reprise agent` adds others.',
+      'no agents: nothing can run. `reprise serve` includes one; `reprise agent` adds more.',
     )
   })
 }
@@ -51,7 +51,7 @@ function gigabytes(bytes: string): string {
 function move(name: 'drain' | 'resume', description: string): Command {
   const command = describedCommand(name, description, [`reprise agents ${name} node-7 --reason "new disk"`])
     .argument('<agent>', 'id or name')
-    .option('--reason <text>', 'why, for those who look later')
+    .option('--reason <text>', 'reason, stored for later')
   return act<{ reason?: string }>(command, async ({ client, out }, { reason }, [text]) => {
     const id = await findAgent(client, text!)
     const agent = await (name === 'drain' ? client.drainAgent(id, reason) : client.resumeAgent(id, reason))

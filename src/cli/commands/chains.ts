@@ -21,15 +21,15 @@ interface ChainsOptions {
 const LIMIT = 50
 
 export function chainsCommand(): Command {
-  const command = describedCommand('chains', 'list chains: one line a piece of work, the newest activity first', [
+  const command = describedCommand('chains', 'list chains, one line per piece of work, the latest activity first', [
     'reprise chains --state waiting-retry,held',
     'reprise chains --search nightly --since 1d',
   ])
-    .addOption(choices('--state <states>', 'in one of these', CHAIN_STATES))
-    .addOption(choices('--cause <causes>', 'whose newest attempt failed for one of these', CAUSES))
-    .option('--search <words>', 'beginnings of words of names and labels')
-    .option('--in-project <name>', 'of this project')
-    .option('--since <time>', 'active since; a time, or a duration like 2h', past)
+    .addOption(choices('--state <states>', 'with one of these', CHAIN_STATES))
+    .addOption(choices('--cause <causes>', 'whose latest attempt failed for one of these causes', CAUSES))
+    .option('--search <words>', 'beginnings of words in names and labels')
+    .option('--in-project <name>', 'in this project')
+    .option('--since <time>', 'active since this time, or a duration ago like 2h', past)
     .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
   return act<ChainsOptions>(command, async ({ client, out, signal }, options) => {
     const { state, cause, search, inProject: project, since, limit = LIMIT } = options
@@ -53,7 +53,7 @@ export function chainsCommand(): Command {
 }
 
 export function chainCommand(): Command {
-  const command = describedCommand('chain', 'draw the chain of a session: each attempt, and why the next', [
+  const command = describedCommand('chain', 'draw the chain of a session: each attempt, and why it was retried', [
     'reprise chain nightly',
   ]).argument('<session>', SESSION_ARGUMENT)
   return act(command, async ({ client, out }, _options, [text]) => {

@@ -4,7 +4,7 @@ import { SHELLS } from '../completion/scripts.ts'
 import { commandTree } from '../completion/tree.ts'
 
 export function completionCommand(): Command {
-  const command = describedCommand('completion', 'print what makes a shell complete commands and options', [
+  const command = describedCommand('completion', 'print a script with which a shell completes commands and options', [
     'source <(reprise completion bash)',
     'reprise completion zsh > "${fpath[1]}/_reprise"',
     'reprise completion fish > ~/.config/fish/completions/reprise.fish',

@@ -8,7 +8,7 @@ import { UsageError } from '../present-error.ts'
 
 export function defaultsCommand(): Command {
   return new Command('defaults')
-    .description('what new sessions fall back on where their policy says nothing')
+    .description('retry policy defaults for new sessions')
     .addCommand(show(), { isDefault: true })
     .addCommand(set())
     .addCommand(clear())
@@ -30,7 +30,7 @@ export function scopeOf([scope, name]: string[]): { scope: RetryScope; name?: st
 }
 
 function show(): Command {
-  const command = describedCommand('show', 'show what is set, the widest scope first', ['reprise defaults'])
+  const command = describedCommand('show', 'show the defaults that are set, widest scope first', ['reprise defaults'])
   return act(command, async ({ client, out, signal }) => {
     const all = await client.retryDefaults({ signal })
     const rows = all.flatMap(({ scope, name, policy }) =>
@@ -50,7 +50,7 @@ function show(): Command {
         { title: 'FIELD', value: ({ field }) => field },
         { title: 'VALUE', value: ({ value }) => value, flexible: true },
       ],
-      'nothing is set: what is shipped holds',
+      'nothing is set: the built-in defaults apply',
     )
   })
 }
@@ -70,7 +70,7 @@ function set(): Command {
 }
 
 function clear(): Command {
-  const command = describedCommand('clear', 'take away the defaults of a scope', [
+  const command = describedCommand('clear', 'remove the defaults of a scope', [
     'reprise defaults clear project research',
   ])
   addScope(command)

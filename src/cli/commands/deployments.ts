@@ -23,7 +23,7 @@ const LIVING = DEPLOYMENT_STATUSES.filter((status) => status !== 'DESTROYED')
 const LIMIT = 50
 
 export function deploymentsCommand(): Command {
-  const command = new Command('deployments').description('services that keep their replicas')
+  const command = new Command('deployments').description('services with a fixed number of healthy replicas')
   command.addCommand(list(), { isDefault: true })
   for (const subcommand of [create(), info(), scale(), update(), destroy(), watchDeployments()]) {
     command.addCommand(subcommand)
@@ -38,12 +38,14 @@ interface ListOptions {
 }
 
 function list(): Command {
-  const command = describedCommand('list', 'list deployments, the newest first', [
+  const command = describedCommand('list', 'list deployments, newest first', [
     'reprise deployments',
     'reprise deployments list --status scaling',
   ])
-    .option('-p, --project <name>', 'of this project')
-    .addOption(choices('--status <statuses>', 'in one of these (default: all but destroyed)', DEPLOYMENT_STATUSES))
+    .option('-p, --project <name>', 'in this project')
+    .addOption(
+      choices('--status <statuses>', 'with one of these statuses (default: all except destroyed)', DEPLOYMENT_STATUSES),
+    )
     .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
   return act<ListOptions>(command, async ({ client, out, signal }, options) => {
     const { project, status = LIVING, limit = LIMIT } = options
@@ -81,11 +83,11 @@ function create(): Command {
     'reprise deployments create web --replicas 3 --health-path /healthz --wait -- node ~/server.js',
     "reprise deployments create api -e MODE=live --cpu 2 --mem 1g -- sh -c 'exec python3 -m http.server $PORT'",
   ])
-    .argument('<name>', 'small letters, digits and -')
-    .argument('<command...>', 'what to run, behind --')
+    .argument('<name>', 'lower-case letters, digits and -')
+    .argument('<command...>', 'command to run, after --')
     .option('-p, --project <name>', 'project')
-    .option('--replicas <n>', 'how many healthy ones (default: 1)', wholeNumber)
-    .option('--creation-id <id>', 'the same id again gives the same deployment')
+    .option('--replicas <n>', 'number of healthy replicas (default: 1)', wholeNumber)
+    .option('--creation-id <id>', 'repeating the id returns the same deployment')
   addRolloutOptions(waitOption(command))
   return act<CreateOptions>(addServiceOptions(command), async (context, options, [name, ...program]) => {
     const { project, replicas, creationId } = options
@@ -95,7 +97,7 @@ function create(): Command {
       ...serviceInput(options, []),
       command: program,
     })
-    if (!created) context.out.note('it was there already')
+    if (!created) context.out.note('it already existed')
     await settle(context, options, deployment, () => deployment.deploymentId)
   })
 }
@@ -114,12 +116,12 @@ function info(): Command {
 interface ScaleOptions extends RolloutOptions, Waiting {}
 
 function scale(): Command {
-  const command = describedCommand('scale', 'say how many replicas are wanted', [
+  const command = describedCommand('scale', 'set the number of replicas', [
     'reprise deployments scale web 5 --wait',
     'reprise deployments scale web 5 --min-healthy 4 --max-surge none',
   ])
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)
-    .argument('<replicas>', 'how many healthy ones; 0 keeps it without any')
+    .argument('<replicas>', 'number of healthy replicas; 0 keeps the deployment without any')
   addRolloutOptions(waitOption(command))
   return act<ScaleOptions>(command, async (context, options, [text, count]) => {
     const deploymentId = await findDeployment(context.client, text!)
@@ -131,12 +133,16 @@ function scale(): Command {
 }
 
 function update(): Command {
-  const command = describedCommand('update', 'change what its routes are made from, one after the other', [
-    'reprise deployments update web --wait -- node ~/server.js --fast',
-    'reprise deployments update web --health-interval 1s --drain 10s',
-  ])
+  const command = describedCommand(
+    'update',
+    'change the program or its settings; routes are replaced one after the other',
+    [
+      'reprise deployments update web --wait -- node ~/server.js --fast',
+      'reprise deployments update web --health-interval 1s --drain 10s',
+    ],
+  )
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)
-    .argument('[command...]', 'what to run instead, behind --')
+    .argument('[command...]', 'command to run instead, after --')
   return act<ServiceOptions & Waiting>(
     addServiceOptions(waitOption(command)),
     async (context, options, [text, ...program]) => {
@@ -152,7 +158,7 @@ function destroy(): Command {
     'reprise deployments destroy web --wait',
   ])
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)
-    .option('--reason <text>', 'kept with it')
+    .option('--reason <text>', 'reason, stored with the deployment')
   return act<Waiting & { reason?: string }>(waitOption(command), async (context, options, [text]) => {
     const deploymentId = await findDeployment(context.client, text!)
     await settle(context, options, await context.client.destroyDeployment(deploymentId, options.reason))
@@ -160,7 +166,7 @@ function destroy(): Command {
 }
 
 function waitOption(command: Command): Command {
-  return command.option('--wait', 'until it is done; what it waits for is told on standard error')
+  return command.option('--wait', 'wait until it is done; standard error says what it is waiting for')
 }
 
 /** Shows it as it is, or, where that is asked for, as it is when everything is done. */

@@ -10,7 +10,7 @@ import { presentError } from '../present-error.ts'
 const MARKS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'], skipped: ['dim', '·'] } as const
 
 export function doctorCommand(): Command {
-  const command = describedCommand('doctor', 'look at what is needed to work, and say what to do where it is missing', [
+  const command = describedCommand('doctor', 'check the installation, and say how to fix what is wrong', [
     'reprise doctor',
     'reprise doctor --url https://reprise.example.com --json',
   ])

@@ -23,7 +23,7 @@ export const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
 ]
 
 export function listCommand(): Command {
-  const command = describedCommand('list', 'list sessions, the newest first', [
+  const command = describedCommand('list', 'list sessions, newest first', [
     'reprise list --status running,pending',
     'reprise list --cause oom-killed --since 2h',
     "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",

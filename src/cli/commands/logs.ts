@@ -14,15 +14,15 @@ interface LogsOptions {
 }
 
 export function logsCommand(): Command {
-  const command = describedCommand('logs', 'print what an attempt has written; with --follow, all that comes', [
+  const command = describedCommand('logs', 'print the output of an attempt; with --follow, also what comes later', [
     'reprise logs nightly',
     'reprise logs nightly --attempt 1 --kernel main1',
     'reprise logs nightly --follow',
   ])
     .argument('<session>', SESSION_ARGUMENT)
-    .option('--attempt <n>', 'attempt of the chain; without it that of the session', wholeNumber)
-    .option('-f, --follow', 'go on until the chain has ended, through all its further attempts')
-    .option('--kernel <name>', 'of one kernel only: main1, sub1, …')
+    .option('--attempt <n>', 'number of the attempt; the default is the session itself', wholeNumber)
+    .option('-f, --follow', 'follow the output until the chain has ended, through all further attempts')
+    .option('--kernel <name>', 'only this kernel: main1, sub1, …')
   return act<LogsOptions>(
     command,
     async ({ client, out, signal }, { attempt: wanted, follow, kernel }, [text]) => {

@@ -20,7 +20,7 @@ interface PreviewOptions extends PolicyOptions {
 }
 
 export function policyCommand(): Command {
-  return new Command('policy').description('look at what a retry policy does').addCommand(preview())
+  return new Command('policy').description('show what a retry policy does').addCommand(preview())
 }
 
 function preview(): Command {
@@ -29,10 +29,10 @@ function preview(): Command {
     'reprise policy preview --policy policy.json --cause oom-killed',
     `reprise policy preview --from-airflow '{"retries": 4, "retry_delay": 300, "retry_exponential_backoff": true}'`,
   ])
-    .addOption(choice('--cause <cause>', 'as after this failure', CAUSES))
-    .option('--exit-code <code>', 'as after this exit code', wholeNumber)
+    .addOption(choice('--cause <cause>', 'for this kind of failure', CAUSES))
+    .option('--exit-code <code>', 'for a failure with this exit code', wholeNumber)
     .option('--session <session>', 'the further retries of this session')
-    .option('--from-airflow <settings>', 'of an Airflow operator: JSON, a file of JSON, or - for standard input')
+    .option('--from-airflow <settings>', 'settings of an Airflow operator: JSON, a JSON file, or - for standard input')
   return act<PreviewOptions>(addPolicyOptions(command), async (context, options) => {
     if (options.fromAirflow !== undefined) return showAirflow(context, readAirflowSettings(options.fromAirflow))
     const { client, out } = context

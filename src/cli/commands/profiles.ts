@@ -13,14 +13,14 @@ interface LoginOptions {
 }
 
 export function loginCommand(): Command {
-  const command = describedCommand('login', 'keep a server and its token under a name, for this user alone', [
+  const command = describedCommand('login', 'store a server and its token in a profile that only this user can read', [
     'reprise login --url https://reprise.example.com    # asks for the token',
     'reprise login --name lab --url https://one.lab --url https://two.lab < token-file',
   ])
-    .option('--url <url>', 'server; repeat it for several on one database', collect)
-    .option('--token <token>', 'token, which other users of this machine can then see; else it is asked for')
-    .option('--name <name>', 'what to keep it under', 'default')
-    .option('--no-check', 'do not ask the server whether the token is in force')
+    .option('--url <url>', 'server; may be repeated for several on one database', collect)
+    .option('--token <token>', 'token; other users of this machine can then see it (default: asks for it)')
+    .option('--name <name>', 'name of the profile', 'default')
+    .option('--no-check', 'do not check with the server that the token is valid')
   return actHere<LoginOptions>(command, async (out, { url, token: given, name, check }) => {
     const urls = url ?? serverOf({ url }).urls.map(({ href }) => href)
     const token = given ?? (await askForToken())
@@ -34,20 +34,20 @@ export function loginCommand(): Command {
     const path = profilesPath(process.env)
     const { profiles } = readProfiles(path)
     writeProfiles(path, { current: name, profiles: { ...profiles, [name]: whole } })
-    out.show({ name, urls: whole.urls, path }, () => `kept as ${name} in ${path}, and used from now on`)
+    out.show({ name, urls: whole.urls, path }, () => `stored as ${name} in ${path}, and used from now on`)
   })
 }
 
 export function profilesCommand(): Command {
   return new Command('profiles')
-    .description('servers and tokens that `login` has kept')
+    .description('servers and tokens stored by `login`')
     .addCommand(list(), { isDefault: true })
     .addCommand(use())
     .addCommand(remove())
 }
 
 function list(): Command {
-  const command = describedCommand('list', 'list them; * is the one in use', ['reprise profiles'])
+  const command = describedCommand('list', 'list profiles; * marks the one in use', ['reprise profiles'])
   return actHere(command, async (out) => {
     const { current, profiles } = readProfiles(profilesPath(process.env))
     const rows = Object.entries(profiles).map(([name, { urls, token }]) => ({
@@ -64,13 +64,13 @@ function list(): Command {
         { title: 'SERVERS', value: (row) => row.urls.join(' '), flexible: true },
         { title: 'TOKEN', value: (row) => row.token },
       ],
-      'no profiles: `reprise login` keeps one',
+      'no profiles: `reprise login` stores one',
     )
   })
 }
 
 function use(): Command {
-  const command = describedCommand('use', 'use this one where none is named', ['reprise profiles use lab'])
+  const command = describedCommand('use', 'use this profile by default', ['reprise profiles use lab'])
   return actHere(command.argument('<name>'), async (out, _options, [name]) => {
     const path = profilesPath(process.env)
     const kept = readProfiles(path)
@@ -81,7 +81,7 @@ function use(): Command {
 }
 
 function remove(): Command {
-  const command = describedCommand('remove', 'forget one; its token stays in force', ['reprise profiles remove lab'])
+  const command = describedCommand('remove', 'remove a profile; its token stays valid', ['reprise profiles remove lab'])
   return actHere(command.argument('<name>'), async (out, _options, [name]) => {
     const path = profilesPath(process.env)
     const { current, profiles } = readProfiles(path)

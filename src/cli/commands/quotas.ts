@@ -6,13 +6,13 @@ import { QUOTA_SCOPES } from '../options/api-enums.ts'
 
 export function quotasCommand(): Command {
   return new Command('quotas')
-    .description('what users, projects and domains may have at once')
+    .description('limits of users, projects and domains')
     .addCommand(show(), { isDefault: true })
     .addCommand(set())
 }
 
 function show(): Command {
-  const command = describedCommand('show', 'show limits, and what of them is used', ['reprise quotas'])
+  const command = describedCommand('show', 'show limits and their use', ['reprise quotas'])
   return act(command, async ({ client, out, signal }) => {
     out.table(
       await client.quotas({ signal }),
@@ -44,15 +44,19 @@ interface QuotaOptions {
 }
 
 function set(): Command {
-  const command = describedCommand('set', 'limit a user, a project or a domain', [
+  const command = describedCommand('set', 'limit a user, project or domain', [
     'reprise quotas set project research --max-running 20 --slot cpu=64 --slot mem=256g',
     'reprise quotas set user ada --max-pending none',
   ])
     .argument('<scope>', 'user, project or domain')
     .argument('<name>', 'of which')
-    .option('--max-pending <n>', 'sessions that wait; `none` lifts it', orNone(wholeNumber))
-    .option('--max-running <n>', 'sessions that have a place; `none` lifts it', orNone(wholeNumber))
-    .option('--slot <slot=amount>', 'over all kernels; replaces what was set; may be repeated', pairs)
+    .option('--max-pending <n>', 'limit on waiting sessions; `none` removes it', orNone(wholeNumber))
+    .option('--max-running <n>', 'limit on placed sessions; `none` removes it', orNone(wholeNumber))
+    .option(
+      '--slot <slot=amount>',
+      'total of a slot over all kernels; replaces all earlier ones; may be repeated',
+      pairs,
+    )
   return act<QuotaOptions>(command, async ({ client, out }, options, [scope, name]) => {
     const slots = options.slot?.map(([slotName, amount]) => ({ slot: slotName, amount }))
     const quota = await client.setQuota({

@@ -8,13 +8,13 @@ const SHOWN = 50
 
 export function resubmissionsCommand(): Command {
   return new Command('resubmissions')
-    .description('what people have resubmitted, and how it stands')
+    .description('resubmissions and their progress')
     .addCommand(list(), { isDefault: true })
     .addCommand(abort())
 }
 
 function list(): Command {
-  const command = describedCommand('list', 'list resubmissions, the newest first', ['reprise resubmissions'])
+  const command = describedCommand('list', 'list resubmissions, newest first', ['reprise resubmissions'])
   return act(command, async ({ client, out, signal }) => {
     const { items } = await take(client.resubmissions({ signal }), SHOWN)
     out.table(
@@ -35,7 +35,7 @@ function list(): Command {
 }
 
 function abort(): Command {
-  const command = describedCommand('abort', 'leave undone what one has not done yet', [
+  const command = describedCommand('abort', 'abort a resubmission; what it has not done yet is left undone', [
     'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
   ]).argument('<id>', 'id of a resubmission')
   return act(command, async ({ client, out }, _options, [id]) => {

@@ -18,21 +18,25 @@ interface ResubmitOptions extends FilterOptions, SpecOptions, PolicyOptions {
 }
 
 export function resubmitCommand(): Command {
-  const command = describedCommand('resubmit', 'give failed work a new budget: sessions by name, or all that match', [
-    'reprise resubmit nightly --mem 8g --retries 5',
-    'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
-    'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
-  ]).argument('[sessions...]', SESSION_ARGUMENT)
+  const command = describedCommand(
+    'resubmit',
+    'give failed work a new retry budget: named sessions, or all that match',
+    [
+      'reprise resubmit nightly --mem 8g --retries 5',
+      'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
+      'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
+    ],
+  ).argument('[sessions...]', SESSION_ARGUMENT)
   addFilterOptions(command)
   command
-    .optionsGroup('What is different this time:')
+    .optionsGroup('Overrides:')
     .option('--allow-agent <id>', 'the only agents to run on; may be repeated', collect)
-    .option('--avoid-agent <id>', 'agents to stay away from; may be repeated', collect)
+    .option('--avoid-agent <id>', 'agents to avoid; may be repeated', collect)
   addPolicyOptions(addSpecOptions(command))
   command
-    .optionsGroup('How:')
-    .option('--client-key <key>', 'the same key again gives the same resubmission')
-    .option('--detach', 'do not wait for the end of many; `reprise resubmissions` shows how they stand')
+    .optionsGroup('Execution:')
+    .option('--client-key <key>', 'repeating the key returns the same resubmission')
+    .option('--detach', 'do not wait for a large resubmission; `reprise resubmissions` shows its progress')
   return act<ResubmitOptions>(command, resubmit, { endsItself: true })
 }
 

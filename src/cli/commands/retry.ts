@@ -4,13 +4,13 @@ import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
 
 export function retryCommand(): Command {
   return new Command('retry')
-    .description('start a retry that waits now, or cancel it')
+    .description('dispatch a waiting retry now, or cancel it')
     .addCommand(now())
     .addCommand(cancel())
 }
 
 function now(): Command {
-  const command = describedCommand('now', 'make a retry that waits due at once', ['reprise retry now nightly'])
+  const command = describedCommand('now', 'dispatch a waiting retry at once', ['reprise retry now nightly'])
   return act(command.argument('<session>', SESSION_ARGUMENT), async ({ client, out }, _options, [text]) => {
     const session = await client.retryNow(await findSession(client, text!))
     out.show(session, () => `${session.name} ${session.sessionId}: its retry is due now`)
@@ -18,7 +18,7 @@ function now(): Command {
 }
 
 function cancel(): Command {
-  const command = describedCommand('cancel', 'cancel a retry that waits; the chain ends with the session that failed', [
+  const command = describedCommand('cancel', 'cancel a waiting retry; the chain ends with the failed session', [
     'reprise retry cancel nightly',
   ])
   return act(command.argument('<session>', SESSION_ARGUMENT), async ({ client, out }, _options, [text]) => {

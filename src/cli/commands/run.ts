@@ -18,12 +18,12 @@ interface RunOptions extends SessionOptions {
 const SIGNALLED = 128
 
 export function runCommand(): Command {
-  const command = describedCommand('run', 'run a command through all its attempts, and end as it ends', [
+  const command = describedCommand('run', 'run a command through all its attempts, and exit with its status', [
     'reprise run -- python3 ~/train.py --epochs 10',
     'reprise run --retries 3 --retry-delay 30s --backoff exponential -- ~/flaky.sh',
     "reprise run --mem 4g --retries 2 --rule 'retry cause=oom-killed scale=mem:2:64g' -- ~/hungry.sh",
     'reprise run --on-interrupt terminate -e SEED=7 --label study=7 -- ~/simulate.sh',
-  ]).argument('<command...>', 'what to run, behind --')
+  ]).argument('<command...>', 'command to run, after --')
   addSessionOptions(command)
   command
     .optionsGroup('On Ctrl-C:')

@@ -14,13 +14,15 @@ interface SwitchOptions {
 
 export function switchCommand(): Command {
   return new Command('switch')
-    .description('hold retries that become due, or limit their rate')
+    .description('hold due retries, or limit their rate')
     .addCommand(show(), { isDefault: true })
     .addCommand(set())
 }
 
 function show(): Command {
-  const command = describedCommand('show', 'show what has an effect, the widest scope first', ['reprise switch'])
+  const command = describedCommand('show', 'show the switches and limits in effect, widest scope first', [
+    'reprise switch',
+  ])
   return act(command, async ({ client, out, signal }) => {
     out.table(
       await client.retrySwitches({ signal }),
@@ -38,16 +40,16 @@ function show(): Command {
 }
 
 function set(): Command {
-  const command = describedCommand('set', 'hold retries of the cluster, a domain or a project, or let them go', [
+  const command = describedCommand('set', 'hold or release retries of the cluster, a domain or a project', [
     'reprise switch set cluster --off --until 2h',
     'reprise switch set project research --rate 5/10',
     'reprise switch set project research --on --rate none',
   ])
   addScope(command)
     .option('--off', 'hold them')
-    .option('--on', 'let them go, in a ramp')
-    .option('--rate <per-second/burst>', 'at most so many, like 5/10; `none` lifts it', orNone(rate))
-    .option('--until <time>', 'then back to what held for good; a time or a duration from now', future)
+    .option('--on', 'release held retries, gradually')
+    .option('--rate <per-second/burst>', 'rate limit, like 5/10 (per second/burst); `none` removes it', orNone(rate))
+    .option('--until <time>', 'revert at this time, or after this duration', future)
   return act<SwitchOptions>(command, async ({ client, out }, options, args) => {
     const { on, off, until, rate: rateLimit } = options
     if (on && off) throw new UsageError('--on and --off exclude each other.')

@@ -8,18 +8,15 @@ import { takeAll } from '../session/take.ts'
 
 export function tokensCommand(): Command {
   return new Command('tokens')
-    .description('what programs show to be let in, for administrators')
+    .description('access tokens, for administrators')
     .addCommand(list(), { isDefault: true })
     .addCommand(create())
     .addCommand(revoke())
 }
 
 function list(): Command {
-  const command = describedCommand('list', 'list tokens, the newest first', [
-    'reprise tokens',
-    'reprise tokens list --all',
-  ])
-  command.option('--all', 'those that are revoked, too')
+  const command = describedCommand('list', 'list tokens, newest first', ['reprise tokens', 'reprise tokens list --all'])
+  command.option('--all', 'include revoked tokens')
   return act<{ all?: boolean }>(command, async ({ client, out, signal }, { all }) => {
     const tokens = await takeAll(client.tokens({ signal }))
     out.table(
@@ -45,14 +42,14 @@ interface CreateOptions {
 }
 
 function create(): Command {
-  const command = describedCommand('create', 'make a token; it is shown this once, on standard output', [
+  const command = describedCommand('create', 'create a token and print it, only this once, on standard output', [
     'reprise tokens create ci --role member --project default --expires 90d',
     'reprise tokens create node-7 --role agent > /etc/reprise/token',
   ])
-    .argument('<name>', 'what it is for')
-    .addOption(choice('--role <role>', 'what it may do', TOKEN_ROLES).makeOptionMandatory())
+    .argument('<name>', 'description')
+    .addOption(choice('--role <role>', 'role', TOKEN_ROLES).makeOptionMandatory())
     .option('-p, --project <name>', 'the one project that it sees')
-    .option('--expires <time>', 'when it ends; a time or a duration from now', future)
+    .option('--expires <time>', 'expiry; a time or a duration from now', future)
   return act<CreateOptions>(command, async ({ client, out }, { role, project, expires }, [name]) => {
     const { secret, token } = await client.createToken({ name: name!, role, project, expiresAt: expires })
     const end = token.expiresAt ? `, until ${instant(token.expiresAt)}` : ''
@@ -64,7 +61,7 @@ function create(): Command {
 }
 
 function revoke(): Command {
-  const command = describedCommand('revoke', 'end a token, on every server within seconds', [
+  const command = describedCommand('revoke', 'revoke a token, on every server within seconds', [
     'reprise tokens revoke 01990000-0000-7000-8000-000000000000',
   ]).argument('<id>', 'id of the token, as `tokens` lists it')
   return act(command, async ({ client, out }, _options, [id]) => {

@@ -11,12 +11,12 @@ interface WatchOptions {
 export function watchDeployments(): Command {
   const command = describedCommand(
     'watch',
-    'show what happens to deployments and their routes, until Ctrl-C; servers that restart are waited for',
+    'show events of deployments and their routes, until Ctrl-C; waits for restarting servers',
     ['reprise deployments watch', 'reprise deployments watch web --json'],
   )
     .argument('[deployment]', DEPLOYMENT_ARGUMENT)
-    .option('-p, --project <name>', 'of this project only')
-    .option('--after <cursor>', 'go on behind this event, missing none; the cursor stands in each with --json')
+    .option('-p, --project <name>', 'only in this project')
+    .option('--after <cursor>', 'resume after this event without missing any; --json prints each cursor')
   return act<WatchOptions>(
     command,
     async ({ client, out, signal }, { project, after }, [text]) => {

@@ -13,19 +13,15 @@ interface WatchOptions {
 }
 
 export function watchCommand(): Command {
-  const command = describedCommand(
-    'watch',
-    'show events as they happen, until Ctrl-C; servers that restart are waited for',
-    [
-      'reprise watch',
-      'reprise watch nightly --retries',
-      'reprise watch --json --after "$(cat cursor)" >> events.jsonl',
-    ],
-  )
-    .argument('[session]', 'chain of this session only, by its id or name')
-    .option('-p, --project <name>', 'of this project only')
-    .option('--retries', 'only what concerns retries, with reasons and times')
-    .option('--after <cursor>', 'go on behind this event, missing none; the cursor stands in each with --json')
+  const command = describedCommand('watch', 'show events as they happen, until Ctrl-C; waits for restarting servers', [
+    'reprise watch',
+    'reprise watch nightly --retries',
+    'reprise watch --json --after "$(cat cursor)" >> events.jsonl',
+  ])
+    .argument('[session]', 'only the chain of this session, given by id or name')
+    .option('-p, --project <name>', 'only in this project')
+    .option('--retries', 'only retry events, with reasons and times')
+    .option('--after <cursor>', 'resume after this event without missing any; --json prints each cursor')
   return act<WatchOptions>(
     command,
     async ({ client, out, signal }, { project, after, retries }, [text]) => {

@@ -10,7 +10,7 @@ import { UsageError } from '../present-error.ts'
 import { take, takeAll } from '../session/take.ts'
 
 export function webhooksCommand(): Command {
-  const command = new Command('webhooks').description('endpoints that events are sent to')
+  const command = new Command('webhooks').description('manage endpoints to which events are sent')
   command.addCommand(list(), { isDefault: true })
   for (const subcommand of [create(), enable(), disable(), remove(), rotate(), test(), deliveries(), replay()]) {
     command.addCommand(subcommand)
@@ -20,7 +20,7 @@ export function webhooksCommand(): Command {
 
 function list(): Command {
   const command = describedCommand('list', 'list webhooks', ['reprise webhooks'])
-  command.option('-p, --project <name>', 'of this project')
+  command.option('-p, --project <name>', 'in this project')
   return act<{ project?: string }>(command, async ({ client, out, signal }, { project }) => {
     out.table(
       await takeAll(client.webhooks({ project }, { signal })),
@@ -47,21 +47,21 @@ interface CreateOptions {
 }
 
 function create(): Command {
-  const command = describedCommand('create', 'have events sent to an endpoint; prints the secret, this once', [
+  const command = describedCommand('create', 'send events to an endpoint; prints the secret, only this once', [
     "reprise webhooks create https://ci.example.com/hook --event 'session.retry_*'",
   ])
     .argument('<url>')
-    .option('--event <type>', 'event to send, a * at its end for any rest; may be repeated (default: all)', collect)
-    .option('-p, --project <name>', 'whose events')
-    .option('--chain <id>', 'of this chain only')
-    .option('-l, --label <key=value>', 'of sessions with this label only; may be repeated', pairs)
-    .option('--description <text>', 'what it is for')
+    .option('--event <type>', 'event type, which may end in *; may be repeated (default: all)', collect)
+    .option('-p, --project <name>', 'project whose events to send')
+    .option('--chain <id>', 'only of this chain')
+    .option('-l, --label <key=value>', 'only of sessions with this label; may be repeated', pairs)
+    .option('--description <text>', 'description')
   return act<CreateOptions>(command, async ({ client, out }, options, [url]) => {
     const { event = ['*'], project, chain: chainId, description } = options
     const labels = options.label?.map(([key, value]) => ({ key, value }))
     const input = { url: url!, eventTypes: event, project, chainId, labels, description }
     const { secret, webhook } = await client.createWebhook(input)
-    out.note(`webhook ${webhook.webhookId}; its secret, shown once:`)
+    out.note(`webhook ${webhook.webhookId}; its secret, shown only once:`)
     out.show({ secret, webhook }, () => secret)
   })
 }
@@ -69,7 +69,9 @@ function create(): Command {
 const ID = '<id>'
 
 function enable(): Command {
-  const command = describedCommand('enable', 'send to it again', [`reprise webhooks enable ${ID}`]).argument(ID)
+  const command = describedCommand('enable', 'resume sending to a webhook', [`reprise webhooks enable ${ID}`]).argument(
+    ID,
+  )
   return act(command, async ({ client, out }, _options, [webhookId]) => {
     const webhook = await client.updateWebhook({ webhookId: webhookId!, enabled: true })
     out.show(webhook, () => `${webhook.url}: on`)
@@ -77,7 +79,9 @@ function enable(): Command {
 }
 
 function disable(): Command {
-  const command = describedCommand('disable', 'send nothing to it', [`reprise webhooks disable ${ID}`]).argument(ID)
+  const command = describedCommand('disable', 'stop sending to a webhook', [`reprise webhooks disable ${ID}`]).argument(
+    ID,
+  )
   return act(command, async ({ client, out }, _options, [webhookId]) => {
     const webhook = await client.updateWebhook({ webhookId: webhookId!, enabled: false })
     out.show(webhook, () => `${webhook.url}: off`)
@@ -85,7 +89,7 @@ function disable(): Command {
 }
 
 function remove(): Command {
-  const command = describedCommand('delete', 'delete it', [`reprise webhooks delete ${ID}`]).argument(ID)
+  const command = describedCommand('delete', 'delete a webhook', [`reprise webhooks delete ${ID}`]).argument(ID)
   return act(command, async ({ client, out }, _options, [webhookId]) => {
     await client.deleteWebhook(webhookId!)
     out.show({ webhookId }, () => `${webhookId}: deleted`)
@@ -93,11 +97,11 @@ function remove(): Command {
 }
 
 function rotate(): Command {
-  const command = describedCommand('rotate', 'make a new secret; for a while requests carry both signatures', [
+  const command = describedCommand('rotate', 'create a new secret; for a while requests carry both signatures', [
     `reprise webhooks rotate ${ID} --overlap 2h`,
   ])
     .argument(ID)
-    .option('--overlap <duration>', 'how long the old one signs, too (default: a day)', seconds)
+    .option('--overlap <duration>', 'how long the old secret also signs (default: a day)', seconds)
   return act<{ overlap?: number }>(command, async ({ client, out }, { overlap }, [webhookId]) => {
     const { secret, webhook } = await client.rotateWebhookSecret({ webhookId: webhookId!, overlapSeconds: overlap })
     out.note('the new secret, shown once:')
@@ -106,7 +110,7 @@ function rotate(): Command {
 }
 
 function test(): Command {
-  const command = describedCommand('test', 'send an event to try it out', [`reprise webhooks test ${ID}`]).argument(ID)
+  const command = describedCommand('test', 'send a test event', [`reprise webhooks test ${ID}`]).argument(ID)
   return act(command, async ({ client, out }, _options, [webhookId]) => {
     const delivery = await client.sendTestEvent(webhookId!)
     out.show(delivery, () => `delivery ${delivery.deliveryId}: \`reprise webhooks deliveries ${webhookId}\` shows it`)
@@ -114,12 +118,12 @@ function test(): Command {
 }
 
 function deliveries(): Command {
-  const command = describedCommand('deliveries', 'list what was sent, the newest first', [
+  const command = describedCommand('deliveries', 'list deliveries, newest first', [
     `reprise webhooks deliveries ${ID} --status failed`,
   ])
     .argument(ID)
-    .addOption(choices('--status <statuses>', 'in one of these', DELIVERY_STATUSES))
-    .option('--limit <n>', 'at most so many; 0 is all (default: 50)', wholeNumber)
+    .addOption(choices('--status <statuses>', 'with one of these', DELIVERY_STATUSES))
+    .option('--limit <n>', 'maximum number; 0 means all (default: 50)', wholeNumber)
   return act<{ status?: WebhookDeliveryStatus[]; limit?: number }>(
     command,
     async ({ client, out, signal }, { status, limit = 50 }, [webhookId]) => {
@@ -145,13 +149,13 @@ function answerOf(attempt: { statusCode: number | null; error: string | null } |
 }
 
 function replay(): Command {
-  const command = describedCommand('replay', 'send again: one delivery, or all that failed since a time', [
+  const command = describedCommand('replay', 'repeat one delivery, or all that failed since a time', [
     'reprise webhooks replay --delivery <id>',
     `reprise webhooks replay ${ID} --since 6h`,
   ])
-    .argument('[id]', 'of the webhook')
-    .option('--delivery <id>', 'this delivery alone')
-    .option('--since <time>', 'all since then; a time, or a duration like 6h', past)
+    .argument('[id]', 'id of the webhook')
+    .option('--delivery <id>', 'only this delivery')
+    .option('--since <time>', 'everything since this time, or a duration ago like 6h', past)
   return act<{ delivery?: string; since?: string }>(command, async ({ client, out }, options, [webhookId]) => {
     const { delivery, since } = options
     if (delivery !== undefined) {

@@ -26,19 +26,23 @@ export function addServiceOptions(command: Command): Command {
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
-    .option('--port-variable <name>', 'variable that tells the program its port (default: PORT)')
+    .option('--port-variable <name>', 'variable in which the program finds its port (default: PORT)')
   return command
     .optionsGroup('Health:')
-    .option('--health-path <path>', 'what is asked for (default: /)', path)
-    .option('--health-interval <duration>', 'between two checks (default: 5s)', seconds)
-    .option('--health-timeout <duration>', 'how long an answer may take (default: 2s)', seconds)
-    .option('--healthy-after <n>', 'successes in a row that make it healthy (default: 1)', wholeNumber)
-    .option('--unhealthy-after <n>', 'failures in a row that make it unhealthy (default: 3)', wholeNumber)
-    .option('--initial-delay <duration>', 'from its start to the first check', seconds)
-    .option('--stale-after <duration>', 'how long a check counts', seconds)
-    .option('--start-timeout <duration>', 'to the first success (default: 5m)', seconds)
-    .option('--evict-after <duration>', 'how long it may be unhealthy before it is replaced (default: 10s)', seconds)
-    .option('--drain <duration>', 'between its end for clients and for the program (default: 2s)', seconds)
+    .option('--health-path <path>', 'path to request (default: /)', path)
+    .option('--health-interval <duration>', 'time between two checks (default: 5s)', seconds)
+    .option('--health-timeout <duration>', 'timeout of a check (default: 2s)', seconds)
+    .option('--healthy-after <n>', 'consecutive successes that make a route healthy (default: 1)', wholeNumber)
+    .option('--unhealthy-after <n>', 'consecutive failures that make a route unhealthy (default: 3)', wholeNumber)
+    .option('--initial-delay <duration>', 'time from the start to the first check', seconds)
+    .option('--stale-after <duration>', 'how long a check result counts', seconds)
+    .option('--start-timeout <duration>', 'time until the first success (default: 5m)', seconds)
+    .option(
+      '--evict-after <duration>',
+      'how long a route may be unhealthy before it is replaced (default: 10s)',
+      seconds,
+    )
+    .option('--drain <duration>', 'keeps serving this long after removal from discovery (default: 2s)', seconds)
 }
 
 /** Without what was not given. */
@@ -81,8 +85,12 @@ export interface RolloutOptions {
 
 export function addRolloutOptions(command: Command): Command {
   return command
-    .option('--min-healthy <n>', 'never fewer healthy ones during an update; none: three quarters', orNone(wholeNumber))
-    .option('--max-surge <n>', 'so many more during an update; none: a quarter', orNone(wholeNumber))
+    .option(
+      '--min-healthy <n>',
+      'minimum of healthy replicas during an update; none: three quarters',
+      orNone(wholeNumber),
+    )
+    .option('--max-surge <n>', 'maximum of extra replicas during an update; none: a quarter', orNone(wholeNumber))
 }
 
 export function rolloutInput({ minHealthy, maxSurge }: RolloutOptions) {

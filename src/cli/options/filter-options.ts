@@ -19,17 +19,17 @@ export interface FilterOptions {
 
 export function addFilterOptions(command: Command): Command {
   return command
-    .optionsGroup('Which sessions (all that is given must hold; several words with a comma between):')
-    .addOption(choices('--status <statuses>', 'in one of these statuses', STATUSES))
-    .addOption(choices('--result <results>', 'that ended so', RESULTS))
+    .optionsGroup('Which sessions (all conditions must hold; separate several values by commas):')
+    .addOption(choices('--status <statuses>', 'with one of these statuses', STATUSES))
+    .addOption(choices('--result <results>', 'with one of these results', RESULTS))
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', CAUSES))
-    .addOption(choices('--phase <phases>', 'whose retry stands so', PHASES))
-    .addOption(choices('--origin <origins>', 'that came about so', ORIGINS))
-    .option('--chain <id>', 'of this chain')
-    .option('--with-name <name>', 'of this name; a * at the end stands for any rest')
+    .addOption(choices('--phase <phases>', 'whose retry is in one of these phases', PHASES))
+    .addOption(choices('--origin <origins>', 'created in one of these ways', ORIGINS))
+    .option('--chain <id>', 'in this chain')
+    .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label', pair)
-    .option('--in-project <name>', 'of this project')
-    .option('--since <time>', 'created since; a time, or a duration like 2h', past)
+    .option('--in-project <name>', 'in this project')
+    .option('--since <time>', 'created since this time, or a duration ago like 2h', past)
     .option('--before <time>', 'created before', past)
 }
 

@@ -26,23 +26,27 @@ export interface PolicyOptions {
 export function addPolicyOptions(command: Command): Command {
   return command
     .optionsGroup('Retry policy (durations like 30, 90s, 5m, 2h):')
-    .option('--retries <n>', 'retries; total attempts are one more', wholeNumber)
-    .option('--retry-delay <duration>', 'delay of the first retry', seconds)
-    .addOption(choice('--backoff <kind>', 'whether delays grow', BACKOFFS))
-    .option('--backoff-multiplier <factor>', 'by how much, each time', decimal)
-    .option('--max-retry-delay <duration>', 'no delay is longer; `none` is 24 h', orNone(seconds))
-    .addOption(choice('--jitter <kind>', 'what is added so that not all come back at once', JITTERS))
+    .option('--retries <n>', 'number of retries; total attempts are one more', wholeNumber)
+    .option('--retry-delay <duration>', 'delay before the first retry', seconds)
+    .addOption(choice('--backoff <kind>', 'how delays grow', BACKOFFS))
+    .option('--backoff-multiplier <factor>', 'factor from each delay to the next', decimal)
+    .option('--max-retry-delay <duration>', 'longest delay; `none` means 24 h', orNone(seconds))
+    .addOption(choice('--jitter <kind>', 'random part of a delay, which spreads retries', JITTERS))
     .option('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal)
-    .addOption(choices('--retry-on <causes>', 'causes that are retried, a comma between', CAUSES))
-    .option('--max-elapsed <duration>', 'no retry starts later than this; `none` is no bound', orNone(seconds))
-    .option('--uncounted-pre-start', 'attempts whose work never started use up no retry')
-    .option('--max-uncounted-retries <n>', 'bound on those', wholeNumber)
+    .addOption(choices('--retry-on <causes>', 'causes to retry, separated by commas', CAUSES))
+    .option(
+      '--max-elapsed <duration>',
+      'no retry starts later than this after the first attempt; `none`: no limit',
+      orNone(seconds),
+    )
+    .option('--uncounted-pre-start', 'attempts that failed before the work started use up no retry')
+    .option('--max-uncounted-retries <n>', 'limit on such uncounted retries', wholeNumber)
     .addOption(choice('--preset <name>', 'policy to start from', PRESETS))
     .option('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),
       parseRule(text),
     ])
-    .option('--policy <file>', 'policy as JSON, `-` for standard input; the options above go before it')
+    .option('--policy <file>', 'policy as JSON, `-` for standard input; the options above override it')
     .addHelpText('after', `\n${RULE_SYNTAX}`)
 }
 

@@ -7,8 +7,8 @@ const AVOIDANCES: readonly RetryAvoidance[] = ['AGENT', 'RESOURCE_GROUP']
 const ACTIONS: readonly RetryRuleAction[] = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL']
 
 export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncounted, fail), then words in any order:
-  cause=oom-killed,…  exit=137,143  exit-not=1,2  reason='*CUDA*'    which failures; all that are given must hold
-  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent             what is different about the retry
+  cause=oom-killed,…  exit=137,143  exit-not=1,2  reason='*CUDA*'    which failures; all conditions must hold
+  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent             what changes for the retry
   It may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
 
 /** A rule of its short form, or of JSON. @throws InvalidArgumentError */

@@ -32,34 +32,34 @@ export interface SpecOptions {
 }
 
 export function addSpecOptions(command: Command): Command {
-  return addPlaceOptions(command).option('--timeout <duration>', 'how long it may run', seconds)
+  return addPlaceOptions(command).option('--timeout <duration>', 'batch timeout', seconds)
 }
 
 /** What its processes are given, and where they run. */
 export function addPlaceOptions(command: Command): Command {
   return command
-    .option('-e, --env <name=value>', 'variable; NAME alone takes it from here', variable)
+    .option('-e, --env <name=value>', 'environment variable; NAME alone copies its present value', variable)
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; k, m, g, t are binary', amount)
-    .option('--priority <n>', 'from 0 to 100; the highest goes first', wholeNumber)
-    .option('--resource-group <name>', 'agents to run on')
+    .option('--priority <n>', '0 to 100; the highest goes first', wholeNumber)
+    .option('--resource-group <name>', 'resource group to run in')
 }
 
 export function addSessionOptions(command: Command): Command {
   command
     .optionsGroup('Session:')
-    .option('-n, --name <name>', 'what to call it; the program’s name where it is not given')
+    .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <name>', 'project')
   addSpecOptions(command)
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
-    .option('--cluster-size <n>', 'kernels', wholeNumber)
-    .addOption(choice('--cluster-mode <mode>', 'where they may sit', ['SINGLE_NODE', 'MULTI_NODE'] as const))
+    .option('--cluster-size <n>', 'number of kernels', wholeNumber)
+    .addOption(choice('--cluster-mode <mode>', 'where the kernels may run', ['SINGLE_NODE', 'MULTI_NODE'] as const))
     .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', SESSION_TYPES))
-    .option('--starts-at <time>', 'not before; a time or a duration from now', future)
-    .option('--depends-on <id>', 'session whose chain must have succeeded before; may be repeated', collect)
-    .option('--creation-id <id>', 'the same id again gives the same session')
+    .option('--starts-at <time>', 'earliest start; a time or a duration from now', future)
+    .option('--depends-on <id>', 'session whose chain must succeed first; may be repeated', collect)
+    .option('--creation-id <id>', 'repeating the id returns the same session')
   return addPolicyOptions(command)
 }
 

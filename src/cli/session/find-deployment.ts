@@ -9,4 +9,4 @@ export async function findDeployment(client: Client, text: string): Promise<stri
   throw new NotFoundError('DEPLOYMENT_NOT_FOUND', `There is no deployment with the id or the name ${text}.`)
 }
 
-export const DEPLOYMENT_ARGUMENT = 'id of a deployment, or its name: then the newest that is called so'
+export const DEPLOYMENT_ARGUMENT = 'id or name of a deployment; a name means the newest one'

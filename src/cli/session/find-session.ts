@@ -16,4 +16,4 @@ export async function findSession(client: Client, text: string): Promise<string>
   return newest.sessionId
 }
 
-export const SESSION_ARGUMENT = 'id of a session, or its name: then the newest that is called so'
+export const SESSION_ARGUMENT = 'id or name of a session; a name means the newest one'

@@ -3,23 +3,23 @@ import { builder } from '../builder.ts'
 /** Filters of scalars. Their fields are Prisma's, so `given` is all it takes. */
 
 export const StringFilter = builder.inputType('StringFilter', {
-  description: 'All that are given must match. Upper and lower case differ.',
+  description: 'All given conditions must match. Case matters.',
   fields: (t) => ({
     equals: t.string({ description: 'Exactly this.' }),
     in: t.stringList({ description: 'Exactly one of these.' }),
-    contains: t.string({ description: 'With this in it.' }),
-    startsWith: t.string({ description: 'Beginning with this.' }),
-    endsWith: t.string({ description: 'Ending with this.' }),
+    contains: t.string({ description: 'Contains this.' }),
+    startsWith: t.string({ description: 'Starts with this.' }),
+    endsWith: t.string({ description: 'Ends with this.' }),
   }),
 })
 
 export const DateTimeFilter = builder.inputType('DateTimeFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     gt: t.field({ type: 'DateTime', description: 'Later than this.' }),
-    gte: t.field({ type: 'DateTime', description: 'Not before this.' }),
+    gte: t.field({ type: 'DateTime', description: 'At or after this.' }),
     lt: t.field({ type: 'DateTime', description: 'Before this.' }),
-    lte: t.field({ type: 'DateTime', description: 'Not later than this.' }),
+    lte: t.field({ type: 'DateTime', description: 'At or before this.' }),
   }),
 })
 

@@ -15,8 +15,11 @@ export const DeploymentResource = z
     name: z.string(),
     project: z.string(),
     status: z.enum(DEPLOYMENT_STATUSES),
-    status_reason: z.string().nullable().openapi({ description: 'Why it is not ready, in words; null where it is.' }),
-    replicas: z.int().openapi({ description: 'How many healthy routes are wanted.' }),
+    status_reason: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Why it is not ready, in words; null if it is ready.' }),
+    replicas: z.int().openapi({ description: 'Desired number of healthy routes.' }),
     min_healthy: z.int(),
     max_surge: z.int(),
     healthy_replicas: z.int(),
@@ -46,7 +49,9 @@ export const DeploymentResource = z
     evict_after: z.number(),
     drain: z.number(),
     failures: z.int().openapi({ description: 'Routes that failed in a row, without a lasting healthy one between.' }),
-    next_route_at: time().nullable().openapi({ description: 'No new route is started before, after such failures.' }),
+    next_route_at: time()
+      .nullable()
+      .openapi({ description: 'No new route is started before this time, after such failures.' }),
     created_at: time(),
     status_changed_at: time(),
     destroyed_at: time().nullable(),

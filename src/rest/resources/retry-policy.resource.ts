@@ -14,7 +14,7 @@ const RetryRule = z
       reason: z.string().optional().openapi({ description: 'With `*` and `?`, over the whole reason.' }),
     }),
     action: z.enum(RULE_ACTIONS),
-    delay: z.number().optional().openapi({ description: "Seconds, in place of the formula's base." }),
+    delay: z.number().optional().openapi({ description: "Base delay in seconds, in place of the formula's." }),
     scale_resources: z.array(z.object({ slot: z.string(), factor: z.number(), max: z.string().optional() })).optional(),
     scale_timeout: z.object({ factor: z.number(), max: z.number().optional() }).optional(),
     avoid: z.enum(AVOIDANCES).optional(),
@@ -23,7 +23,7 @@ const RetryRule = z
 
 export const RetryPolicyResource = z
   .object({
-    max_retries: z.int().openapi({ description: 'Total attempts are one more. 0 is none.' }),
+    max_retries: z.int().openapi({ description: 'Number of retries; total attempts are one more. 0 means none.' }),
     retry_delay: z.number().openapi({ description: 'Seconds.' }),
     backoff: z.enum(BACKOFFS),
     backoff_multiplier: z.number(),

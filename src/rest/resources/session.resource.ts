@@ -20,7 +20,7 @@ const RetryStateResource = z
     delay_seconds: z.number().nullable(),
     child_session_id: z.uuid().nullable(),
   })
-  .openapi('RetryState', { description: 'Where a session stands with its retry.' })
+  .openapi('RetryState', { description: "Phase of a session's retry." })
 
 export const SessionResource = z
   .object({

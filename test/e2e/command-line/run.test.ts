@@ -180,7 +180,7 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   const created = await reprise('create', ...args)
   const id = created.stdout.trim()
   expect(id).toMatch(/^[0-9a-f-]{36}$/)
-  expect(await reprise('create', ...args)).toMatchObject({ stdout: `${id}\n`, stderr: 'it was there already\n' })
+  expect(await reprise('create', ...args)).toMatchObject({ stdout: `${id}\n`, stderr: 'it already existed\n' })
   const followed = await reprise('logs', '--follow', id)
   expect(followed).toMatchObject({ status: 0, stdout: 'part 1\npart 2\n' })
   expect((await reprise('logs', 'looked-at', '--attempt', '1')).stdout).toBe('part 1\n')

@@ -8,18 +8,19 @@ import { AgentNode } from './agent.type.ts'
 agentMutation({
   name: 'drainAgent',
   run: drainAgent,
-  description: 'Gives an agent nothing new, for administrators. Its kernels run on, and a restart changes nothing.',
+  description:
+    'Drains an agent: it gets no new work; for administrators. Its kernels keep running, and it stays drained over restarts.',
 })
 agentMutation({
   name: 'resumeAgent',
   run: resumeAgent,
-  description: 'Gives an agent work again that was drained, for administrators.',
+  description: 'Resumes a drained agent; for administrators.',
 })
 agentMutation({
   name: 'removeAgent',
   run: removeAgent,
   description:
-    'Takes an agent out that is lost or drained and has no kernels, for administrators. It comes back when its program starts anew.',
+    'Removes an agent that is lost or drained and has no kernels; for administrators. It comes back when its program is started again.',
 })
 
 function agentMutation(mutation: {
@@ -48,7 +49,7 @@ function agentMutation(mutation: {
     }),
   })
   const Result = builder.unionType(`${typeName}Result`, {
-    description: 'What it is now, or what the caller can mend.',
+    description: 'The present state, or an error that the caller can correct.',
     types: [Payload, ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
     resolveType: typeOf,
   })

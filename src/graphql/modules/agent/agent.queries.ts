@@ -7,9 +7,9 @@ import { pageComplexity } from '../../paging/page-complexity.ts'
 import { AgentNode, AgentStatusEnum } from './agent.type.ts'
 
 const AgentFilter = builder.inputType('AgentFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
-    status: t.field({ type: [AgentStatusEnum], description: 'One of these.' }),
+    status: t.field({ type: [AgentStatusEnum], description: 'With one of these values.' }),
     resourceGroup: t.string({ description: 'In this resource group.' }),
   }),
 })

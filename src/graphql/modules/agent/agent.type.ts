@@ -5,12 +5,12 @@ import { utilisation } from '../../utilisation.ts'
 import { labelsOf, Label } from '../session/pairs.type.ts'
 
 export const AgentStatusEnum = builder.enumType('AgentStatus', {
-  description: 'How an agent is doing.',
+  description: 'The state of an agent.',
   values: {
-    ALIVE: { description: 'It answers, and takes work.' },
-    SUSPECT: { description: 'Not heard for a while; takes no new work.' },
-    LOST: { description: 'Not heard for so long that its kernels are given up.' },
-    DRAINING: { description: 'Finishes what it has, and takes no new work.' },
+    ALIVE: { description: 'It responds and accepts work.' },
+    SUSPECT: { description: 'Silent for a while; it is given no new work.' },
+    LOST: { description: 'Silent for so long that its kernels have been given up.' },
+    DRAINING: { description: 'It finishes its kernels and accepts no new work.' },
     TERMINATED: { description: 'Gone for good.' },
   } as const,
 })
@@ -26,12 +26,12 @@ const AgentSlotType = builder.prismaObject('AgentSlot', {
       resolve: ({ capacity }) => capacity.toFixed(),
     }),
     used: t.string({
-      description: 'How much of it is given to kernels.',
+      description: 'How much of it is allocated to kernels.',
       select: { used: true },
       resolve: ({ used }) => used.toFixed(),
     }),
     utilisation: t.float({
-      description: 'Share of it that is given to kernels, 0 to 1; 0 where there is none.',
+      description: 'Share of it that is allocated to kernels, 0 to 1; 0 if there is none.',
       select: { used: true, capacity: true },
       resolve: ({ used, capacity }) => utilisation(used.toFixed(), capacity.toFixed()),
     }),
@@ -47,28 +47,28 @@ export const AgentNode = builder.prismaNode('Agent', {
   fields: (t) => ({
     agentId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     name: t.exposeString('name', { description: 'Its name, unique among agents.' }),
-    status: t.expose('status', { type: AgentStatusEnum, description: 'How it is doing.' }),
-    resourceGroup: t.relation('group', { description: 'The pool that it belongs to.' }),
+    status: t.expose('status', { type: AgentStatusEnum, description: 'Its state.' }),
+    resourceGroup: t.relation('group', { description: 'The resource group that it belongs to.' }),
     slots: t.field({
       type: [AgentSlotType],
-      description: 'What it has.',
+      description: 'Its resources.',
       select: (_args, _context, nestedSelection) => ({ slots: nestedSelection({ orderBy: { slot: 'asc' } }) }),
       resolve: ({ slots }) => slots,
     }),
     labels: t.field({
       type: [Label],
-      description: 'Words of its operator.',
+      description: 'Labels given by its operator.',
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
     drainReason: t.exposeString('drainReason', {
       nullable: true,
-      description: 'Why it takes no new work, as whoever drained it said.',
+      description: 'Why it was drained, as given by the person who drained it.',
     }),
-    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when it is drained.' }),
-    schedulingHistory: t.field(historyField(t, 'How it came, went and was drained, oldest first.')),
-    version: t.exposeString('version', { description: 'Of its program.' }),
-    registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first came.' }),
+    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'When it was drained.' }),
+    schedulingHistory: t.field(historyField(t, 'When it registered, was lost and was drained, oldest first.')),
+    version: t.exposeString('version', { description: 'Version of its program.' }),
+    registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first registered.' }),
     lastHeardAt: t.expose('lastHeardAt', { type: 'DateTime', description: 'When a server last heard it.' }),
   }),
 })

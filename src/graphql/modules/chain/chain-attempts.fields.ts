@@ -11,21 +11,21 @@ import { SessionNode } from '../session/session.type.ts'
 import { ChainNode } from './chain.type.ts'
 
 const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').implement({
-  description: 'One thing that an attempt was asked to be, and the attempt before was not.',
+  description: "One difference between an attempt's specification and that of the attempt before.",
   fields: (t) => ({
     field: t.exposeString('field', {
       description: '`image`; with a dot for one of many: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`.',
     }),
     before: t.exposeString('before', {
       nullable: true,
-      description: 'What it was: text as it is, all else as JSON; null for nothing.',
+      description: 'The old value: text as it is, everything else as JSON; null for none.',
     }),
-    after: t.exposeString('after', { nullable: true, description: 'What it became.' }),
+    after: t.exposeString('after', { nullable: true, description: 'The new value.' }),
   }),
 })
 
 const ChainChangeType = builder.objectRef<ChainChange>('ChainChange').implement({
-  description: 'An attempt that was not asked to be what the attempt before it was.',
+  description: 'An attempt whose specification differs from that of the attempt before.',
   fields: (t) => ({
     attempt: t.int({ description: 'Its number.', resolve: ({ id }) => Number(id) }),
     session: t.field({
@@ -34,7 +34,7 @@ const ChainChangeType = builder.objectRef<ChainChange>('ChainChange').implement(
       resolve: ({ sessionId }, _args, context, info) =>
         loadExistingSession({ context, info, by: 'id', value: sessionId }),
     }),
-    differences: t.expose('differences', { type: [SpecDifferenceType], description: 'In what it differs.' }),
+    differences: t.expose('differences', { type: [SpecDifferenceType], description: 'The differences.' }),
   }),
 })
 

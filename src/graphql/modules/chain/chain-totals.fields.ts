@@ -9,7 +9,7 @@ const CauseCount = builder.objectRef<Pick<ChainTotalRow, 'cause' | 'attempts'>>(
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'The cause; null where it is not judged yet, or cannot be told.',
+      description: 'The cause; null if it has not been classified yet or is unknown.',
     }),
     count: t.int({ description: 'How many attempts.', resolve: ({ attempts }) => attempts }),
   }),
@@ -18,22 +18,22 @@ const CauseCount = builder.objectRef<Pick<ChainTotalRow, 'cause' | 'attempts'>>(
 /** What all attempts together come to. One statement for all chains of a page. */
 builder.objectFields(ChainNode, (t) => ({
   runningSeconds: t.float({
-    description: 'How long user code ran in all attempts together.',
+    description: 'Total running time of user code in all attempts.',
     resolve: async ({ chainId }, _args, { loaders }) => running(await loaders.chainTotals.load(chainId)),
   }),
   pendingSeconds: t.float({
-    description: 'How long attempts were there before their user code ran.',
+    description: 'Time that attempts spent before their user code started.',
     resolve: async ({ chainId }, _args, { loaders }) => pending(await loaders.chainTotals.load(chainId)),
   }),
   betweenSeconds: t.float({
-    description: 'How long there was no attempt: backoff, holds, and until a person submitted it again.',
+    description: 'Time without an attempt: backoff, holds, and waiting for a resubmission.',
     resolve: async ({ chainId }, _args, { loaders }) => {
       const rows = await loaders.chainTotals.load(chainId)
       return Math.max(0, total(rows) - running(rows) - pending(rows))
     },
   }),
   waitingSeconds: t.float({
-    description: 'How long no user code ran: `pendingSeconds` and `betweenSeconds`.',
+    description: 'Time in which no user code ran: `pendingSeconds` and `betweenSeconds`.',
     resolve: async ({ chainId }, _args, { loaders }) => {
       const rows = await loaders.chainTotals.load(chainId)
       return Math.max(0, total(rows) - running(rows))
@@ -49,7 +49,7 @@ builder.objectFields(ChainNode, (t) => ({
   }),
   failures: t.field({
     type: [CauseCount],
-    description: 'How many attempts failed for which cause, the most frequent first.',
+    description: 'Failures by cause, most frequent first.',
     resolve: async ({ chainId }, _args, { loaders }) => withResult(await loaders.chainTotals.load(chainId), 'FAILURE'),
   }),
 }))

@@ -1,14 +1,14 @@
 import { builder } from '../../builder.ts'
 
 export const ChainStateEnum = builder.enumType('ChainState', {
-  description: 'What became of a chain. The last three are final, unless a person submits it again.',
+  description: 'State of a chain. The last three are final unless it is resubmitted.',
   values: {
-    LIVE: { description: 'Its newest attempt is under way, or over and not yet judged.' },
-    WAITING_RETRY: { description: 'Its newest attempt failed; a retry waits out its delay.' },
-    HELD: { description: 'Its newest attempt failed; a retry is due, but something keeps it.' },
+    LIVE: { description: 'Its newest attempt is in progress, or has ended and is not yet decided about.' },
+    WAITING_RETRY: { description: 'Its newest attempt failed; a retry is waiting for its delay to pass.' },
+    HELD: { description: 'Its newest attempt failed; a retry is due but held.' },
     SUCCEEDED: { description: 'Its newest attempt succeeded.' },
     FAILED: { description: 'Its newest attempt failed, and no retry follows.' },
-    CANCELLED: { description: 'A person ended its newest attempt before it came to a result.' },
+    CANCELLED: { description: 'A person terminated its newest attempt before it produced a result.' },
   } as const,
 })
 
@@ -18,8 +18,7 @@ export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
     ACTIVITY: { description: 'When an attempt was last created or judged, or its retry changed.' },
     ATTEMPTS: { description: 'How many attempts it has.' },
     TOTAL_TIME: {
-      description:
-        'How long it took from its creation to its end; what goes on counts up to when the first page was read.',
+      description: 'Time from its creation to its end; a live chain counts up to when the first page was read.',
     },
   } as const,
 })

@@ -10,23 +10,23 @@ import { ChainStateEnum } from './chain.enums.ts'
 const IntRange = builder.inputType('IntRange', {
   description: 'A range of whole numbers, ends included.',
   fields: (t) => ({
-    min: t.int({ description: 'At least so many.' }),
-    max: t.int({ description: 'At most so many.' }),
+    min: t.int({ description: 'At least this.' }),
+    max: t.int({ description: 'At most this.' }),
   }),
 })
 
 export const ChainFilter = builder.inputType('ChainFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     state: t.field({ type: [ChainStateEnum], description: 'In one of these states.' }),
-    cause: t.field({ type: [FailureCauseEnum], description: 'Whose newest failure had one of these causes.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Whose latest failure had one of these causes.' }),
     attempts: t.field({ type: IntRange, description: 'By how many attempts there are.' }),
     project: t.string({ description: 'In the project of this name.' }),
     name: t.field({ type: StringFilter, description: 'By name.' }),
     label: t.field({ type: LabelInput, description: 'With this label.' }),
     search: t.string({
       description:
-        'Beginnings of words of the name and the labels; all must be there, in any order. Upper and lower case are one. Words are runs of letters and digits.',
+        'Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits.',
     }),
     createdAt: t.field({ type: DateTimeFilter, description: 'By when the first attempt was created.' }),
     activityAt: t.field({ type: DateTimeFilter, description: 'By `newestActivityAt`.' }),

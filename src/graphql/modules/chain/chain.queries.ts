@@ -11,7 +11,7 @@ builder.queryField('chain', (t) =>
   t.field({
     type: ChainNode,
     nullable: true,
-    description: 'One chain; null where there is none that you may see. Give one of the two.',
+    description: 'One chain; null if there is none that you may see. Give one of the two arguments.',
     args: {
       id: t.arg({ type: 'UUID', description: 'Its `chainId`.' }),
       sessionId: t.arg({ type: 'UUID', description: 'Any attempt of it.' }),
@@ -28,7 +28,7 @@ builder.queryField('chains', (t) =>
   t.connection(
     {
       type: ChainNode,
-      description: 'Chains, those with the newest activity first where nothing else is asked for.',
+      description: 'Chains; by default those with the latest activity first.',
       args: {
         filter: t.arg({ type: ChainFilter, description: 'Which chains.' }),
         orderBy: t.arg({ type: ChainOrderInput, description: 'In which order.' }),

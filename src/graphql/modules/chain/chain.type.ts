@@ -10,10 +10,10 @@ import { SessionNode } from '../session/session.type.ts'
 import { ChainStateEnum } from './chain.enums.ts'
 
 const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
-  description: 'Whether a chain goes on by itself.',
+  description: 'Whether a chain will continue by itself.',
   fields: (t) => ({
     willRetry: t.exposeBoolean('willRetry', {
-      description: 'A retry is planned; or the attempt under way has retries left, should it fail.',
+      description: 'A retry is planned, or the current attempt has retries left in case it fails.',
     }),
     reason: t.exposeString('reason', { description: 'Why, in words.' }),
     at: t.expose('at', { type: 'DateTime', nullable: true, description: 'When the planned retry is due.' }),
@@ -28,20 +28,24 @@ export const ChainNode = builder.node(ref, {
   loadOne: (id, { loaders }) => (isUuid(id) ? loaders.chains.load(id.toLowerCase()) : undefined),
   fields: (t) => ({
     chainId: t.expose('chainId', { type: 'UUID', description: "Its first attempt's id." }),
-    name: t.exposeString('name', { description: 'What its client calls it; need not be unique.' }),
-    labels: t.field({ type: [Label], description: 'Words of its client.', resolve: ({ labels }) => labelsOf(labels) }),
+    name: t.exposeString('name', { description: 'Its name; need not be unique.' }),
+    labels: t.field({
+      type: [Label],
+      description: 'Labels given by its client.',
+      resolve: ({ labels }) => labelsOf(labels),
+    }),
     project: t.prismaField({
       type: ProjectNode,
-      description: 'Whose it is.',
+      description: 'The project that it belongs to.',
       // Prisma asks once for all that ask in the same tick.
       resolve: (query, { projectId }, _args, { services }) =>
         services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
     }),
-    state: t.expose('state', { type: ChainStateEnum, description: 'What became of it.' }),
+    state: t.expose('state', { type: ChainStateEnum, description: 'Its state.' }),
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'Why the newest attempt that failed did so.',
+      description: 'Cause of the latest failure.',
     }),
     attempts: t.exposeInt('attempts', { description: 'How many attempts there are.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When its first attempt was created.' }),
@@ -52,7 +56,7 @@ export const ChainNode = builder.node(ref, {
     endedAt: t.expose('endedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When its newest attempt was over, where no other follows.',
+      description: 'When its last attempt ended, if no other follows.',
     }),
     totalSeconds: t.exposeFloat('totalSeconds', { description: 'From its creation to its end, or until now.' }),
     outlook: t.field({

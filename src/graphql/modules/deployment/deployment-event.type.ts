@@ -10,14 +10,14 @@ import { DeploymentNode } from './deployment.type.ts'
 
 export const DeploymentEventTypeEnum = builder.enumType('DeploymentEventType', {
   description:
-    'What happened to a deployment: the name on the wire in upper case, behind `deployment.` and with _ in `route.`.',
+    "Type of a deployment event: the event's name in upper case, without `deployment.`, and with `_` in place of the dot of `route.`.",
   values: {
     CREATED: { description: 'It was created.' },
-    SCALED: { description: 'Another number of replicas is wanted.' },
+    SCALED: { description: 'The desired number of replicas changed.' },
     UPDATED: { description: 'It has another revision.' },
-    STATUS_CHANGED: { description: 'It moved on to another status that is not final.' },
+    STATUS_CHANGED: { description: 'Its status changed, and is not final.' },
     DESTROYED: { description: 'It is gone.' },
-    ROUTE_STATUS_CHANGED: { description: 'One of its routes is new, or moved on to another status.' },
+    ROUTE_STATUS_CHANGED: { description: 'One of its routes is new or has changed its status.' },
   } as const,
 })
 
@@ -60,7 +60,7 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
   description:
     'Something happened to a deployment or to one of its routes. At least once, in order for a deployment and for each route.',
   fields: (t) => ({
-    cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: DeploymentEventTypeEnum,
       description: 'What happened.',
@@ -76,7 +76,7 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     routeId: t.expose('routeId', {
       type: 'UUID',
       nullable: true,
-      description: 'The route that it is about, where it is about one.',
+      description: 'The route that it is about, if any.',
     }),
     route: t.field({
       type: RouteNode,
@@ -92,27 +92,27 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     }),
     fromStatus: t.string({
       nullable: true,
-      description: 'The status before, of the route where it is about one; null for a new one.',
+      description: 'The previous status, of the route if the event is about one; null for a new one.',
       resolve: (event) => end(event, 'status', 'from') as string | null,
     }),
     toStatus: t.string({
       nullable: true,
-      description: 'The status after, of the route where it is about one.',
+      description: 'The new status, of the route if the event is about one.',
       resolve: (event) => end(event, 'status', 'to') as string | null,
     }),
     fromReplicas: t.int({
       nullable: true,
-      description: 'How many replicas were wanted before.',
+      description: 'The previous number of replicas.',
       resolve: (event) => end(event, 'replicas', 'from') as number | null,
     }),
     toReplicas: t.int({
       nullable: true,
-      description: 'How many replicas are wanted now, where it was created or scaled.',
+      description: 'The desired number of replicas, when it was created or scaled.',
       resolve: (event) => (end(event, 'replicas', 'to') as number | null) ?? dataOf(event).replicas ?? null,
     }),
     fromRevision: t.int({
       nullable: true,
-      description: 'The number of the revision before.',
+      description: 'The number of the previous revision.',
       resolve: (event) => end(event, 'revision', 'from') as number | null,
     }),
     revision: t.int({

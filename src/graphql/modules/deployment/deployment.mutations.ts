@@ -26,16 +26,16 @@ interface CreatedShape extends DeploymentPayload<'CreateDeploymentPayload'> {
 
 const CreateDeploymentPayload = deploymentPayload<CreatedShape>(
   'CreateDeploymentPayload',
-  'A deployment that is there now.',
+  'A deployment that exists now.',
 )
 builder.objectField(CreateDeploymentPayload, 'created', (t) =>
   t.exposeBoolean('created', {
-    description: 'False where the `creationId` was known: the deployment was there before.',
+    description: 'False if the `creationId` was known: the deployment already existed.',
   }),
 )
 
 const CreateDeploymentResult = builder.unionType('CreateDeploymentResult', {
-  description: 'A deployment, or what the caller can mend.',
+  description: 'A deployment, or an error that the caller can correct.',
   types: [CreateDeploymentPayload, ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -43,7 +43,7 @@ const CreateDeploymentResult = builder.unionType('CreateDeploymentResult', {
 builder.mutationField('createDeployment', (t) =>
   t.field({
     type: CreateDeploymentResult,
-    description: 'Creates a deployment. With a `creationId` it can be repeated: the same id gives the same deployment.',
+    description: 'Creates a deployment. Idempotent with a `creationId`: the same id returns the same deployment.',
     args: { input: t.arg({ type: CreateDeploymentInput, required: true, description: 'What to serve, and how.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -57,12 +57,9 @@ builder.mutationField('createDeployment', (t) =>
 const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError, InvalidStateError]
 
 const ScaleDeploymentResult = builder.unionType('ScaleDeploymentResult', {
-  description: 'The deployment, or what the caller can mend.',
+  description: 'The deployment, or an error that the caller can correct.',
   types: [
-    deploymentPayload<DeploymentPayload<'ScaleDeploymentPayload'>>(
-      'ScaleDeploymentPayload',
-      'A deployment of which another number of replicas is wanted.',
-    ),
+    deploymentPayload<DeploymentPayload<'ScaleDeploymentPayload'>>('ScaleDeploymentPayload', 'The scaled deployment.'),
     ...CHANGE_ERRORS,
   ],
   resolveType: typeOf,
@@ -71,7 +68,7 @@ const ScaleDeploymentResult = builder.unionType('ScaleDeploymentResult', {
 builder.mutationField('scaleDeployment', (t) =>
   t.field({
     type: ScaleDeploymentResult,
-    description: 'Says how many replicas are wanted from now on; 0 keeps the deployment without any.',
+    description: 'Sets the desired number of replicas; 0 keeps the deployment without any.',
     args: { input: t.arg({ type: ScaleDeploymentInput, required: true, description: 'Which, and how many.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -82,11 +79,11 @@ builder.mutationField('scaleDeployment', (t) =>
 )
 
 const UpdateDeploymentResult = builder.unionType('UpdateDeploymentResult', {
-  description: 'The deployment, or what the caller can mend.',
+  description: 'The deployment, or an error that the caller can correct.',
   types: [
     deploymentPayload<DeploymentPayload<'UpdateDeploymentPayload'>>(
       'UpdateDeploymentPayload',
-      'A deployment with another revision, where anything differs.',
+      'The deployment, with a new revision if anything differs.',
     ),
     ...CHANGE_ERRORS,
   ],
@@ -97,7 +94,7 @@ builder.mutationField('updateDeployment', (t) =>
   t.field({
     type: UpdateDeploymentResult,
     description:
-      'Adds a revision, to which the routes are brought one after the other, never with fewer healthy ones than `minHealthy`.',
+      'Adds a revision and replaces the routes one after the other, never with fewer healthy ones than `minHealthy`.',
     args: { input: t.arg({ type: UpdateDeploymentInput, required: true, description: 'Which, and what to change.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -108,7 +105,7 @@ builder.mutationField('updateDeployment', (t) =>
 )
 
 const DestroyDeploymentResult = builder.unionType('DestroyDeploymentResult', {
-  description: 'The deployment, or what the caller can mend.',
+  description: 'The deployment, or an error that the caller can correct.',
   types: [
     deploymentPayload<DeploymentPayload<'DestroyDeploymentPayload'>>(
       'DestroyDeploymentPayload',

@@ -7,7 +7,7 @@ const DeploymentOrderField = builder.enumType('DeploymentOrderField', {
   description: 'By what deployments can be ordered.',
   values: {
     CREATED_AT: { description: 'When it was created.' },
-    STATUS_CHANGED_AT: { description: 'Since when it is in its status.' },
+    STATUS_CHANGED_AT: { description: 'Since when it has its status.' },
     NAME: { description: 'By name, byte by byte.' },
   } as const,
 })

@@ -7,7 +7,7 @@ import { DeploymentOrder, deploymentOrder } from './deployment.order.ts'
 import { DeploymentNode } from './deployment.type.ts'
 
 const DeploymentFilter = builder.inputType('DeploymentFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     status: t.field({ type: [DeploymentStatusEnum], description: 'In one of these statuses.' }),
     project: t.string({ description: 'In the project of this name.' }),
@@ -20,7 +20,7 @@ builder.queryField('deployment', (t) =>
   t.field({
     type: DeploymentNode,
     nullable: true,
-    description: 'One deployment; null where there is none that you may see.',
+    description: 'One deployment; null if there is none that you may see.',
     args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `deploymentId`.' }) },
     resolve: (_root, { id }, { loaders }) => loaders.deployments.load(id),
   }),
@@ -30,7 +30,7 @@ builder.queryField('deployments', (t) =>
   t.connection(
     {
       type: DeploymentNode,
-      description: 'Deployments, newest first where nothing else is asked for; those that are destroyed, too.',
+      description: 'Deployments, including destroyed ones; newest first by default.',
       args: {
         filter: t.arg({ type: DeploymentFilter, description: 'Which deployments.' }),
         orderBy: t.arg({ type: DeploymentOrder, description: 'In which order.' }),

@@ -12,7 +12,7 @@ import { DeploymentRevision, DeploymentRevisionConnection } from './deployment-r
 import { DeploymentStatusEnum, RouteStatusEnum } from './deployment.enums.ts'
 
 const RouteCount = builder.objectRef<RouteCountRow>('RouteCount').implement({
-  description: 'How many routes stand where.',
+  description: 'Number of routes with one status.',
   fields: (t) => ({
     status: t.expose('status', { type: RouteStatusEnum, description: 'Where.' }),
     count: t.exposeInt('count', { description: 'How many.' }),
@@ -25,14 +25,14 @@ export const Endpoint = builder.objectRef<EndpointRow>('Endpoint').implement({
     host: t.exposeString('host', { description: 'Name or address of its agent’s machine.' }),
     port: t.exposeInt('port', { description: 'Its port there.' }),
     url: t.string({ description: 'Both as a URL.', resolve: endpointUrl }),
-    since: t.expose('publishedAt', { type: 'DateTime', description: 'Since when service discovery names it.' }),
+    since: t.expose('publishedAt', { type: 'DateTime', description: 'Since when service discovery lists it.' }),
   }),
 })
 
 const ref = builder.objectRef<DeploymentRecord>('Deployment')
 
 export const DeploymentNode = builder.node(ref, {
-  description: 'A service that keeps its replicas: routes are started, checked and replaced as it takes.',
+  description: 'A service with a fixed number of healthy replicas: routes are started, checked and replaced as needed.',
   id: { resolve: ({ id }) => id },
   loadOne: (id, { loaders }) => (isUuid(id) ? loaders.deployments.load(id.toLowerCase()) : undefined),
   fields: (t) => ({
@@ -43,29 +43,29 @@ export const DeploymentNode = builder.node(ref, {
     }),
     project: t.prismaField({
       type: ProjectNode,
-      description: 'Whose it is.',
+      description: 'The project that it belongs to.',
       // Prisma asks once for all that ask in the same tick.
       resolve: (query, { projectId }, _args, { services }) =>
         services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
     }),
-    status: t.expose('status', { type: DeploymentStatusEnum, description: 'Where it stands.' }),
+    status: t.expose('status', { type: DeploymentStatusEnum, description: 'Its status.' }),
     statusReason: t.exposeString('statusReason', {
       nullable: true,
-      description: 'Why it is not ready, in words; null where it is.',
+      description: 'Why it is not ready, in words; null if it is ready.',
     }),
-    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it stands there.' }),
-    replicas: t.exposeInt('replicas', { description: 'How many healthy routes are wanted.' }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it has this status.' }),
+    replicas: t.exposeInt('replicas', { description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({
-      description: 'Never fewer healthy routes while it is updated, as far as there were so many.',
+      description: 'Minimum number of healthy routes during an update, as far as there were that many.',
       resolve: (deployment) => rolloutBounds(deployment).minHealthy,
     }),
     maxSurge: t.int({
-      description: 'So many more routes than are wanted while it is updated, at most.',
+      description: 'Maximum number of extra routes during an update.',
       resolve: (deployment) => rolloutBounds(deployment).maxSurge,
     }),
     revision: t.field({
       type: DeploymentRevision,
-      description: 'What its routes are to be made from.',
+      description: 'The revision from which its routes are to be made.',
       resolve: ({ id, revision }, _args, { loaders }) => loaders.revisions.load({ deploymentId: id, revision }),
     }),
     revisions: t.field({
@@ -79,7 +79,7 @@ export const DeploymentNode = builder.node(ref, {
     }),
     routeCounts: t.field({
       type: [RouteCount],
-      description: 'How many of its routes stand where; statuses in which there is none are left out.',
+      description: 'Number of its routes by status; statuses without routes are left out.',
       resolve: ({ id }, _args, { loaders }) => loaders.routeCounts.load(id),
     }),
     healthyReplicas: t.int({
@@ -89,27 +89,31 @@ export const DeploymentNode = builder.node(ref, {
     }),
     settled: t.boolean({
       description:
-        'Whether everything that was asked for is done: it is ready with as many healthy routes of its revision as are wanted and no others, or it is gone.',
+        'Whether it has reached its target: it is ready with exactly the desired number of healthy routes of its revision and no others, or it is destroyed.',
       resolve: async (deployment, _args, { loaders }) =>
         isSettled(deployment, await loaders.routeCounts.load(deployment.id)),
     }),
     endpoints: t.field({
       type: [Endpoint],
-      description: 'What service discovery names: where its healthy routes serve, oldest first.',
+      description: 'Addresses of its healthy routes, as listed by service discovery, oldest first.',
       resolve: ({ id }, _args, { loaders }) => loaders.endpoints.load(id),
     }),
     failures: t.exposeInt('failures', {
-      description: 'Routes of its revision that failed in a row, without a lasting healthy one between.',
+      description: 'Consecutive routes of its revision that failed, without a lasting healthy one in between.',
     }),
     nextRouteAt: t.expose('nextRouteAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'No new route is started before, after such failures.',
+      description: 'No new route is started before this time, after such failures.',
     }),
-    createdBy: t.exposeString('createdBy', { nullable: true, description: 'Who made it: the name of the token.' }),
+    createdBy: t.exposeString('createdBy', { nullable: true, description: 'Who created it: the name of the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     destroyedBy: t.exposeString('destroyedBy', { nullable: true, description: 'Who had it destroyed.' }),
-    destroyedAt: t.expose('destroyedAt', { type: 'DateTime', nullable: true, description: 'When it was gone.' }),
+    destroyedAt: t.expose('destroyedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was destroyed completely.',
+    }),
     schedulingHistory: t.field(historyField(t, 'What the server did with it, oldest first.')),
   }),
 })

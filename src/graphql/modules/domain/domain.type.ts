@@ -16,7 +16,7 @@ export const DomainNode = builder.prismaNode('Domain', {
     name: t.exposeString('name', { description: 'Its name, unique among domains.' }),
     quota: t.field({
       type: QuotaType,
-      description: 'What its projects together may have at once, and have.',
+      description: 'Limits on its projects together, and their use.',
       resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'DOMAIN', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),

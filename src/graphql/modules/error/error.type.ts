@@ -14,35 +14,35 @@ export function errorShape({ type, code, message, issues }: RepriseError): Error
 }
 
 const ErrorInterface = builder.interfaceRef<ErrorShape>('Error').implement({
-  description: 'What a caller can mend.',
+  description: 'An error that the caller can correct.',
   resolveType: ({ __typename }) => __typename,
   fields: (t) => ({
-    code: t.exposeString('code', { description: 'From a closed list, for programs.' }),
+    code: t.exposeString('code', { description: 'Error code from a closed list, for programs.' }),
     message: t.exposeString('message', { description: 'For people.' }),
   }),
 })
 
 const IssueType = builder.objectRef<ValidationIssue>('ValidationIssue').implement({
-  description: 'One thing that is wrong with an input.',
+  description: 'One problem with an input.',
   fields: (t) => ({
-    path: t.exposeString('path', { description: "Where, from the input's root: `environ.0.name`." }),
+    path: t.exposeString('path', { description: "Path from the input's root: `environ.0.name`." }),
     message: t.exposeString('message', { description: 'What.' }),
   }),
 })
 
 export const ValidationError = builder.objectRef<ErrorShape>('ValidationError').implement({
-  description: 'The input is wrong.',
+  description: 'The input is invalid.',
   interfaces: [ErrorInterface],
   fields: (t) => ({
-    issues: t.field({ type: [IssueType], description: 'All that is wrong.', resolve: ({ issues }) => issues }),
+    issues: t.field({ type: [IssueType], description: 'All problems.', resolve: ({ issues }) => issues }),
   }),
 })
 
-export const NotFoundError = errorType('NotFoundError', 'There is no such thing that you may see.')
-export const ConflictError = errorType('ConflictError', 'It contradicts what is there.')
+export const NotFoundError = errorType('NotFoundError', 'There is no such object, or you may not see it.')
+export const ConflictError = errorType('ConflictError', 'The input conflicts with existing data.')
 export const QuotaExceededError = errorType('QuotaExceededError', 'A quota forbids it.')
 export const ForbiddenError = errorType('ForbiddenError', 'Your token does not allow it.')
-export const InvalidStateError = errorType('InvalidStateError', 'Not in the state in which it is.')
+export const InvalidStateError = errorType('InvalidStateError', 'The operation is not allowed in the present state.')
 
 function errorType(name: Exclude<ErrorType, 'ValidationError'>, description: string) {
   return builder.objectRef<ErrorShape>(name).implement({ description, interfaces: [ErrorInterface] })

@@ -4,7 +4,7 @@ import { builder } from '../../builder.ts'
 builder.queryField('eventCursor', (t) =>
   t.string({
     description:
-      'Where events stand now. A subscription with it as `after` misses nothing that happens from now on, however late it begins.',
+      'The present end of the events. A subscription with it as `after` misses nothing that happens from now on, however late it starts.',
     resolve: (_root, _args, context) => readEventCursor(context),
   }),
 )

@@ -7,7 +7,7 @@ import { SchedulingHistoryConnection } from './history.type.ts'
 export function historyField(t: Parameters<typeof forwardArguments>[0], description: string) {
   return {
     type: SchedulingHistoryConnection,
-    description: `${description} Equal consecutive entries are one that counts up.`,
+    description: `${description} Equal consecutive entries are merged into one with a count.`,
     args: forwardArguments(t),
     complexity: ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 }),
     resolve: (

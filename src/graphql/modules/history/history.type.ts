@@ -4,19 +4,19 @@ import { builder } from '../../builder.ts'
 export const SchedulingResultEnum = builder.enumType('SchedulingResult', {
   description: 'How one try of a handler was judged.',
   values: {
-    SUCCESS: { description: 'It went on.' },
+    SUCCESS: { description: 'It succeeded.' },
     NEED_RETRY: { description: 'It failed and is tried again.' },
     EXPIRED: { description: 'It was in its status for longer than its resource group allows.' },
     GIVE_UP: { description: 'It failed too often.' },
-    FAILURE: { description: 'It did not come out well: what follows is another way.' },
-    STALE: { description: 'What was known of it is too old to count.' },
-    SKIPPED: { description: 'It was not its time: `message` says what it waits for.' },
+    FAILURE: { description: 'It failed; another path follows.' },
+    STALE: { description: 'The information about it was too old.' },
+    SKIPPED: { description: 'It was skipped: `message` says what it waits for.' },
   } as const,
 })
 
 export const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
   description:
-    'What one handler did with a session, a kernel, an agent, a deployment or a route, once or several times in a row.',
+    'What one handler did with a session, kernel, agent, deployment or route, once or several times in a row.',
   fields: (t) => ({
     phase: t.exposeString('phase', { description: 'The handler.' }),
     fromStatus: t.exposeString('fromStatus', { nullable: true, description: 'The status before.' }),

@@ -8,10 +8,11 @@ import { LogChunk } from './log.type.ts'
 builder.subscriptionField('kernelLogs', (t) =>
   t.field({
     type: LogChunk,
-    description: 'What a kernel writes, from its beginning or from a cursor on, as it comes. Ends when the kernel has.',
+    description:
+      'The output of a kernel as it is written, from the beginning or from a cursor on. Completes when the kernel has ended.',
     args: {
       kernelId: t.arg({ type: 'UUID', required: true, description: 'Which kernel.' }),
-      after: t.arg.string({ description: 'The cursor of the last piece that the client has.' }),
+      after: t.arg.string({ description: "Cursor of the client's last chunk." }),
     },
     subscribe: async (_root, { kernelId, after }, context) => {
       const from = parseSerialCursor(after)

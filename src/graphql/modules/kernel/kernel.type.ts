@@ -6,7 +6,7 @@ import { historyField } from '../history/history.field.ts'
 import { LogConnection } from './log.type.ts'
 
 export const KernelStatusEnum = builder.enumType('KernelStatus', {
-  description: 'Where a kernel stands: as for sessions. An agent may be ahead of the scheduler.',
+  description: 'Status of a kernel, as for sessions. An agent may be ahead of the scheduler.',
   values: {
     PENDING: { description: 'Waits for an agent.' },
     SCHEDULED: { description: 'Its agent is chosen.' },
@@ -16,9 +16,9 @@ export const KernelStatusEnum = builder.enumType('KernelStatus', {
     CREATING: { description: 'Its agent starts it.' },
     RUNNING: { description: 'User code runs.' },
     TERMINATING: { description: 'It is being stopped.' },
-    TERMINATED: { description: 'Over: user code ended, or was ended.' },
-    ERROR: { description: 'Over: it failed.' },
-    CANCELLED: { description: 'Over before it was given to an agent.' },
+    TERMINATED: { description: 'Ended: user code exited, or was stopped.' },
+    ERROR: { description: 'Ended: it failed.' },
+    CANCELLED: { description: 'Ended before it was assigned to an agent.' },
   } as const,
 })
 
@@ -35,19 +35,25 @@ builder.prismaNode('Kernel', {
     kernelId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     role: t.exposeString('role', { description: '`main` or `sub`.' }),
     index: t.exposeInt('index', { description: '1-based within its role.' }),
-    agent: t.relation('agent', { nullable: true, description: 'Where it runs or ran; null while it waits.' }),
-    status: t.expose('status', { type: KernelStatusEnum, description: 'Where it stands.' }),
-    exitCode: t.exposeInt('exitCode', { nullable: true, description: 'As it ended; 128 and the number of a signal.' }),
+    agent: t.relation('agent', {
+      nullable: true,
+      description: 'The agent on which it runs or ran; null while it waits.',
+    }),
+    status: t.expose('status', { type: KernelStatusEnum, description: 'Its status.' }),
+    exitCode: t.exposeInt('exitCode', {
+      nullable: true,
+      description: 'Its exit code; 128 plus the signal number if a signal ended it.',
+    }),
     oomKilled: t.exposeBoolean('oomKilled', { description: 'Whether it was killed for using too much memory.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, where it did not end by itself.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code began.' }),
-    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was over.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, if it did not end by itself.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
+    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
     schedulingHistory: t.field(
-      historyField(t, 'What was out of the ordinary about it, oldest first; the rest is in its session.'),
+      historyField(t, 'Exceptional events of this kernel, oldest first; the rest is in its session’s history.'),
     ),
     logs: t.field({
       type: LogConnection,
-      description: 'What it wrote, oldest first.',
+      description: 'Its output, oldest first.',
       args: forwardArguments(t),
       complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
       resolve: ({ id }, args, { loaders }) =>

@@ -4,7 +4,7 @@ import { QuotaType } from '../quota/quota.type.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 
 export const ProjectNode = builder.prismaNode('Project', {
-  description: 'Whose sessions they are. Tokens see one project, or all.',
+  description: 'The owner of sessions. A token sees one project, or all.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, AND: [ownProject(viewer)] }),
@@ -19,7 +19,7 @@ export const ProjectNode = builder.prismaNode('Project', {
     }),
     quota: t.field({
       type: QuotaType,
-      description: 'What it may have at once, and has.',
+      description: 'Its limits, and their use.',
       resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'PROJECT', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),

@@ -52,27 +52,27 @@ function projectPayload<Name extends string>(name: Name) {
 }
 
 const DomainResult = builder.unionType('CreateDomainResult', {
-  description: 'The domain, or what the caller can mend.',
+  description: 'The domain, or an error that the caller can correct.',
   types: [DomainPayload, ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
 const UserResult = builder.unionType('CreateUserResult', {
-  description: 'The user, or what the caller can mend.',
+  description: 'The user, or an error that the caller can correct.',
   types: [UserPayload, ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
 const ProjectResult = builder.unionType('CreateProjectResult', {
-  description: 'The project, or what the caller can mend.',
+  description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('CreateProjectPayload'), ValidationError, NotFoundError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
 const SetMemberResult = builder.unionType('SetProjectMemberResult', {
-  description: 'The project, or what the caller can mend.',
+  description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('SetProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
 const RemoveMemberResult = builder.unionType('RemoveProjectMemberResult', {
-  description: 'The project, or what the caller can mend.',
+  description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('RemoveProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -86,7 +86,7 @@ const CreateUserInput = builder.inputType('CreateUserInput', {
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
 })
 const CreateProjectInput = builder.inputType('CreateProjectInput', {
-  description: 'Whose sessions are to be.',
+  description: 'The project to create.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'Its name, unique among projects.' }),
     domain: t.string({ description: 'The domain that it belongs to; `default` where none is named.' }),
@@ -101,7 +101,7 @@ const SetMemberInput = builder.inputType('SetProjectMemberInput', {
   }),
 })
 const RemoveMemberInput = builder.inputType('RemoveProjectMemberInput', {
-  description: 'Who is to be nothing in a project.',
+  description: 'The membership to remove.',
   fields: (t) => ({
     project: t.string({ required: true, description: 'Name of the project.' }),
     user: t.string({ required: true, description: 'Name of the user.' }),
@@ -111,29 +111,31 @@ const RemoveMemberInput = builder.inputType('RemoveProjectMemberInput', {
 builder.mutationFields((t) => ({
   createDomain: t.field({
     type: DomainResult,
-    description: 'Makes a domain, for administrators.',
+    description: 'Creates a domain; for administrators.',
     args: { input: t.arg({ type: CreateDomainInput, required: true, description: 'Its name.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'CreateDomainPayload' as const, ...(await createDomain(context, input)) })),
   }),
   createUser: t.field({
     type: UserResult,
-    description: 'Makes a user, for administrators.',
+    description: 'Creates a user; for administrators.',
     args: { input: t.arg({ type: CreateUserInput, required: true, description: 'Its name.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'CreateUserPayload' as const, ...(await createUser(context, input)) })),
   }),
   createProject: t.field({
     type: ProjectResult,
-    description: 'Makes a project, for administrators.',
+    description: 'Creates a project; for administrators.',
     args: { input: t.arg({ type: CreateProjectInput, required: true, description: 'Its name and domain.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'CreateProjectPayload' as const, ...(await createProject(context, input)) })),
   }),
   setProjectMember: t.field({
     type: SetMemberResult,
-    description: 'Makes a user a member of a project, or something else in it, for administrators.',
-    args: { input: t.arg({ type: SetMemberInput, required: true, description: 'Who is what.' }) },
+    description: "Makes a user a member of a project, or changes the user's role in it; for administrators.",
+    args: {
+      input: t.arg({ type: SetMemberInput, required: true, description: 'The user, the project and the role.' }),
+    },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
         __typename: 'SetProjectMemberPayload' as const,
@@ -142,7 +144,7 @@ builder.mutationFields((t) => ({
   }),
   removeProjectMember: t.field({
     type: RemoveMemberResult,
-    description: 'Takes a user out of a project, for administrators.',
+    description: 'Removes a user from a project; for administrators.',
     args: { input: t.arg({ type: RemoveMemberInput, required: true, description: 'Who.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({

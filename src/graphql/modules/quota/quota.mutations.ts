@@ -7,16 +7,16 @@ import { ResourceSlotInput } from '../session/pairs.inputs.ts'
 import { QuotaScopeEnum, QuotaType } from './quota.type.ts'
 
 const SetQuotaInput = builder.inputType('SetQuotaInput', {
-  description: 'What to change. What is not given stays as it is, null lifts a limit.',
+  description: 'What to change. Missing fields stay as they are; null removes a limit.',
   fields: (t) => ({
     scope: t.field({ type: QuotaScopeEnum, required: true, description: 'Of what kind it is.' }),
     name: t.string({ required: true, description: 'Of the user, project or domain.' }),
     slots: t.field({
       type: [ResourceSlotInput],
-      description: 'The most that all kernels together may hold. Replaces what was set; 0 allows none of a slot.',
+      description: 'Limit on what all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot.',
     }),
-    maxRunning: t.int({ description: 'Sessions that may have a place at once.' }),
-    maxPending: t.int({ description: 'Sessions that may be PENDING at once.' }),
+    maxRunning: t.int({ description: 'Limit on sessions placed at once.' }),
+    maxPending: t.int({ description: 'Limit on sessions PENDING at once.' }),
   }),
 })
 
@@ -28,7 +28,7 @@ const SetQuotaPayload = builder
   })
 
 const SetQuotaResult = builder.unionType('SetQuotaResult', {
-  description: 'What is set now, or what the caller can mend.',
+  description: 'What is set now, or an error that the caller can correct.',
   types: [SetQuotaPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })

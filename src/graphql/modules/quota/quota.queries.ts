@@ -5,7 +5,7 @@ import { QuotaScopeEnum, QuotaType } from './quota.type.ts'
 builder.queryField('quotas', (t) =>
   t.field({
     type: [QuotaType],
-    description: 'All that limit something: every one, or those that act on the project and user of the token.',
+    description: "All quotas that limit something: every one, or those that apply to the token's project and user.",
     resolve: (_root, _args, context) => readQuotas(context),
   }),
 )
@@ -14,7 +14,8 @@ builder.queryField('quota', (t) =>
   t.field({
     type: QuotaType,
     nullable: true,
-    description: 'Of one user, project or domain, also where nothing is limited; null where you may see none such.',
+    description:
+      'The quota of one user, project or domain, even if nothing is limited; null if there is none that you may see.',
     args: {
       scope: t.arg({ type: QuotaScopeEnum, required: true, description: 'Of what kind it is.' }),
       name: t.arg.string({ required: true, description: 'Its name.' }),

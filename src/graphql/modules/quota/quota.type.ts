@@ -12,35 +12,36 @@ export const QuotaScopeEnum = builder.enumType('QuotaScope', {
 })
 
 const QuotaUsageType = builder.objectRef<UsedQuota['usage']>('QuotaUsage').implement({
-  description: 'What counts against a quota at this moment. A retry that waits out its backoff does not.',
+  description: 'Present use of a quota. A retry waiting out its backoff does not count.',
   fields: (t) => ({
     slots: t.field({
       type: [ResourceSlot],
       description: 'What all kernels together hold.',
       resolve: ({ slots }) => slotsOf(slots),
     }),
-    running: t.exposeInt('running', { description: 'Sessions that have a place: SCHEDULED to TERMINATING.' }),
+    running: t.exposeInt('running', { description: 'Sessions that have been placed: SCHEDULED to TERMINATING.' }),
     pending: t.exposeInt('pending', { description: 'Sessions in PENDING.' }),
   }),
 })
 
 export const QuotaType = builder.objectRef<UsedQuota>('Quota').implement({
-  description: 'What a user, a project or a domain may have at once, and has. All quotas that a session is under act.',
+  description:
+    'Limits on what a user, a project or a domain may have at once, and their use. All quotas that cover a session apply.',
   fields: (t) => ({
     scope: t.expose('scope', { type: QuotaScopeEnum, description: 'Of what kind it is.' }),
     name: t.exposeString('name', { description: 'Of the user, project or domain.' }),
     slots: t.field({
       type: [ResourceSlot],
-      description: 'The most that all kernels together may hold. Slots that are not named are not limited.',
+      description: 'Limit on what all kernels together may hold. Slots that are not named are not limited.',
       resolve: ({ slots }) => slotsOf(slots),
     }),
     maxRunning: t.exposeInt('maxRunning', {
       nullable: true,
-      description: 'Sessions that may have a place at once: SCHEDULED to TERMINATING. Null limits nothing.',
+      description: 'Limit on sessions placed at once: SCHEDULED to TERMINATING. Null means no limit.',
     }),
     maxPending: t.exposeInt('maxPending', {
       nullable: true,
-      description: 'Sessions that may be PENDING at once. Null limits nothing.',
+      description: 'Limit on sessions PENDING at once. Null means no limit.',
     }),
     usage: t.expose('usage', { type: QuotaUsageType, description: 'What there is now.' }),
   }),

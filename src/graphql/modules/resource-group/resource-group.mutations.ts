@@ -18,30 +18,35 @@ type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObj
 
 const options = (t: Fields) => ({
   name: t.string({ required: true, description: 'Its name.' }),
-  sequencer: t.field({ type: SequencerEnum, description: 'Who goes first.' }),
-  selector: t.field({ type: AgentSelectorEnum, description: 'Where it goes.' }),
-  maxTries: t.int({ description: 'After so many failures of one handler a session gives up.' }),
-  maxReschedules: t.int({ description: 'So often a session may go back to PENDING.' }),
-  pendingTimeout: t.float({ description: 'Seconds that a session may wait; null is for ever.' }),
-  prepareTimeout: t.float({ description: 'Seconds in SCHEDULED, PREPARING and PULLING; null is for ever.' }),
-  createTimeout: t.float({ description: 'Seconds in PREPARED and CREATING; null is for ever.' }),
-  terminateTimeout: t.float({ description: 'Seconds in TERMINATING; more than `stopGrace`.' }),
+  sequencer: t.field({ type: SequencerEnum, description: 'In which order sessions are scheduled.' }),
+  selector: t.field({ type: AgentSelectorEnum, description: 'How an agent is selected.' }),
+  maxTries: t.int({ description: 'Number of failures of one handler after which a session gives up.' }),
+  maxReschedules: t.int({ description: 'How often a session may go back to PENDING.' }),
+  pendingTimeout: t.float({ description: 'Timeout in PENDING, in seconds; null means no timeout.' }),
+  prepareTimeout: t.float({
+    description: 'Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout.',
+  }),
+  createTimeout: t.float({ description: 'Timeout in PREPARED and CREATING, in seconds; null means no timeout.' }),
+  terminateTimeout: t.float({ description: 'Timeout in TERMINATING, in seconds; more than `stopGrace`.' }),
   fenceAfter: t.float({
     description:
-      'Seconds after which an agent that is not answered stops its kernels by itself, at least 10. An agent goes by it from when it registers the next time.',
+      'Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration.',
   }),
-  stopGrace: t.float({ description: 'Seconds between the wish that a kernel ends and its being killed.' }),
-  allowedSessionTypes: t.field({ type: [SessionTypeEnum], description: 'What may be created in it. Not empty.' }),
-  draining: t.boolean({ description: 'True schedules nothing new in it; what runs runs on.' }),
-  drainReason: t.string({ description: 'Why, for people: those that wait say it.' }),
+  stopGrace: t.float({ description: 'Grace period in seconds between asking a kernel to stop and killing it.' }),
+  allowedSessionTypes: t.field({
+    type: [SessionTypeEnum],
+    description: 'Session types accepted by the group. Not empty.',
+  }),
+  draining: t.boolean({ description: 'True: nothing new is scheduled in it; running kernels keep running.' }),
+  drainReason: t.string({ description: 'Reason, shown to people and by waiting sessions.' }),
 })
 
 const CreateInput = builder.inputType('CreateResourceGroupInput', {
-  description: 'What is not given has its default.',
+  description: 'Missing fields have their defaults.',
   fields: options,
 })
 const UpdateInput = builder.inputType('UpdateResourceGroupInput', {
-  description: 'What is not given stays as it is.',
+  description: 'Missing fields stay as they are.',
   fields: options,
 })
 const DeleteInput = builder.inputType('DeleteResourceGroupInput', {
@@ -67,21 +72,21 @@ function payload<Name extends string>(name: Name) {
 
 const DeletePayload = builder.objectRef<Payload<'DeleteResourceGroupPayload'>>('DeleteResourceGroupPayload').implement({
   description: 'It is gone.',
-  fields: (t) => ({ name: t.exposeString('name', { description: 'What it was called.' }) }),
+  fields: (t) => ({ name: t.exposeString('name', { description: 'The name that it had.' }) }),
 })
 
 const CreateResult = builder.unionType('CreateResourceGroupResult', {
-  description: 'The group, or what the caller can mend.',
+  description: 'The group, or an error that the caller can correct.',
   types: [payload('CreateResourceGroupPayload'), ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
 const UpdateResult = builder.unionType('UpdateResourceGroupResult', {
-  description: 'The group, or what the caller can mend.',
+  description: 'The group, or an error that the caller can correct.',
   types: [payload('UpdateResourceGroupPayload'), ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
 const DeleteResult = builder.unionType('DeleteResourceGroupResult', {
-  description: 'Its name, or what the caller can mend.',
+  description: 'Its name, or an error that the caller can correct.',
   types: [DeletePayload, NotFoundError, InvalidStateError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -89,7 +94,7 @@ const DeleteResult = builder.unionType('DeleteResourceGroupResult', {
 builder.mutationFields((t) => ({
   createResourceGroup: t.field({
     type: CreateResult,
-    description: 'Makes a pool of agents, for administrators. Agents join it by its name.',
+    description: 'Creates a resource group; for administrators. Agents join it by its name.',
     args: { input: t.arg({ type: CreateInput, required: true, description: 'Its name and options.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({

@@ -9,17 +9,18 @@ export const SequencerEnum = builder.enumType('Sequencer', {
     FIFO: { description: 'The oldest first.' },
     LIFO: { description: 'The newest first.' },
     DRF: {
-      description: 'Whose user, or project where there is none, has the smallest dominant share of the group first.',
+      description:
+        'First the session whose user (or project, if it has no user) has the smallest dominant share of the group.',
     },
   } as const,
 })
 
 export const AgentSelectorEnum = builder.enumType('AgentSelector', {
-  description: 'Which of the agents that fit is taken.',
+  description: 'Which of the agents with room is chosen.',
   values: {
-    CONCENTRATED: { description: 'The one that would be the fullest.' },
-    DISPERSED: { description: 'The one that would be the least full.' },
-    ROUND_ROBIN: { description: 'One after the other.' },
+    CONCENTRATED: { description: 'The agent that would be most full.' },
+    DISPERSED: { description: 'The agent that would be least full.' },
+    ROUND_ROBIN: { description: 'Each agent in turn.' },
   } as const,
 })
 
@@ -30,9 +31,9 @@ const GroupSlot = builder.objectRef<GroupSlotRow>('ResourceGroupSlot').implement
   fields: (t) => ({
     slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
     capacity: t.exposeString('capacity', { description: 'How much there is, as a plain decimal; bytes for memory.' }),
-    used: t.exposeString('used', { description: 'How much of it is given to kernels.' }),
+    used: t.exposeString('used', { description: 'How much of it is allocated to kernels.' }),
     utilisation: t.float({
-      description: 'Share of it that is given to kernels, 0 to 1; 0 where there is none.',
+      description: 'Share of it that is allocated to kernels, 0 to 1; 0 if there is none.',
       resolve: ({ used, capacity }) => utilisation(used, capacity),
     }),
     agents: t.exposeInt('agents', { description: 'How many agents have it.' }),
@@ -48,28 +49,30 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
     name: t.exposeString('name', { description: 'Its name.' }),
     slots: t.field({
       type: [GroupSlot],
-      description: 'What its agents have together; those that are LOST or TERMINATED have nothing.',
+      description: 'Resources of its agents together; LOST and TERMINATED agents have none.',
       resolve: ({ name }, _args, { loaders }) => loaders.groupSlots.load(name),
     }),
-    sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'Who goes first.' }),
-    selector: t.expose('selector', { type: AgentSelectorEnum, description: 'Where it goes.' }),
-    maxTries: t.exposeInt('triesMax', { description: 'After so many failures of one handler a session gives up.' }),
-    maxReschedules: t.exposeInt('reschedulesMax', { description: 'So often a session may go back to PENDING.' }),
+    sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'In which order sessions are scheduled.' }),
+    selector: t.expose('selector', { type: AgentSelectorEnum, description: 'How an agent is selected.' }),
+    maxTries: t.exposeInt('triesMax', {
+      description: 'Number of failures of one handler after which a session gives up.',
+    }),
+    maxReschedules: t.exposeInt('reschedulesMax', { description: 'How often a session may go back to PENDING.' }),
     pendingTimeout: t.float({
       nullable: true,
-      description: 'Seconds that a session may wait; null is for ever.',
+      description: 'Timeout in PENDING, in seconds; null means no timeout.',
       select: { pendingTimeoutMs: true },
       resolve: ({ pendingTimeoutMs }) => seconds(pendingTimeoutMs),
     }),
     prepareTimeout: t.float({
       nullable: true,
-      description: 'Seconds in SCHEDULED, PREPARING and PULLING; null is for ever.',
+      description: 'Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout.',
       select: { prepareTimeoutMs: true },
       resolve: ({ prepareTimeoutMs }) => seconds(prepareTimeoutMs),
     }),
     createTimeout: t.float({
       nullable: true,
-      description: 'Seconds in PREPARED and CREATING; null is for ever.',
+      description: 'Timeout in PREPARED and CREATING, in seconds; null means no timeout.',
       select: { createTimeoutMs: true },
       resolve: ({ createTimeoutMs }) => seconds(createTimeoutMs),
     }),
@@ -79,12 +82,12 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       resolve: ({ terminateTimeoutMs }) => terminateTimeoutMs / 1000,
     }),
     fenceAfter: t.float({
-      description: 'Seconds after which an agent that is not answered stops its kernels by itself.',
+      description: 'Seconds without a response after which an agent stops its kernels by itself.',
       select: { fenceAfterMs: true },
       resolve: ({ fenceAfterMs }) => fenceAfterMs / 1000,
     }),
     stopGrace: t.float({
-      description: 'Seconds between the wish that a kernel ends and its being killed.',
+      description: 'Grace period in seconds between asking a kernel to stop and killing it.',
       select: { stopGraceMs: true },
       resolve: ({ stopGraceMs }) => stopGraceMs / 1000,
     }),
@@ -93,11 +96,14 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       description: 'What may be created in it.',
     }),
     draining: t.boolean({
-      description: 'Whether nothing new is scheduled in it. What runs runs on.',
+      description: 'Whether nothing new is scheduled in it. Running kernels keep running.',
       select: { drainedAt: true },
       resolve: ({ drainedAt }) => drainedAt !== null,
     }),
-    drainReason: t.exposeString('drainReason', { nullable: true, description: 'Why, as whoever drained it said.' }),
+    drainReason: t.exposeString('drainReason', {
+      nullable: true,
+      description: 'Reason given by the person who drained it.',
+    }),
     drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when.' }),
   }),
 })

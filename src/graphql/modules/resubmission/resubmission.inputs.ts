@@ -5,27 +5,27 @@ import { SessionFilter } from '../session/session.filter.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:
-    'What the new attempts have otherwise than the sessions that failed. It holds for the automatic retries that follow in their epoch, too.',
+    'How the new attempts differ from the failed sessions. Overrides also apply to the automatic retries of the new epoch.',
   fields: (t) => ({
     resourceSlots: t.field({
       type: [ResourceSlotInput],
-      description: 'Amounts by slot; the other slots stay. 0 takes a slot away.',
+      description: 'Amounts by slot; other slots stay. 0 removes a slot.',
     }),
-    batchTimeout: t.float({ description: 'Seconds that user code may run; null takes the limit away.' }),
-    environ: t.field({ type: [EnvVarInput], description: 'Variables by name; the other variables stay.' }),
+    batchTimeout: t.float({ description: 'Batch timeout in seconds; null removes it.' }),
+    environ: t.field({ type: [EnvVarInput], description: 'Variables by name; other variables stay.' }),
     priority: t.int({ description: '0 to 100; the higher goes first.' }),
-    resourceGroup: t.string({ description: 'Where it runs, by name.' }),
+    resourceGroup: t.string({ description: 'Name of the resource group to run in.' }),
     allowAgents: t.field({
       type: ['UUID'],
-      description: 'The only agents to run on, in place of the list that there is; an empty list lifts it.',
+      description: 'The only agents to run on; replaces the existing list. An empty list removes the restriction.',
     }),
     avoidAgents: t.field({
       type: ['UUID'],
-      description: 'Agents to stay away from where another fits, in place of those that retries came to avoid.',
+      description: 'Agents to avoid if another fits; replaces those that retries have come to avoid.',
     }),
     retryPolicy: t.field({
       type: RetryPolicyInput,
-      description: 'Fields of the retry policy; those that are not given stay as they were resolved.',
+      description: 'Fields of the retry policy; missing fields stay as resolved.',
     }),
   }),
 })
@@ -40,7 +40,8 @@ export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', 
         'The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused.',
     }),
     clientKey: t.string({
-      description: 'Your idempotency key, unique in the project: the same key gives the first call’s resubmission.',
+      description:
+        'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
     }),
     overrides: t.field({ type: ResubmissionOverrides, description: 'What is changed.' }),
   }),

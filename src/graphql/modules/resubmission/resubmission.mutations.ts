@@ -32,7 +32,7 @@ const ResubmitSessionsPayload = builder.objectRef<Shape>('ResubmitSessionsPayloa
   fields: (t) => ({
     resubmission: t.prismaField({
       type: ResubmissionNode,
-      description: 'The resubmission. Where it is RUNNING, follow it by `resubmissionProgress`.',
+      description: 'The resubmission. While it is RUNNING, follow it with `resubmissionProgress`.',
       resolve: (query, { resubmissionId }, _args, { services }) =>
         services.prisma.resubmission.findUniqueOrThrow({ ...query, where: { id: resubmissionId } }),
     }),
@@ -43,14 +43,14 @@ const ResubmitSessionsPayload = builder.objectRef<Shape>('ResubmitSessionsPayloa
     }),
     refused: t.field({
       type: [RefusedSession],
-      description: 'What was refused, the first 500. The others went through.',
+      description: 'The first 500 refusals. The other sessions went through.',
       resolve: ({ refused }) => refused,
     }),
   }),
 })
 
 const ResubmitSessionsResult = builder.unionType('ResubmitSessionsResult', {
-  description: 'The resubmission, or what the caller can mend.',
+  description: 'The resubmission, or an error that the caller can correct.',
   types: [ResubmitSessionsPayload, ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -59,7 +59,7 @@ builder.mutationField('resubmitSessions', (t) =>
   t.field({
     type: ResubmitSessionsResult,
     description:
-      'Gives chains whose newest session failed a new budget: a new attempt in a new epoch, with retryCount 0. Also a session that a person ended may be resubmitted. A retry that waits is superseded. Up to 500 sessions are done when this is answered; more go on in the background.',
+      'Gives chains whose newest session failed a new budget: a new attempt in a new epoch, with retryCount 0. A session terminated by a person may be resubmitted too. A waiting retry is superseded. Up to 500 sessions are done when this returns; more continue in the background.',
     args: { input: t.arg({ type: ResubmitSessionsInput, required: true, description: 'Which, and what is changed.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => {
@@ -76,7 +76,7 @@ interface AbortedShape {
 }
 
 const AbortResubmissionPayload = builder.objectRef<AbortedShape>('AbortResubmissionPayload').implement({
-  description: 'A resubmission that was ended.',
+  description: 'A resubmission that was aborted.',
   fields: (t) => ({
     resubmission: t.prismaField({
       type: ResubmissionNode,
@@ -88,7 +88,7 @@ const AbortResubmissionPayload = builder.objectRef<AbortedShape>('AbortResubmiss
 })
 
 const AbortResubmissionResult = builder.unionType('AbortResubmissionResult', {
-  description: 'The resubmission, or what the caller can mend.',
+  description: 'The resubmission, or an error that the caller can correct.',
   types: [AbortResubmissionPayload, NotFoundError, ForbiddenError, InvalidStateError],
   resolveType: typeOf,
 })
@@ -96,7 +96,7 @@ const AbortResubmissionResult = builder.unionType('AbortResubmissionResult', {
 builder.mutationField('abortResubmission', (t) =>
   t.field({
     type: AbortResubmissionResult,
-    description: 'Leaves undone what a resubmission has not done yet. What it has done stays.',
+    description: 'Aborts a resubmission. Sessions already resubmitted stay; the rest is left undone.',
     args: { input: t.arg({ type: AbortResubmissionInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({

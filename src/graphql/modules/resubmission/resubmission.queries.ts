@@ -10,7 +10,7 @@ builder.queryField('resubmission', (t) =>
   t.prismaField({
     type: ResubmissionNode,
     nullable: true,
-    description: 'One resubmission; null where there is none that you may see.',
+    description: 'One resubmission; null if there is none that you may see.',
     args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `resubmissionId`.' }) },
     resolve: (query, _root, { id }, { services, viewer }) =>
       services.prisma.resubmission.findFirst({ ...query, where: { id, ...projectScope(viewer) } }),

@@ -7,7 +7,7 @@ import { ResubmissionNode } from './resubmission.type.ts'
 builder.subscriptionField('resubmissionProgress', (t) =>
   t.prismaField({
     type: ResubmissionNode,
-    description: 'A resubmission as it stands, at once and after each change, until it has come to its end.',
+    description: 'The state of a resubmission, at once and after each change, until it has ended.',
     args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `resubmissionId`.' }) },
     subscribe: async (_root, { id }, context) => {
       await assertResubmissionVisible(context, id)

@@ -9,18 +9,18 @@ import { isUuid, NO_UUID } from '../../uuid.ts'
 import { SessionNode } from '../session/session.type.ts'
 
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
-  description: 'Where a resubmission stands.',
+  description: 'State of a resubmission.',
   values: {
-    RUNNING: { description: 'Some of it is still to be done; the server goes on by itself.' },
+    RUNNING: { description: 'Not finished; the server continues by itself.' },
     COMPLETED: { description: 'Everything is done or refused.' },
-    ABORTED: { description: 'A person ended it; what was done before stays.' },
+    ABORTED: { description: 'A person aborted it; what was done before stays.' },
   } as const,
 })
 
 export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
-  description: 'What became of one session that was to be resubmitted.',
+  description: 'Outcome for one session to be resubmitted.',
   values: {
-    PENDING: { description: 'Nothing yet; nothing ever, where the resubmission was aborted.' },
+    PENDING: { description: 'Not done yet; never done if the resubmission was aborted.' },
     DONE: { description: 'It has a child.' },
     REFUSED: { description: 'It was refused; `code` and `message` say why.' },
   } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
@@ -37,7 +37,7 @@ const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionIte
       description: 'The session, where you may see it.',
       resolve: ({ sessionId }, _args, context, info) => loadSession({ context, info, by: 'id', value: sessionId }),
     }),
-    status: t.expose('status', { type: ResubmissionItemStatusEnum, description: 'What became of it.' }),
+    status: t.expose('status', { type: ResubmissionItemStatusEnum, description: 'Its state.' }),
     childSessionId: t.expose('childSessionId', { type: 'UUID', nullable: true, description: 'The new attempt.' }),
     childSession: t.field({
       type: SessionNode,
@@ -57,7 +57,7 @@ const ResubmissionItemConnection = builder.connectionObject(
 )
 
 export const ResubmissionNode = builder.prismaNode('Resubmission', {
-  description: 'That a person gave failed sessions a new budget: who, when, what was changed, and what became of it.',
+  description: 'A resubmission of failed sessions: who asked for it, when, what was changed, and the outcome.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
@@ -65,36 +65,36 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
   fields: (t) => ({
     resubmissionId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     clientKey: t.exposeString('clientKey', { description: 'The idempotency key, unique in the project.' }),
-    actor: t.exposeString('actor', { description: 'Who asked for it: the name of the token.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
+    actor: t.exposeString('actor', { description: 'Who requested it: the name of the token.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was requested.' }),
     filter: t.string({
       nullable: true,
-      description: 'The filter that selected the sessions, as JSON; null where they were named.',
+      description: 'The filter that selected the sessions, as JSON; null if they were named.',
       select: { filter: true },
       resolve: ({ filter }) => (filter === null ? null : JSON.stringify(filter)),
     }),
     overrides: t.string({
-      description: 'What was changed, as JSON; `{}` is nothing.',
+      description: 'The overrides, as JSON; `{}` means none.',
       select: { overrides: true },
       resolve: ({ overrides }) => JSON.stringify(overrides),
     }),
-    state: t.expose('state', { type: ResubmissionStateEnum, description: 'Where it stands.' }),
-    total: t.exposeInt('total', { description: 'How many sessions it is about. Fixed when it was asked for.' }),
-    done: t.exposeInt('done', { description: 'How many have a child by now.' }),
-    refusedCount: t.exposeInt('refused', { description: 'How many were refused by now.' }),
+    state: t.expose('state', { type: ResubmissionStateEnum, description: 'Its status.' }),
+    total: t.exposeInt('total', { description: 'Total number of sessions. Fixed when it was requested.' }),
+    done: t.exposeInt('done', { description: 'How many have been resubmitted so far.' }),
+    refusedCount: t.exposeInt('refused', { description: 'How many have been refused so far.' }),
     pending: t.int({
-      description: 'How many are left: to be done, or, where it was aborted, undone.',
+      description: 'How many are left: still to be done or, if it was aborted, left undone.',
       select: { total: true, done: true, refused: true },
       resolve: ({ total, done, refused }) => total - done - refused,
     }),
-    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it came to its end.' }),
-    abortedBy: t.exposeString('abortedBy', { nullable: true, description: 'Who ended it, where a person did.' }),
+    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
+    abortedBy: t.exposeString('abortedBy', { nullable: true, description: 'Who aborted it, if somebody did.' }),
     items: t.field({
       type: ResubmissionItemConnection,
-      description: 'The sessions that it is about, in the order in which they were named, or by id where a filter did.',
+      description: 'Its sessions, in the order in which they were named, or by id if a filter selected them.',
       args: {
         ...forwardArguments(t),
-        status: t.arg({ type: ResubmissionItemStatusEnum, description: 'Those of which this became.' }),
+        status: t.arg({ type: ResubmissionItemStatusEnum, description: 'Only those with this outcome.' }),
       },
       complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
       resolve: ({ id }, { status, ...args }, { loaders }) => {

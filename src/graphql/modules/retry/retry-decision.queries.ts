@@ -10,7 +10,7 @@ import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.
 import { RetryDecisionType } from './retry-decision.type.ts'
 
 const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     phase: t.field({ type: [RetryPhaseEnum], description: 'In one of these phases.' }),
     cause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
@@ -47,7 +47,7 @@ builder.queryField('retryDecisions', (t) =>
   t.connection(
     {
       type: RetryDecisionType,
-      description: 'What was decided about sessions that were over, newest first.',
+      description: 'Retry decisions about finished sessions, newest first.',
       args: { filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }) },
       complexity: pageComplexity,
       resolve: (_root, { filter, ...args }, context, info) => {

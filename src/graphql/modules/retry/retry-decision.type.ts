@@ -4,7 +4,7 @@ import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
 
 export const RetryDecisionType = builder.prismaObject('RetryDecision', {
-  description: 'What was decided when a batch session was over, and why. There is exactly one for each.',
+  description: 'What was decided when a batch session ended, and why. Every finished batch session has exactly one.',
   select: { sessionId: true },
   fields: (t) => ({
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that was over.' }),
@@ -15,7 +15,7 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
         loadExistingSession({ context, info, by: 'id', value: sessionId }),
     }),
     chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
-    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'What became of it so far.' }),
+    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'Its present phase.' }),
     cause: t.expose('cause', { type: FailureCauseEnum, nullable: true, description: 'Why the session failed.' }),
     matchedRule: t.exposeInt('matchedRule', {
       nullable: true,
@@ -31,13 +31,13 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
     }),
     jitterSeconds: t.float({
       nullable: true,
-      description: 'What jitter added.',
+      description: 'The part added by jitter.',
       select: { jitterMs: true },
       resolve: ({ jitterMs }) => seconds(jitterMs),
     }),
     delaySeconds: t.float({
       nullable: true,
-      description: 'The delay: base and jitter, up to the ceiling.',
+      description: 'The total delay: base plus jitter, up to the ceiling.',
       select: { delayMs: true },
       resolve: ({ delayMs }) => seconds(delayMs),
     }),
@@ -45,7 +45,7 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
     holdReason: t.expose('holdReason', {
       type: HoldReasonEnum,
       nullable: true,
-      description: 'What keeps it, while it is held.',
+      description: 'Why it is held, while it is.',
     }),
     childSession: t.field({
       type: SessionNode,

@@ -7,7 +7,7 @@ import { RetryPolicyInput } from './retry-policy.inputs.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 
 const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {
-  description: 'What sessions of a scope fall back on.',
+  description: 'Retry policy defaults of a scope.',
   fields: (t) => ({
     scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
     name: t.string({ description: 'Of the domain or project; nothing for the cluster.' }),
@@ -25,7 +25,7 @@ const SetRetryDefaultsPayload = builder
   })
 
 const SetRetryDefaultsResult = builder.unionType('SetRetryDefaultsResult', {
-  description: 'What is set now, or what the caller can mend.',
+  description: 'What is set now, or an error that the caller can correct.',
   types: [SetRetryDefaultsPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -34,7 +34,7 @@ builder.mutationField('setRetryDefaults', (t) =>
   t.field({
     type: SetRetryDefaultsResult,
     description:
-      'Sets what sessions created from now on fall back on, for administrators. Sessions that exist keep their policy.',
+      'Sets the retry policy defaults for new sessions; for administrators. Existing sessions keep their policy.',
     args: { input: t.arg({ type: SetRetryDefaultsInput, required: true, description: 'What, and where.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({

@@ -5,7 +5,7 @@ import { RetryDefaultsType } from './retry-defaults.type.ts'
 builder.queryField('retryDefaults', (t) =>
   t.field({
     type: [RetryDefaultsType],
-    description: 'What is set, widest scope first: for everything, or for what concerns the project of the token.',
+    description: "The defaults that are set, widest scope first: all, or those that apply to the token's project.",
     resolve: (_root, _args, context) => readRetryDefaults(context),
   }),
 )

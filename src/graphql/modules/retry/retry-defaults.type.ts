@@ -6,7 +6,7 @@ import { RetryRuleType } from './retry-policy.type.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 
 const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('PartialRetryPolicy').implement({
-  description: 'Some fields of a retry policy. Those that are not in `given` are null, and left to others.',
+  description: 'Some fields of a retry policy. Fields not listed in `given` are null and come from elsewhere.',
   fields: (t) => ({
     given: t.stringList({
       description: 'Names of the fields that are set here.',
@@ -39,14 +39,14 @@ const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('PartialRetryP
 })
 
 export const RetryDefaultsType = builder.objectRef<RetryDefaults>('RetryDefaults').implement({
-  description: 'What sessions fall back on that say nothing themselves. Narrower scopes win, field by field.',
+  description: "Defaults for fields that a session's policy leaves out. Narrower scopes win, field by field.",
   fields: (t) => ({
     scope: t.expose('scope', { type: RetryScopeEnum, description: 'Where they are set.' }),
     name: t.exposeString('name', { nullable: true, description: 'Of the domain or project; null for the cluster.' }),
     policy: t.expose('policy', {
       type: PartialPolicyType,
       nullable: true,
-      description: 'What is set there; null where nothing is.',
+      description: 'What is set there; null if nothing is.',
     }),
   }),
 })

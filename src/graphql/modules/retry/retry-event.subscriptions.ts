@@ -10,12 +10,12 @@ import { RetryEventType } from './retry-event.type.ts'
 import { RetryEventTypeEnum } from './retry.enums.ts'
 
 const RetryEventFilter = builder.inputType('RetryEventFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     project: t.string({ description: 'In the project of this name.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
-    types: t.field({ type: [RetryEventTypeEnum], description: 'One of these.' }),
+    types: t.field({ type: [RetryEventTypeEnum], description: 'With one of these values.' }),
   }),
 })
 
@@ -23,10 +23,10 @@ builder.subscriptionField('retryEvents', (t) =>
   t.field({
     type: RetryEventType,
     description:
-      'What happens to retries. With the cursor of the last event that the client has as `after`, everything since then comes first, and nothing is missed.',
+      "Events of retries. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
     args: {
       filter: t.arg({ type: RetryEventFilter, description: 'Which events.' }),
-      after: t.arg.string({ description: 'The cursor of the last event that the client has.' }),
+      after: t.arg.string({ description: "Cursor of the client's last event." }),
     },
     subscribe: (_root, { filter, after }, context) =>
       eventStream<SessionOutboxEvent>(context, { filter: filter ?? {}, types: wireNames(filter?.types), after }),

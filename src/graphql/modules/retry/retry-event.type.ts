@@ -15,7 +15,7 @@ const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
 export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
   description: 'Something happened to a retry. At least once, in order within a chain.',
   fields: (t) => ({
-    cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: RetryEventTypeEnum,
       description: 'What happened.',

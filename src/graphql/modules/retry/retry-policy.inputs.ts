@@ -3,7 +3,7 @@ import { builder } from '../../builder.ts'
 import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
 
 const RuleMatchInput = builder.inputType('RetryRuleMatchInput', {
-  description: 'What a rule looks at. All that are given must match.',
+  description: 'Conditions of a rule. All given conditions must match.',
   fields: (t) => ({
     causes: t.field({ type: [FailureCauseEnum], description: 'One of these causes.' }),
     exitCodes: t.intList({ description: 'One of these exit codes.' }),
@@ -16,16 +16,16 @@ const SlotGrowthInput = builder.inputType('RetrySlotGrowthInput', {
   description: 'How a slot grows from attempt to attempt. It never shrinks.',
   fields: (t) => ({
     slot: t.string({ required: true, description: 'Which slot.' }),
-    factor: t.float({ required: true, description: 'By what it is multiplied.' }),
-    max: t.string({ description: 'Up to here; bytes take k, m, g, t.' }),
+    factor: t.float({ required: true, description: 'The factor.' }),
+    max: t.string({ description: 'Upper limit; bytes take k, m, g, t.' }),
   }),
 })
 
 const TimeoutGrowthInput = builder.inputType('RetryTimeoutGrowthInput', {
   description: 'How the batch timeout grows from attempt to attempt. It never shrinks.',
   fields: (t) => ({
-    factor: t.float({ required: true, description: 'By what it is multiplied.' }),
-    max: t.float({ description: 'Up to here, in seconds.' }),
+    factor: t.float({ required: true, description: 'The factor.' }),
+    max: t.float({ description: 'Upper limit, in seconds.' }),
   }),
 })
 
@@ -34,10 +34,10 @@ const RetryRuleInput = builder.inputType('RetryRuleInput', {
   fields: (t) => ({
     match: t.field({ type: RuleMatchInput, required: true, description: 'Which failures.' }),
     action: t.field({ type: RuleActionEnum, required: true, description: 'What to do.' }),
-    delay: t.float({ description: "Seconds, in place of the formula's base." }),
+    delay: t.float({ description: "Base delay in seconds, in place of the formula's." }),
     scaleResources: t.field({ type: [SlotGrowthInput], description: 'Slots that grow.' }),
-    scaleTimeout: t.field({ type: TimeoutGrowthInput, description: 'A timeout that grows.' }),
-    avoid: t.field({ type: AvoidanceEnum, description: 'What the retry stays away from.' }),
+    scaleTimeout: t.field({ type: TimeoutGrowthInput, description: 'Growth of the batch timeout.' }),
+    avoid: t.field({ type: AvoidanceEnum, description: 'What the retry avoids.' }),
   }),
 })
 
@@ -53,28 +53,30 @@ const RetryPolicyPresetEnum = builder.enumType('RetryPolicyPreset', {
 
 export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
   description:
-    'How a session is retried. Durations are seconds. What is not given comes from the defaults of project, domain and cluster, in this order.',
+    'How a session is retried. Durations are seconds. Missing fields come from the defaults of project, domain and cluster, in this order.',
   fields: (t) => ({
     preset: t.field({
       type: RetryPolicyPresetEnum,
-      description: 'Gives the fields that are not given here. What is stored is the fields, not the name.',
+      description: "Supplies the fields that are missing here. The fields are stored, not the preset's name.",
     }),
-    maxRetries: t.int({ description: '0 to 100. Total attempts are one more. 0 is none, whatever the defaults say.' }),
+    maxRetries: t.int({
+      description: '0 to 100. Total attempts are one more. 0 means no retries, whatever the defaults say.',
+    }),
     retryDelay: t.float({ description: 'The first delay, more than 0.' }),
     backoff: t.field({ type: BackoffEnum, description: 'How delays grow.' }),
-    backoffMultiplier: t.float({ description: 'By what they grow, where they do; more than 0.' }),
-    maxRetryDelay: t.float({ description: 'No delay is longer. Null is the ceiling that holds in any case: 86400.' }),
+    backoffMultiplier: t.float({ description: 'Factor by which delays grow, if they do; more than 0.' }),
+    maxRetryDelay: t.float({ description: 'Longest delay. Null means the absolute ceiling, 86400.' }),
     jitter: t.field({ type: JitterEnum, description: 'How delays are spread.' }),
-    jitterRatio: t.float({ description: 'By how much of the delay at most, 0 to 1.' }),
+    jitterRatio: t.float({ description: 'Maximum jitter as a share of the delay, 0 to 1.' }),
     eligibleCauses: t.field({ type: [FailureCauseEnum], description: 'Failures that are retried.' }),
     emitRetryEvents: t.boolean({ description: 'False: no retry events. Decisions are stored all the same.' }),
     maxElapsed: t.float({
-      description: 'No retry starts later than this after the first attempt was created. Null is no such bound.',
+      description: 'No retry starts later than this after the first attempt was created. Null means no limit.',
     }),
     countPreStartFailures: t.boolean({
-      description: 'False: an attempt whose user code never started does not use up `maxRetries`.',
+      description: 'False: an attempt that failed before user code started does not use up `maxRetries`.',
     }),
-    maxUncountedRetries: t.int({ description: '0 to 100: bound on retries that do not use up `maxRetries`.' }),
+    maxUncountedRetries: t.int({ description: '0 to 100: limit on retries that do not use up `maxRetries`.' }),
     rules: t.field({ type: [RetryRuleInput], description: 'At most 20, in order; the first that matches decides.' }),
   }),
 })

@@ -4,7 +4,7 @@ import { builder } from '../../builder.ts'
 import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
 
 const RuleMatchType = builder.objectRef<RuleMatch>('RetryRuleMatch').implement({
-  description: 'What a rule looks at. All that are given must match.',
+  description: 'Conditions of a rule. All given conditions must match.',
   fields: (t) => ({
     causes: t.expose('causes', { type: [FailureCauseEnum], nullable: true, description: 'One of these causes.' }),
     exitCodes: t.exposeIntList('exitCodes', { nullable: true, description: 'One of these exit codes.' }),
@@ -20,16 +20,16 @@ const SlotGrowthType = builder.objectRef<SlotGrowth>('RetrySlotGrowth').implemen
   description: 'How a slot grows from attempt to attempt. It never shrinks.',
   fields: (t) => ({
     slot: t.exposeString('slot', { description: 'Which slot.' }),
-    factor: t.exposeFloat('factor', { description: 'By what it is multiplied.' }),
-    max: t.exposeString('max', { nullable: true, description: 'Up to here, as a plain decimal.' }),
+    factor: t.exposeFloat('factor', { description: 'The factor.' }),
+    max: t.exposeString('max', { nullable: true, description: 'Upper limit, as a plain decimal.' }),
   }),
 })
 
 const TimeoutGrowthType = builder.objectRef<TimeoutGrowth>('RetryTimeoutGrowth').implement({
   description: 'How the batch timeout grows from attempt to attempt. It never shrinks.',
   fields: (t) => ({
-    factor: t.exposeFloat('factor', { description: 'By what it is multiplied.' }),
-    max: t.exposeFloat('max', { nullable: true, description: 'Up to here, in seconds.' }),
+    factor: t.exposeFloat('factor', { description: 'The factor.' }),
+    max: t.exposeFloat('max', { nullable: true, description: 'Upper limit, in seconds.' }),
   }),
 })
 
@@ -38,7 +38,7 @@ export const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement
   fields: (t) => ({
     match: t.expose('match', { type: RuleMatchType, description: 'Which failures.' }),
     action: t.expose('action', { type: RuleActionEnum, description: 'What to do.' }),
-    delay: t.exposeFloat('delay', { nullable: true, description: "Seconds, in place of the formula's base." }),
+    delay: t.exposeFloat('delay', { nullable: true, description: "Base delay in seconds, in place of the formula's." }),
     scaleResources: t.expose('scaleResources', {
       type: [SlotGrowthType],
       nullable: true,
@@ -47,20 +47,20 @@ export const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement
     scaleTimeout: t.expose('scaleTimeout', {
       type: TimeoutGrowthType,
       nullable: true,
-      description: 'A timeout that grows.',
+      description: 'Growth of the batch timeout.',
     }),
-    avoid: t.expose('avoid', { type: AvoidanceEnum, nullable: true, description: 'What the retry stays away from.' }),
+    avoid: t.expose('avoid', { type: AvoidanceEnum, nullable: true, description: 'What the retry avoids.' }),
   }),
 })
 
 const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
-  description: 'Who may give a field of a policy, strongest first.',
+  description: 'Where a field of a policy may come from, strongest first.',
   values: {
-    SESSION: { description: 'Whoever created or resubmitted the session.' },
+    SESSION: { description: 'The session itself, when it was created or resubmitted.' },
     PROJECT: { description: "The project's defaults." },
     DOMAIN: { description: "The domain's defaults." },
     CLUSTER: { description: "The cluster's defaults." },
-    SHIPPED: { description: 'Nobody: the default that Reprise comes with.' },
+    SHIPPED: { description: 'The built-in default.' },
   } as const satisfies Record<PolicySource, { description: string }>,
 })
 
@@ -79,29 +79,31 @@ export interface ShownPolicy extends RetryPolicy {
 export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').implement({
   description: 'How a session is retried. Durations are seconds.',
   fields: (t) => ({
-    maxRetries: t.exposeInt('maxRetries', { description: 'Total attempts are one more. 0 is none.' }),
+    maxRetries: t.exposeInt('maxRetries', {
+      description: 'Number of retries; total attempts are one more. 0 means none.',
+    }),
     retryDelay: t.exposeFloat('retryDelay', { description: 'The first delay.' }),
     backoff: t.expose('backoff', { type: BackoffEnum, description: 'How delays grow.' }),
-    backoffMultiplier: t.exposeFloat('backoffMultiplier', { description: 'By what they grow, where they do.' }),
+    backoffMultiplier: t.exposeFloat('backoffMultiplier', { description: 'Factor by which delays grow, if they do.' }),
     maxRetryDelay: t.exposeFloat('maxRetryDelay', {
       nullable: true,
-      description: 'No delay is longer. Null is the ceiling that holds in any case: 86400.',
+      description: 'Longest delay. Null means the absolute ceiling, 86400.',
     }),
     jitter: t.expose('jitter', { type: JitterEnum, description: 'How delays are spread.' }),
-    jitterRatio: t.exposeFloat('jitterRatio', { description: 'By how much of the delay at most, 0 to 1.' }),
+    jitterRatio: t.exposeFloat('jitterRatio', { description: 'Maximum jitter as a share of the delay, 0 to 1.' }),
     eligibleCauses: t.expose('eligibleCauses', { type: [FailureCauseEnum], description: 'Failures that are retried.' }),
     emitRetryEvents: t.exposeBoolean('emitRetryEvents', {
       description: 'False: no retry events. Decisions are stored all the same.',
     }),
     maxElapsed: t.exposeFloat('maxElapsed', {
       nullable: true,
-      description: 'No retry starts later than this after the first attempt was created. Null is no such bound.',
+      description: 'No retry starts later than this after the first attempt was created. Null means no limit.',
     }),
     countPreStartFailures: t.exposeBoolean('countPreStartFailures', {
-      description: 'False: an attempt whose user code never started does not use up `maxRetries`.',
+      description: 'False: an attempt that failed before user code started does not use up `maxRetries`.',
     }),
     maxUncountedRetries: t.exposeInt('maxUncountedRetries', {
-      description: 'Bound on retries that do not use up `maxRetries`.',
+      description: 'Limit on retries that do not use up `maxRetries`.',
     }),
     rules: t.expose('rules', { type: [RetryRuleType], description: 'In order; the first that matches decides.' }),
     sources: t.field({

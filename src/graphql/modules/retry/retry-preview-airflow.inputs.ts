@@ -20,7 +20,7 @@ const AirflowReleaseEnum = builder.enumType('AirflowRelease', {
 })
 
 export const AirflowSettingsInput = builder.inputType('AirflowSettingsInput', {
-  description: "An Airflow operator's settings. Durations are seconds. What is not given is Airflow's own default.",
+  description: "An Airflow operator's settings. Durations are seconds. Missing settings have Airflow's own defaults.",
   fields: (t) => ({
     release: t.field({ type: AirflowReleaseEnum, description: 'Whose formula; 3.2 if not given.' }),
     retries: t.int({ description: '`retries`; 0 if not given.' }),
@@ -33,7 +33,7 @@ export const AirflowSettingsInput = builder.inputType('AirflowSettingsInput', {
     dagId: t.string({ description: 'With `taskId`: computes the jitter that Airflow gives this task.' }),
     taskId: t.string({ description: 'With `dagId`.' }),
     logicalDate: t.string({
-      description: 'As Python writes it: `2026-01-31 00:00:00+00:00`. Without it, as of a run that has none.',
+      description: "In Python's format: `2026-01-31 00:00:00+00:00`. Omit it for a run without a logical date.",
     }),
   }),
 })

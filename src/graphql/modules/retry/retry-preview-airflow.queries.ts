@@ -11,7 +11,7 @@ const AirflowRetryType = builder.objectRef<AirflowRetry>('AirflowRetry').impleme
   fields: (t) => ({
     retry: t.exposeInt('retry', { description: '1-based.' }),
     delaySeconds: t.exposeFloat('delaySeconds', {
-      description: 'Its delay: exact where the task was given, else without jitter.',
+      description: 'Its delay: exact if the task was given, otherwise without jitter.',
     }),
     earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
     latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
@@ -20,10 +20,10 @@ const AirflowRetryType = builder.objectRef<AirflowRetry>('AirflowRetry').impleme
 })
 
 const AirflowExplanationType = builder.objectRef<AirflowExplanation>('AirflowExplanation').implement({
-  description: 'How a policy compares with the settings it was made from, one sentence each.',
+  description: 'How a policy compares with the Airflow settings that it was derived from, one sentence each.',
   fields: (t) => ({
-    alike: t.exposeStringList('alike', { description: 'What is as in Airflow.' }),
-    differs: t.exposeStringList('differs', { description: 'What is not.' }),
+    alike: t.exposeStringList('alike', { description: 'What behaves as in Airflow.' }),
+    differs: t.exposeStringList('differs', { description: 'What behaves differently.' }),
   }),
 })
 
@@ -32,7 +32,8 @@ const AirflowPolicyPreviewType = builder.objectRef<AirflowPolicyPreview>('Airflo
   fields: (t) => ({
     policy: t.field({
       type: RetryPolicyType,
-      description: 'The policy. Fields that the settings decide have the source `SESSION`, the others are as shipped.',
+      description:
+        'The policy. Fields determined by the settings have the source `SESSION`; the others have the built-in defaults.',
       resolve: ({ resolved }) => shownPolicy(resolved),
     }),
     explanation: t.expose('explanation', { type: AirflowExplanationType, description: 'How it compares.' }),
@@ -47,9 +48,9 @@ const AirflowPolicyPreviewType = builder.objectRef<AirflowPolicyPreview>('Airflo
 builder.queryField('airflowPolicyPreview', (t) =>
   t.field({
     type: AirflowPolicyPreviewType,
-    description: 'The retry policy for somebody who comes from Airflow. Creates nothing.',
+    description: "Converts an Airflow operator's settings into a retry policy. Creates nothing.",
     args: {
-      settings: t.arg({ type: AirflowSettingsInput, required: true, description: 'What the operator has.' }),
+      settings: t.arg({ type: AirflowSettingsInput, required: true, description: "The operator's settings." }),
     },
     resolve: (_root, { settings }) => previewAirflowPolicy(settings),
   }),

@@ -6,18 +6,18 @@ import { FailureCauseEnum } from './retry.enums.ts'
 import { RetryPolicyInput } from './retry-policy.inputs.ts'
 
 export const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
-  description: 'A retry that would follow if each attempt failed in the same way.',
+  description: 'A retry that would follow if every attempt failed in the same way.',
   fields: (t) => ({
     retry: t.exposeInt('retry', { description: '1-based within the budget.' }),
     delaySeconds: t.exposeFloat('delaySeconds', {
-      description: 'Its delay, without jitter where that is not known yet.',
+      description: 'Its delay, without jitter if that is not known yet.',
     }),
     earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
     latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
     elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'All delays up to it together.' }),
     resourceSlots: t.field({
       type: [ResourceSlot],
-      description: 'What each of its kernels may use.',
+      description: 'Resources of each of its kernels.',
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
   }),
@@ -40,7 +40,7 @@ builder.queryField('retryPolicyPreview', (t) =>
       policy: t.arg({
         type: RetryPolicyInput,
         required: true,
-        description: 'What is not given is as for the session, or as shipped.',
+        description: 'Missing fields are those of the session, or the built-in defaults.',
       }),
       cause: t.arg({ type: FailureCauseEnum, description: 'For this failure; without it, for any eligible one.' }),
       exitCode: t.arg.int({ description: 'For this exit code.' }),

@@ -16,7 +16,7 @@ interface StateSource {
 const stateOf = (source: StateSource) => retryState(source, source.decision)
 
 export const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
-  description: 'Where a session stands with its retry.',
+  description: "Phase of a session's retry.",
   fields: (t) => ({
     phase: t.field({ type: RetryPhaseEnum, description: 'In one word.', resolve: (source) => stateOf(source).phase }),
     attempt: t.int({
@@ -30,7 +30,7 @@ export const RetryStateType = builder.objectRef<StateSource>('RetryState').imple
     label: t.string({ description: '`attempt 2 of 4`', resolve: (source) => stateOf(source).label }),
     reason: t.string({
       nullable: true,
-      description: 'Why it is as it is, in words.',
+      description: 'Explanation of the phase, in words.',
       resolve: (source) => stateOf(source).reason,
     }),
     scheduledAt: t.field({

@@ -8,24 +8,24 @@ import { RetrySwitchType } from './retry-switch.type.ts'
 const RateLimitInput = builder.inputType('RateLimitInput', {
   description: 'A token bucket.',
   fields: (t) => ({
-    perSecond: t.float({ required: true, description: 'How many in the long run, up to 100000.' }),
-    burst: t.int({ required: true, description: 'How many at once after a quiet time, 1 to 100000.' }),
+    perSecond: t.float({ required: true, description: 'Sustained rate per second, up to 100000.' }),
+    burst: t.int({ required: true, description: 'Size of a burst after a quiet period, 1 to 100000.' }),
   }),
 })
 
 const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
-  description: 'What to change. What is not given stays as it is.',
+  description: 'What to change. Missing fields stay as they are.',
   fields: (t) => ({
     scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
     name: t.string({ description: 'Of the domain or project; nothing for the cluster.' }),
-    disabled: t.boolean({ description: 'Whether retries that become due are held. False lets them go in a ramp.' }),
+    disabled: t.boolean({ description: 'Whether due retries are held. False releases them gradually.' }),
     rateLimit: t.field({
       type: RateLimitInput,
-      description: 'Retries beyond it are held until there is room. Null lifts it.',
+      description: 'Retries beyond it are held until there is room. Null removes the limit.',
     }),
     until: t.field({
       type: 'DateTime',
-      description: 'When what this changes goes back by itself to what held for good. Without it, this holds for good.',
+      description: 'When this change reverts by itself. If missing, it is permanent.',
     }),
   }),
 })
@@ -40,7 +40,7 @@ const SetRetrySwitchPayload = builder
   })
 
 const SetRetrySwitchResult = builder.unionType('SetRetrySwitchResult', {
-  description: 'What is set now, or what the caller can mend.',
+  description: 'What is set now, or an error that the caller can correct.',
   types: [SetRetrySwitchPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })

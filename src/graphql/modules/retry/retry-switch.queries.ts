@@ -5,8 +5,7 @@ import { RetrySwitchType } from './retry-switch.type.ts'
 builder.queryField('retrySwitches', (t) =>
   t.field({
     type: [RetrySwitchType],
-    description:
-      'Switches that have an effect, widest scope first: all, or those that act on the project of the token.',
+    description: "Switches in effect, widest scope first: all, or those that apply to the token's project.",
     resolve: (_root, _args, context) => readRetrySwitches(context),
   }),
 )

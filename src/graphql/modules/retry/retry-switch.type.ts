@@ -6,27 +6,27 @@ import { RetryScopeEnum } from './retry-scope.enum.ts'
 const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({
   description: 'A token bucket.',
   fields: (t) => ({
-    perSecond: t.exposeFloat('perSecond', { description: 'How many in the long run.' }),
-    burst: t.exposeInt('burst', { description: 'How many at once after a quiet time.' }),
+    perSecond: t.exposeFloat('perSecond', { description: 'Sustained rate per second.' }),
+    burst: t.exposeInt('burst', { description: 'Size of a burst after a quiet period.' }),
   }),
 })
 
 export const RetrySwitchType = builder.objectRef<RetrySwitchView>('RetrySwitch').implement({
-  description: 'Kill switch and rate limit of retries in one scope. Those of wider scopes act besides it.',
+  description: 'Kill switch and rate limit of retries in one scope. Those of wider scopes apply as well.',
   fields: (t) => ({
     scope: t.expose('scope', { type: RetryScopeEnum, description: 'Where it acts.' }),
     name: t.exposeString('name', { nullable: true, description: 'Of the domain or project; null for the cluster.' }),
-    disabled: t.exposeBoolean('disabled', { description: 'Whether retries that become due are held.' }),
+    disabled: t.exposeBoolean('disabled', { description: 'Whether due retries are held.' }),
     disabledUntil: t.expose('disabledUntil', {
       type: 'DateTime',
       nullable: true,
-      description: 'When `disabled` goes back by itself to what held before.',
+      description: 'When `disabled` reverts by itself to its earlier value.',
     }),
-    rateLimit: t.expose('rateLimit', { type: RateLimitType, nullable: true, description: 'Null limits nothing.' }),
+    rateLimit: t.expose('rateLimit', { type: RateLimitType, nullable: true, description: 'Null means no limit.' }),
     rateLimitUntil: t.expose('rateLimitUntil', {
       type: 'DateTime',
       nullable: true,
-      description: 'When `rateLimit` goes back by itself to what held before.',
+      description: 'When `rateLimit` reverts by itself to its earlier value.',
     }),
   }),
 })

@@ -1,29 +1,29 @@
 import { builder } from '../../builder.ts'
 
 export const FailureCauseEnum = builder.enumType('FailureCause', {
-  description: 'Why a session failed, as the classification sees it.',
+  description: 'Why a session failed, as classified.',
   values: {
     AGENT_TRANSIENT: { description: 'Its agent was lost or restarted while it ran.' },
-    SCHEDULER_TIMEOUT: { description: 'The scheduler could not bring it to run in time.' },
+    SCHEDULER_TIMEOUT: { description: 'The scheduler could not start it in time.' },
     IMAGE_PULL_FAILURE: { description: 'Its image could not be fetched.' },
     KERNEL_NONZERO_EXIT: {
-      description: 'User code ended with another exit code than 0, or ran into the batch timeout.',
+      description: 'User code exited with a code other than 0, or ran into the batch timeout.',
     },
     OOM_KILLED: { description: 'It used more memory than its slot allows, and was killed.' },
-    UNKNOWN: { description: 'Something that has no name here.' },
-    USER_CANCELLED: { description: 'A person ended it. Never retried.' },
-    VALIDATION_ERROR: { description: 'It could never have run as it was asked for. Never retried.' },
+    UNKNOWN: { description: 'Any other cause.' },
+    USER_CANCELLED: { description: 'A person terminated it. Never retried.' },
+    VALIDATION_ERROR: { description: 'It could never have run as specified. Never retried.' },
     QUOTA_EXCEEDED: { description: 'A quota forbade it. Never retried.' },
   } as const,
 })
 
 export const RetryPhaseEnum = builder.enumType('RetryPhase', {
-  description: 'Where a session stands with its retry.',
+  description: "Phase of a session's retry.",
   values: {
     NONE: { description: 'It has no retries.' },
-    UNDECIDED: { description: 'It is not over, or the decision is about to be made.' },
+    UNDECIDED: { description: 'The session has not ended, or the decision is about to be made.' },
     SCHEDULED: { description: 'A retry will be dispatched when its delay is over.' },
-    HELD: { description: 'A retry is due, but something keeps it.' },
+    HELD: { description: 'A retry is due but held.' },
     DISPATCHED: { description: 'The child session exists.' },
     SUCCEEDED: { description: 'It succeeded, so there is nothing to retry.' },
     EXHAUSTED: { description: 'It failed, and all its retries are used up.' },
@@ -33,7 +33,7 @@ export const RetryPhaseEnum = builder.enumType('RetryPhase', {
 })
 
 export const HoldReasonEnum = builder.enumType('HoldReason', {
-  description: 'What keeps a retry that is due.',
+  description: 'Why a due retry is held.',
   values: {
     DISABLED: { description: 'Retries are switched off here.' },
     RATE_LIMITED: { description: 'The rate limit of retries is reached.' },
@@ -45,28 +45,28 @@ export const HoldReasonEnum = builder.enumType('HoldReason', {
 export const RetryEventTypeEnum = builder.enumType('RetryEventType', {
   description: 'What happened to a retry.',
   values: {
-    RETRY_SCHEDULED: { description: 'An attempt failed; a retry waits out its delay.' },
-    RETRY_HELD: { description: 'A retry is due, but something keeps it.' },
+    RETRY_SCHEDULED: { description: 'An attempt failed; a retry is waiting for its delay to pass.' },
+    RETRY_HELD: { description: 'A retry is due but held.' },
     RETRY_DISPATCHED: { description: 'The child session was created.' },
     RETRY_SUCCEEDED: { description: 'A retry succeeded.' },
     RETRY_EXHAUSTED: { description: 'The last retry failed.' },
-    RETRY_CANCELLED: { description: 'A person cancelled a retry that was scheduled or held.' },
+    RETRY_CANCELLED: { description: 'A person cancelled a scheduled or held retry.' },
   } as const,
 })
 
 export const BackoffEnum = builder.enumType('RetryBackoff', {
   description: 'How delays grow from retry to retry.',
   values: {
-    FIXED: { description: 'They do not.' },
-    EXPONENTIAL: { description: 'By `backoffMultiplier` each time, up to `maxRetryDelay`.' },
+    FIXED: { description: 'All delays are the same.' },
+    EXPONENTIAL: { description: 'Delays grow by `backoffMultiplier` each time, up to `maxRetryDelay`.' },
   } as const,
 })
 
 export const JitterEnum = builder.enumType('RetryJitter', {
-  description: 'How delays are spread, so that what failed together does not come back together.',
+  description: 'How delays are spread, so that sessions that failed together do not return together.',
   values: {
     NONE: { description: 'Not at all.' },
-    DETERMINISTIC: { description: 'By a hash of the session: the same session always gets the same delay.' },
+    DETERMINISTIC: { description: 'By a hash of the session: the same session always has the same delay.' },
     RANDOM: { description: 'At random.' },
   } as const,
 })
@@ -81,7 +81,7 @@ export const RuleActionEnum = builder.enumType('RetryRuleAction', {
 })
 
 export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
-  description: 'What the retry stays away from.',
+  description: 'What the retry avoids.',
   values: {
     AGENT: { description: 'The agents on which the attempt failed.' },
     RESOURCE_GROUP: { description: 'The resource group in which the attempt failed.' },

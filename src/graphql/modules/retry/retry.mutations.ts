@@ -13,7 +13,7 @@ const CancelRetryInput = builder.inputType('CancelRetryInput', {
 })
 
 const RetryNowInput = builder.inputType('RetryNowInput', {
-  description: 'Which retry not to wait for.',
+  description: 'The retry to make due now.',
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
   }),
@@ -30,13 +30,13 @@ const RetryNowPayload = sessionPayload<SessionPayload<'RetryNowPayload'>>(
 )
 
 const CancelRetryResult = builder.unionType('CancelRetryResult', {
-  description: 'The session, or what the caller can mend.',
+  description: 'The session, or an error that the caller can correct.',
   types: [CancelRetryPayload, NotFoundError, ForbiddenError, InvalidStateError],
   resolveType: typeOf,
 })
 
 const RetryNowResult = builder.unionType('RetryNowResult', {
-  description: 'The session, or what the caller can mend.',
+  description: 'The session, or an error that the caller can correct.',
   types: [RetryNowPayload, NotFoundError, ForbiddenError, InvalidStateError],
   resolveType: typeOf,
 })
@@ -44,7 +44,7 @@ const RetryNowResult = builder.unionType('RetryNowResult', {
 builder.mutationField('cancelRetry', (t) =>
   t.field({
     type: CancelRetryResult,
-    description: 'Ends a retry that is scheduled or held. The chain ends with the session that failed.',
+    description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
     args: { input: t.arg({ type: CancelRetryInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'CancelRetryPayload' as const, ...(await cancelRetry(context, input)) })),
@@ -54,7 +54,7 @@ builder.mutationField('cancelRetry', (t) =>
 builder.mutationField('retryNow', (t) =>
   t.field({
     type: RetryNowResult,
-    description: 'Makes a retry due that is scheduled or held.',
+    description: 'Makes a scheduled or held retry due now.',
     args: { input: t.arg({ type: RetryNowInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'RetryNowPayload' as const, ...(await retryNow(context, input)) })),

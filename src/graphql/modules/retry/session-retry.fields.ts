@@ -8,13 +8,13 @@ import { RetryStateType } from './retry-state.type.ts'
 builder.prismaObjectFields(SessionNode, (t) => ({
   retryPolicy: t.field({
     type: RetryPolicyType,
-    description: 'How it is retried, as resolved when it was created: later changes of defaults do not touch it.',
+    description: 'How it is retried, as resolved at creation: later changes of defaults do not affect it.',
     select: { retryPolicy: true, retryPolicySources: true },
     resolve: ({ retryPolicy, retryPolicySources }) => shownPolicy(showStoredPolicy(retryPolicy, retryPolicySources)),
   }),
   retryState: t.field({
     type: RetryStateType,
-    description: 'Where it stands with its retry.',
+    description: 'The state of its retry.',
     select: {
       sessionType: true,
       retryCount: true,
@@ -35,6 +35,6 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   retryDecision: t.relation('decision', {
     nullable: true,
-    description: 'What was decided when it was over, and why. Only batch sessions have one.',
+    description: 'What was decided when it ended, and why. Only batch sessions have one.',
   }),
 }))

@@ -20,7 +20,7 @@ const NEWEST_FIRST = NEWEST_DEPLOYMENT_FIRST
 builder.objectField(DeploymentNode, 'routes', (t) =>
   t.field({
     type: RouteConnection,
-    description: 'Its routes, newest first; those that are gone, too.',
+    description: 'Its routes, newest first, including ended ones.',
     args: {
       ...forwardArguments(t),
       status: t.arg({ type: [RouteStatusEnum], description: 'Those in one of these statuses.' }),

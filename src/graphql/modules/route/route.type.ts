@@ -12,14 +12,14 @@ import { SessionNode } from '../session/session.type.ts'
 const ref = builder.objectRef<RouteRow>('Route')
 
 export const RouteNode = builder.node(ref, {
-  description: 'One replica of a deployment: a session on an agent, and how its checks come out.',
+  description: 'One replica of a deployment: a session on an agent, and the results of its health checks.',
   id: { resolve: ({ id }) => id },
   loadOne: (id, { loaders }) => (isUuid(id) ? loaders.routes.load(id.toLowerCase()) : undefined),
   fields: (t) => ({
     routeId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     deployment: t.field({
       type: DeploymentNode,
-      description: 'Of which deployment.',
+      description: 'Its deployment.',
       resolve: ({ deploymentId }, _args, { loaders }) => loadExistingDeployment(loaders, deploymentId),
     }),
     revision: t.field({
@@ -33,16 +33,16 @@ export const RouteNode = builder.node(ref, {
       resolve: ({ sessionId }, _args, context, info) =>
         loadExistingSession({ context, info, by: 'id', value: sessionId }),
     }),
-    status: t.expose('status', { type: RouteStatusEnum, description: 'Where it stands.' }),
-    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it stands there, in words.' }),
-    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it stands there.' }),
+    status: t.expose('status', { type: RouteStatusEnum, description: 'Its status.' }),
+    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it has this status, in words.' }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it has this status.' }),
     host: t.exposeString('host', {
       nullable: true,
       description: 'Where it serves: its agent’s machine, once it runs.',
     }),
     port: t.exposeInt('port', { nullable: true, description: 'Where it serves: its port there.' }),
-    successes: t.exposeInt('successes', { description: 'Checks in a row that were well; 0 where the last was not.' }),
-    failures: t.exposeInt('failures', { description: 'Checks in a row that were not well; 0 where the last was.' }),
+    successes: t.exposeInt('successes', { description: 'Consecutive successful checks; 0 if the last one failed.' }),
+    failures: t.exposeInt('failures', { description: 'Consecutive failed checks; 0 if the last one succeeded.' }),
     lastCheckAt: t.expose('lastCheckAt', {
       type: 'DateTime',
       nullable: true,
@@ -50,12 +50,12 @@ export const RouteNode = builder.node(ref, {
     }),
     lastCheckFault: t.exposeString('lastCheckFault', {
       nullable: true,
-      description: 'What the last check found, in words; null where all was well.',
+      description: 'What the last check found wrong, in words; null if nothing.',
     }),
     nextCheckAt: t.expose('nextCheckAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the next check is due, or the one under way is given up.',
+      description: 'When the next check is due, or the current one times out.',
     }),
     firstHealthyAt: t.expose('firstHealthyAt', {
       type: 'DateTime',
@@ -65,10 +65,14 @@ export const RouteNode = builder.node(ref, {
     publishedAt: t.expose('publishedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when service discovery names it; null where it does not.',
+      description: 'Since when service discovery lists it; null if it does not.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it was gone.' }),
+    terminatedAt: t.expose('terminatedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was destroyed completely.',
+    }),
     schedulingHistory: t.field(historyField(t, 'What the server did with it, oldest first.')),
   }),
 })
@@ -77,7 +81,7 @@ builder.objectField(SessionNode, 'route', (t) =>
   t.field({
     type: RouteNode,
     nullable: true,
-    description: 'The route that it runs, where it is of a deployment.',
+    description: 'The route that it runs, if it belongs to a deployment.',
     resolve: ({ id }, _args, { loaders }) => loaders.routeOfSession.load(id),
   }),
 )

@@ -19,15 +19,15 @@ interface CreatedShape extends SessionPayload<'CreateSessionPayload'> {
   created: boolean
 }
 
-const CreateSessionPayload = sessionPayload<CreatedShape>('CreateSessionPayload', 'A session that is there now.')
+const CreateSessionPayload = sessionPayload<CreatedShape>('CreateSessionPayload', 'A session that exists now.')
 builder.objectField(CreateSessionPayload, 'created', (t) =>
-  t.exposeBoolean('created', { description: 'False where the `creationId` was known: the session was there before.' }),
+  t.exposeBoolean('created', { description: 'False if the `creationId` was known: the session already existed.' }),
 )
 
 const ERRORS = [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError]
 
 const CreateSessionResult = builder.unionType('CreateSessionResult', {
-  description: 'A session, or what the caller can mend.',
+  description: 'A session, or an error that the caller can correct.',
   types: [CreateSessionPayload, ...ERRORS],
   resolveType: typeOf,
 })
@@ -38,17 +38,17 @@ interface CreatedManyShape {
 }
 
 const CreateSessionsPayload = builder.objectRef<CreatedManyShape>('CreateSessionsPayload').implement({
-  description: 'What became of each.',
+  description: 'The outcome of each.',
   fields: (t) => ({
     results: t.expose('results', {
       type: [CreateSessionResult],
-      description: 'In the order of the input. One that fails leaves the others alone.',
+      description: 'In the order of the input. A failure does not affect the others.',
     }),
   }),
 })
 
 const CreateSessionsResult = builder.unionType('CreateSessionsResult', {
-  description: 'What became of each, or what the caller can mend.',
+  description: 'The outcome of each, or an error that the caller can correct.',
   types: [CreateSessionsPayload, ValidationError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -61,7 +61,7 @@ const payload = (result: { sessionId: string; created: boolean }): CreatedShape 
 builder.mutationField('createSession', (t) =>
   t.field({
     type: CreateSessionResult,
-    description: 'Creates a session. With a `creationId` it can be repeated: the same id gives the same session.',
+    description: 'Creates a session. Idempotent with a `creationId`: the same id returns the same session.',
     args: { input: t.arg({ type: CreateSessionInput, required: true, description: 'What to run, and how.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => payload(await createSession(context, input as CreateSession))),

@@ -20,7 +20,7 @@ export const ResourceSlotInput = builder.inputType('ResourceSlotInput', {
 })
 
 export const LabelInput = builder.inputType('LabelInput', {
-  description: 'A word of its client on a session.',
+  description: 'A label given by the client.',
   fields: (t) => ({
     key: t.string({ required: true, description: 'Its key, unique on the session.' }),
     value: t.string({ required: true, description: 'Its value.' }),

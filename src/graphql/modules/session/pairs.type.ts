@@ -19,7 +19,7 @@ export const ResourceSlot = builder.objectRef<{ slot: string; amount: string }>(
 })
 
 export const Label = builder.objectRef<{ key: string; value: string }>('Label').implement({
-  description: 'A word of its client on a session.',
+  description: 'A label given by the client.',
   fields: (t) => ({
     key: t.exposeString('key', { description: 'Its key, unique on the session.' }),
     value: t.exposeString('value', { description: 'Its value.' }),

@@ -4,12 +4,12 @@ import { eventStream } from '../event-stream.ts'
 import { SessionEventObject, SessionEventTypeEnum, wireName } from './session-event.type.ts'
 
 const SessionEventFilter = builder.inputType('SessionEventFilter', {
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     project: t.string({ description: 'In the project of this name.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
-    types: t.field({ type: [SessionEventTypeEnum], description: 'One of these.' }),
+    types: t.field({ type: [SessionEventTypeEnum], description: 'With one of these values.' }),
   }),
 })
 
@@ -17,10 +17,10 @@ builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventObject,
     description:
-      'What happens to sessions, retries included. With the cursor of the last event that the client has as `after`, everything since then comes first, and nothing is missed.',
+      "Events of sessions, including retries. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
     args: {
       filter: t.arg({ type: SessionEventFilter, description: 'Which events.' }),
-      after: t.arg.string({ description: 'The cursor of the last event that the client has.' }),
+      after: t.arg.string({ description: "Cursor of the client's last event." }),
     },
     subscribe: (_root, { filter, after }, context) =>
       eventStream<SessionOutboxEvent>(context, {

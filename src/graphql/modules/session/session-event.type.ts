@@ -12,15 +12,15 @@ import { SessionStatusEnum } from './session.enums.ts'
 import { SessionNode } from './session.type.ts'
 
 export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
-  description: 'What happened to a session: the name on the wire behind `session.`, in upper case.',
+  description: "Type of a session event: the event's name without `session.`, in upper case.",
   values: {
     CREATED: { description: 'It was created.' },
-    STATUS_CHANGED: { description: 'It moved on to another status that is not final.' },
-    TERMINATED: { description: 'It is over: it succeeded, or a person ended it.' },
-    ERROR: { description: 'It is over: it failed.' },
-    CANCELLED: { description: 'It is over before it started.' },
-    RETRY_SCHEDULED: { description: 'It failed; a retry waits out its delay.' },
-    RETRY_HELD: { description: 'Its retry is due, but something keeps it.' },
+    STATUS_CHANGED: { description: 'Its status changed, and is not final.' },
+    TERMINATED: { description: 'It ended: it succeeded, or a person terminated it.' },
+    ERROR: { description: 'It ended: it failed.' },
+    CANCELLED: { description: 'It ended before it started.' },
+    RETRY_SCHEDULED: { description: 'It failed; a retry is waiting for its delay to pass.' },
+    RETRY_HELD: { description: 'Its retry is due but held.' },
     RETRY_DISPATCHED: { description: 'Its child session was created.' },
     RETRY_SUCCEEDED: { description: 'It is a retry, and it succeeded.' },
     RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
@@ -43,7 +43,7 @@ const dataOf = (event: SessionOutboxEvent) => event.data as Partial<StatusEventD
 export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('SessionEvent').implement({
   description: 'Something happened to a session. At least once, in order within a chain.',
   fields: (t) => ({
-    cursor: t.string({ description: 'Its place, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: SessionEventTypeEnum,
       description: 'What happened.',
@@ -61,13 +61,13 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
     fromStatus: t.field({
       type: SessionStatusEnum,
       nullable: true,
-      description: 'The status before, where the event is about a status.',
+      description: 'The previous status, if the event is about a status.',
       resolve: (event) => (dataOf(event).from ?? null) as SessionStatus | null,
     }),
     toStatus: t.field({
       type: SessionStatusEnum,
       nullable: true,
-      description: 'The status after, where the event is about a status.',
+      description: 'The new status, if the event is about a status.',
       resolve: (event) => (dataOf(event).to ?? null) as SessionStatus | null,
     }),
     reason: t.string({

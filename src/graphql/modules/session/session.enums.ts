@@ -1,26 +1,26 @@
 import { builder } from '../../builder.ts'
 
 export const SessionStatusEnum = builder.enumType('SessionStatus', {
-  description: 'Where a session stands. TERMINATED, ERROR and CANCELLED are final.',
+  description: 'Status of a session. TERMINATED, ERROR and CANCELLED are final.',
   values: {
-    PENDING: { description: 'Waits to be given to agents.' },
+    PENDING: { description: 'Waits to be placed on agents.' },
     SCHEDULED: { description: 'Agents are chosen, their resources reserved.' },
     PREPARING: { description: 'Agents prepare its kernels.' },
     PULLING: { description: 'An agent fetches the image.' },
     PREPARED: { description: 'All kernels are ready to be created.' },
     CREATING: { description: 'Agents start its kernels.' },
     RUNNING: { description: 'User code runs.' },
-    TERMINATING: { description: 'Its kernels are being stopped, or are over.' },
-    TERMINATED: { description: 'Over: it succeeded, or a person ended it.' },
-    ERROR: { description: 'Over: it failed.' },
-    CANCELLED: { description: 'Over before it started.' },
+    TERMINATING: { description: 'Its kernels are being stopped, or have ended.' },
+    TERMINATED: { description: 'Ended: it succeeded, or a person terminated it.' },
+    ERROR: { description: 'Ended: it failed.' },
+    CANCELLED: { description: 'Ended before it started.' },
   } as const,
 })
 
 export const SessionResultEnum = builder.enumType('SessionResult', {
-  description: 'How a session came out.',
+  description: 'Result of a session.',
   values: {
-    UNDEFINED: { description: 'Not known: it is not over, or a person ended it.' },
+    UNDEFINED: { description: 'Not known: it has not ended, or a person terminated it.' },
     SUCCESS: { description: 'Its main kernel ended with exit code 0.' },
     FAILURE: { description: 'It failed; `failureCause` says why.' },
   } as const,
@@ -30,7 +30,7 @@ export const SessionTypeEnum = builder.enumType('SessionType', {
   description: 'What a session is for.',
   values: {
     BATCH: { description: 'Runs a command to its end. The only type that is retried.' },
-    INTERACTIVE: { description: 'Serves a person until ended.' },
+    INTERACTIVE: { description: 'Serves a person until it is terminated.' },
     INFERENCE: { description: 'One replica of a deployment.' },
   } as const,
 })
@@ -39,7 +39,7 @@ export const ClusterModeEnum = builder.enumType('ClusterMode', {
   description: 'How the kernels of a session are spread.',
   values: {
     SINGLE_NODE: { description: 'All on one agent.' },
-    MULTI_NODE: { description: 'On as many agents as it takes.' },
+    MULTI_NODE: { description: 'On as many agents as needed.' },
   } as const,
 })
 
@@ -48,6 +48,6 @@ export const SessionOriginEnum = builder.enumType('SessionOrigin', {
   values: {
     INITIAL: { description: 'A client created it.' },
     AUTO_RETRY: { description: 'A retry policy created it after its parent failed.' },
-    RESUBMISSION: { description: 'A person submitted its parent again.' },
+    RESUBMISSION: { description: 'A person resubmitted its parent.' },
   } as const,
 })

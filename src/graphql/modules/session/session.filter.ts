@@ -8,7 +8,7 @@ import { SessionOriginEnum, SessionResultEnum, SessionStatusEnum, SessionTypeEnu
 const ref = builder.inputRef<SessionFilterInput>('SessionFilter')
 
 export const SessionFilter = ref.implement({
-  description: 'All that are given must match.',
+  description: 'All given conditions must match.',
   fields: (t) => ({
     status: t.field({ type: [SessionStatusEnum], description: 'In one of these statuses.' }),
     result: t.field({ type: [SessionResultEnum], description: 'With one of these results.' }),

@@ -7,7 +7,7 @@ const SessionOrderField = builder.enumType('SessionOrderField', {
   description: 'By what sessions can be ordered.',
   values: {
     CREATED_AT: { description: 'When it was created.' },
-    STATUS_CHANGED_AT: { description: 'Since when it is in its status.' },
+    STATUS_CHANGED_AT: { description: 'Since when it has its status.' },
     NAME: { description: 'By name, byte by byte.' },
     PRIORITY: { description: 'By priority.' },
     ATTEMPT: { description: 'By its place in its chain.' },

@@ -14,7 +14,7 @@ builder.queryField('session', (t) =>
   t.field({
     type: SessionNode,
     nullable: true,
-    description: 'One session; null where there is none that you may see.',
+    description: 'One session; null if there is none that you may see.',
     args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `sessionId`.' }) },
     resolve: (_root, { id }, context, info) => loadSession({ context, info, by: 'id', value: id }),
   }),
@@ -24,10 +24,10 @@ builder.queryField('sessions', (t) =>
   t.connection(
     {
       type: SessionNode,
-      description: 'Sessions, newest first where nothing else is asked for.',
+      description: 'Sessions, newest first by default.',
       args: {
         filter: t.arg({ type: SessionFilter, description: 'Which sessions.' }),
-        orderBy: t.arg({ type: [SessionOrder], description: 'In which order; what comes first counts most.' }),
+        orderBy: t.arg({ type: [SessionOrder], description: 'Order; the first entry counts most.' }),
       },
       complexity: pageComplexity,
       resolve: (_root, { filter, orderBy, ...args }, context, info) => {

@@ -17,11 +17,11 @@ type Shape = SessionPayload<'TerminateSessionPayload'>
 
 const TerminateSessionPayload = sessionPayload<Shape>(
   'TerminateSessionPayload',
-  'A session that is over, or about to be.',
+  'A session that has ended or is about to.',
 )
 
 const TerminateSessionResult = builder.unionType('TerminateSessionResult', {
-  description: 'The session, or what the caller can mend.',
+  description: 'The session, or an error that the caller can correct.',
   types: [TerminateSessionPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   resolveType: typeOf,
 })
@@ -29,7 +29,7 @@ const TerminateSessionResult = builder.unionType('TerminateSessionResult', {
 builder.mutationField('terminateSession', (t) =>
   t.field({
     type: TerminateSessionResult,
-    description: 'Ends a session. What a person ended is not retried.',
+    description: 'Terminates a session. A session terminated by a person is not retried.',
     args: { input: t.arg({ type: TerminateSessionInput, required: true, description: 'Which, and how.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({

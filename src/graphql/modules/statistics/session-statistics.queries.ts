@@ -7,9 +7,9 @@ builder.queryField('sessionStatistics', (t) =>
     type: SessionStatisticsType,
     description: 'Counts and rates of the sessions that you may see, over at most 31 days and 500 buckets.',
     args: {
-      from: t.arg({ type: 'DateTime', description: 'The beginning; a day before the end where it is not given.' }),
-      to: t.arg({ type: 'DateTime', description: 'The end, which is not within; now where it is not given.' }),
-      bucketSeconds: t.arg.int({ description: 'Length of one bucket; an hour where it is not given.' }),
+      from: t.arg({ type: 'DateTime', description: 'Start of the span; by default a day before the end.' }),
+      to: t.arg({ type: 'DateTime', description: 'End of the span, exclusive; by default now.' }),
+      bucketSeconds: t.arg.int({ description: 'Length of one bucket; an hour by default.' }),
       project: t.arg.string({ description: 'In the project of this name.' }),
     },
     resolve: (_root, args, context) => readSessionStatistics(context, args),

@@ -12,35 +12,35 @@ const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('St
 })
 
 const SessionFiguresType = builder.objectRef<SessionFigures>('SessionFigures').implement({
-  description: 'What became of sessions that were over, each attempt by itself.',
+  description: 'Results of finished sessions, each attempt counted separately.',
   fields: (t) => ({
-    ended: t.exposeInt('ended', { description: 'How many were over.' }),
+    ended: t.exposeInt('ended', { description: 'How many ended.' }),
     succeeded: t.exposeInt('succeeded', { description: 'Of these, how many succeeded.' }),
     failed: t.exposeInt('failed', { description: 'How many failed.' }),
-    cancelled: t.exposeInt('cancelled', { description: 'How many a person ended before they came to a result.' }),
+    cancelled: t.exposeInt('cancelled', { description: 'How many a person terminated before they produced a result.' }),
     retries: t.exposeInt('retries', { description: 'How many were automatic retries.' }),
     retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'How many retries succeeded.' }),
     retryRate: t.exposeFloat('retryRate', {
       nullable: true,
-      description: 'Share of what was over that was retries; null where nothing was over.',
+      description: 'Share of retries among finished sessions; null if none finished.',
     }),
     retrySuccessRate: t.exposeFloat('retrySuccessRate', {
       nullable: true,
-      description: 'Share of the retries that succeeded; null where there were none.',
+      description: 'Share of the retries that succeeded; null if there were none.',
     }),
   }),
 })
 
 const CauseStatistics = builder.objectRef<CauseFigures>('CauseStatistics').implement({
-  description: 'How often sessions failed for one cause, and what retries because of it came to.',
+  description: 'How often sessions failed for one cause, and the results of the retries it led to.',
   fields: (t) => ({
     cause: t.expose('cause', { type: FailureCauseEnum, description: 'The cause.' }),
     failed: t.exposeInt('failed', { description: 'Sessions that failed for it.' }),
-    retries: t.exposeInt('retries', { description: 'Retries because of it that were over.' }),
+    retries: t.exposeInt('retries', { description: 'Finished retries caused by it.' }),
     retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'Of these, how many succeeded.' }),
     retrySuccessRate: t.exposeFloat('retrySuccessRate', {
       nullable: true,
-      description: 'Share of the retries that succeeded; null where there were none.',
+      description: 'Share of the retries that succeeded; null if there were none.',
     }),
   }),
 })
@@ -49,29 +49,34 @@ const StatisticsBucket = builder.objectRef<SessionStatistics['buckets'][number]>
   description: 'One span of time.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'Its beginning.' }),
-    to: t.expose('to', { type: 'DateTime', description: 'Its end, which is not within.' }),
-    figures: t.field({ type: SessionFiguresType, description: 'Of what was over within.', resolve: (each) => each }),
+    to: t.expose('to', { type: 'DateTime', description: 'Its end, exclusive.' }),
+    figures: t.field({
+      type: SessionFiguresType,
+      description: 'Results of the sessions that ended within it.',
+      resolve: (each) => each,
+    }),
   }),
 })
 
 export const SessionStatisticsType = builder.objectRef<SessionStatistics>('SessionStatistics').implement({
-  description: 'What became of the sessions that were over within a span of time.',
+  description: 'Statistics of the sessions that ended within a span of time.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'Its beginning.' }),
-    to: t.expose('to', { type: 'DateTime', description: 'Its end, which is not within.' }),
+    to: t.expose('to', { type: 'DateTime', description: 'Its end, exclusive.' }),
     bucketSeconds: t.exposeInt('bucketSeconds', { description: 'Length of one bucket.' }),
     byStatus: t.expose('byStatus', {
       type: [StatusCount],
-      description: 'Sessions that were over within the span, and those that are not over now. Without those of none.',
+      description:
+        'Sessions that ended within the span, and those not finished now, by status. Statuses without sessions are left out.',
     }),
     byCause: t.expose('byCause', {
       type: [CauseStatistics],
-      description: 'Why sessions failed, the busiest cause first.',
+      description: 'Why sessions failed, most frequent cause first.',
     }),
     total: t.expose('total', { type: SessionFiguresType, description: 'Of the whole span.' }),
     buckets: t.expose('buckets', {
       type: [StatisticsBucket],
-      description: 'The span piece by piece, those in which nothing was over among them.',
+      description: 'The span bucket by bucket, including empty ones.',
     }),
   }),
 })

@@ -7,6 +7,6 @@ builder.prismaObjectField(TokenType, 'user', (t) =>
     type: UserNode,
     nullable: true,
     description:
-      'Whose it is: the sessions that it creates are that user’s. In a project it may do no more than the user may there, and nothing once the user is no member.',
+      'Its user, who owns the sessions that it creates. In a project it may do no more than the user may there, and nothing once the user is no longer a member.',
   }),
 )

@@ -6,18 +6,19 @@ import { asResult, typeOf } from '../error/result.ts'
 import { TokenRoleEnum, TokenType } from './token.type.ts'
 
 const CreateTokenInput = builder.inputType('CreateTokenInput', {
-  description: 'A token to make.',
+  description: 'A token to create.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'For people: what it is for.' }),
     role: t.field({ type: TokenRoleEnum, required: true, description: 'What it may do.' }),
     project: t.string({
-      description: 'By name: the one that it sees. A MEMBER and a VIEWER have one, an AGENT has none.',
+      description:
+        'Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none.',
     }),
     user: t.string({
       description:
-        'By name: whose it is. A token of a project needs a member of it, who may there at least what the token may.',
+        "Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights.",
     }),
-    expiresAt: t.field({ type: 'DateTime', description: 'From when on it works no longer. Without it, never.' }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When it expires; never if missing.' }),
   }),
 })
 
@@ -46,27 +47,21 @@ function tokenPayload<Name extends string, Extra extends object>(name: Name, des
   return ref
 }
 
-const CreateTokenPayload = tokenPayload<'CreateTokenPayload', { secret: string }>(
-  'CreateTokenPayload',
-  'A token that was made.',
-)
+const CreateTokenPayload = tokenPayload<'CreateTokenPayload', { secret: string }>('CreateTokenPayload', 'A new token.')
 builder.objectField(CreateTokenPayload, 'secret', (t) =>
-  t.exposeString('secret', { description: 'The token itself, shown this once.' }),
+  t.exposeString('secret', { description: 'The secret token, shown only once.' }),
 )
 
-const RevokeTokenPayload = tokenPayload<'RevokeTokenPayload', object>(
-  'RevokeTokenPayload',
-  'A token that works no longer.',
-)
+const RevokeTokenPayload = tokenPayload<'RevokeTokenPayload', object>('RevokeTokenPayload', 'A revoked token.')
 
 const CreateTokenResult = builder.unionType('CreateTokenResult', {
-  description: 'The token, or what the caller can mend.',
+  description: 'The token, or an error that the caller can correct.',
   types: [CreateTokenPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
 
 const RevokeTokenResult = builder.unionType('RevokeTokenResult', {
-  description: 'The token, or what the caller can mend.',
+  description: 'The token, or an error that the caller can correct.',
   types: [RevokeTokenPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -74,7 +69,7 @@ const RevokeTokenResult = builder.unionType('RevokeTokenResult', {
 builder.mutationFields((t) => ({
   createToken: t.field({
     type: CreateTokenResult,
-    description: 'Makes a token, for administrators; those of one project make them for that one.',
+    description: 'Creates a token; for administrators. Those of one project create tokens for that project only.',
     args: { input: t.arg({ type: CreateTokenInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -84,7 +79,7 @@ builder.mutationFields((t) => ({
   }),
   revokeToken: t.field({
     type: RevokeTokenResult,
-    description: 'Ends a token within seconds, for administrators. Agents that came with it are cut off.',
+    description: 'Revokes a token within seconds; for administrators. Agents that use it are cut off.',
     args: { input: t.arg({ type: RevokeTokenInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input: { tokenId } }, context) =>
       asResult(async () => {

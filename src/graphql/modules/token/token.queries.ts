@@ -41,7 +41,7 @@ builder.queryField('viewer', (t) =>
   t.prismaField({
     type: TokenType,
     nullable: true,
-    description: 'The token that asks: who you are here, and what you may do.',
+    description: 'The token in use: who you are and what you may do.',
     resolve: (query, _root, _args, { services, viewer }) =>
       services.prisma.apiToken.findUnique({ ...query, where: { id: viewer.tokenId } }),
   }),

@@ -6,30 +6,30 @@ export const TokenRoleEnum = builder.enumType('TokenRole', {
   values: {
     ADMIN: { description: 'Everything, in its project or in all.' },
     MEMBER: { description: 'Reads and changes the sessions of its project.' },
-    VIEWER: { description: 'Reads what its project has.' },
+    VIEWER: { description: 'Reads its project.' },
     AGENT: { description: 'Runs kernels, and reads nothing here.' },
   } as const,
 })
 
 export const TokenType = builder.prismaObject('ApiToken', {
   name: 'Token',
-  description: 'What a program shows to be let in. Of the token itself a hash is all that is kept.',
+  description: 'An access token. Only a hash of the secret is stored.',
   select: { id: true },
   fields: (t) => ({
-    tokenId: t.expose('id', { type: 'UUID', description: 'Its id, which opens nothing.' }),
-    name: t.exposeString('name', { description: 'For people; two tokens may have the same.' }),
+    tokenId: t.expose('id', { type: 'UUID', description: 'Its id, which is not secret.' }),
+    name: t.exposeString('name', { description: 'Its name, for people; need not be unique.' }),
     prefix: t.exposeString('prefix', { description: 'How the token begins.' }),
     role: t.expose('role', { type: TokenRoleEnum, description: 'What it may do.' }),
     project: t.relation('project', {
       type: ProjectNode,
       nullable: true,
-      description: 'The one that it sees; null for those of the whole cluster.',
+      description: 'The only project that it can see; null for tokens of the whole cluster.',
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'From when on it works no longer; null is never.',
+      description: 'When it expires; null means never.',
     }),
     revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true, description: 'When it was revoked.' }),
     lastUsedAt: t.expose('lastUsedAt', {

@@ -5,11 +5,11 @@ import { QuotaType } from '../quota/quota.type.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
 
 const ProjectMembership = builder.prismaObject('ProjectMember', {
-  description: 'What a user is in a project.',
+  description: "A user's role in a project.",
   select: { projectId: true, userId: true },
   fields: (t) => ({
     project: t.relation('project', { type: ProjectNode, description: 'Where.' }),
-    role: t.expose('role', { type: TokenRoleEnum, description: 'As what.' }),
+    role: t.expose('role', { type: TokenRoleEnum, description: 'The role.' }),
   }),
 })
 
@@ -38,7 +38,7 @@ export const UserNode = builder.prismaNode('User', {
     }),
     quota: t.field({
       type: QuotaType,
-      description: 'What its sessions together may have at once, and have.',
+      description: 'Limits on its sessions together, and their use.',
       resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'USER', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),

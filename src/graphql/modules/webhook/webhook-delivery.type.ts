@@ -7,28 +7,31 @@ import { projectScope } from '../../../services/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 
 export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus', {
-  description: 'What became of a delivery.',
+  description: 'Status of a delivery.',
   values: {
-    PENDING: { description: 'It waits for its next attempt, or one is under way.' },
+    PENDING: { description: 'It waits for its next attempt, or one is in progress.' },
     DELIVERED: { description: 'The endpoint answered with a status of 200 to 299.' },
-    FAILED: { description: 'All attempts of its schedule failed, or the endpoint is gone.' },
+    FAILED: { description: 'All scheduled attempts failed, or the endpoint is gone.' },
   } as const,
 })
 
 const WebhookAttemptType = builder.prismaObject('WebhookAttempt', {
-  description: 'An attempt that came to an end. One that a crash cut off is missing.',
+  description: 'A completed attempt. An attempt cut off by a crash is missing.',
   select: { deliveryId: true, number: true },
   fields: (t) => ({
     number: t.exposeInt('number', { description: 'Its place among the attempts, from 1.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it started.' }),
     durationSeconds: t.float({
       description: 'How long it took.',
       select: { durationMs: true },
       resolve: ({ durationMs }) => durationMs / 1000,
     }),
-    statusCode: t.exposeInt('statusCode', { nullable: true, description: 'Of the answer; null where there was none.' }),
-    error: t.exposeString('error', { nullable: true, description: 'Why there was no answer.' }),
-    response: t.exposeString('response', { nullable: true, description: "The first KiB of the answer's body." }),
+    statusCode: t.exposeInt('statusCode', {
+      nullable: true,
+      description: 'Status of the response; null if there was none.',
+    }),
+    error: t.exposeString('error', { nullable: true, description: 'Why there was no response.' }),
+    response: t.exposeString('response', { nullable: true, description: 'The first KiB of the response body.' }),
   }),
 })
 
@@ -40,19 +43,23 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
   select: { id: true },
   fields: (t) => ({
     deliveryId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    webhook: t.relation('webhook', { description: 'Where it goes.' }),
+    webhook: t.relation('webhook', { description: 'How an agent is selected.' }),
     messageId: t.string({
       description: 'The `webhook-id` of its requests, the same in all of them.',
       resolve: ({ id }) => webhookId(id),
     }),
-    eventType: t.exposeString('eventType', { description: 'What happened, by its name on the wire.' }),
+    eventType: t.exposeString('eventType', { description: 'The name of the event.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'To which session.' }),
-    chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'Of which chain.' }),
+    sessionId: t.expose('sessionId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The session that the event is about.',
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'The chain that the event is about.' }),
     deploymentId: t.field({
       type: 'UUID',
       nullable: true,
-      description: 'To which deployment, or to a route of which.',
+      description: 'The deployment that the event is about, directly or through a route.',
       select: { facts: true },
       resolve: ({ facts }) => deploymentIdOf(facts as unknown as DeliveryFacts | null),
     }),
@@ -61,11 +68,11 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
       select: { webhookId: true, eventType: true, occurredAt: true, sessionId: true, chainId: true, facts: true },
       resolve: (row) => payloadOf(asEvent(row)),
     }),
-    status: t.expose('status', { type: WebhookDeliveryStatusEnum, description: 'What became of it.' }),
+    status: t.expose('status', { type: WebhookDeliveryStatusEnum, description: 'Its state.' }),
     nextAttemptAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it is tried again; null where it is not, or is being tried.',
+      description: 'When it is tried again; null if it is not, or is being tried now.',
       select: { status: true, underWay: true, nextAttemptAt: true },
       resolve: ({ status, underWay, nextAttemptAt }) => (status === 'PENDING' && !underWay ? nextAttemptAt : null),
     }),

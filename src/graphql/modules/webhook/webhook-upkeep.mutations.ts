@@ -12,8 +12,7 @@ const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretInput', {
   fields: (t) => ({
     webhookId: t.field({ type: 'UUID', required: true, description: 'Of which webhook.' }),
     overlapSeconds: t.int({
-      description:
-        'For how long requests are signed with the old one, too: a day where it is not given, at most 7 days.',
+      description: 'For how long requests are also signed with the old secret: a day by default, at most 7 days.',
     }),
   }),
 })
@@ -27,11 +26,11 @@ const RotateWebhookSecretPayload = webhookPayload<RotateShape>(
   'A webhook with a new secret.',
 )
 builder.objectField(RotateWebhookSecretPayload, 'secret', (t) =>
-  t.exposeString('secret', { description: 'The new one. Keep it: it is not shown again.' }),
+  t.exposeString('secret', { description: 'The new secret. Store it: it is not shown again.' }),
 )
 
 const RotateWebhookSecretResult = builder.unionType('RotateWebhookSecretResult', {
-  description: 'The new secret, or what the caller can mend.',
+  description: 'The new secret, or an error that the caller can correct.',
   types: [RotateWebhookSecretPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -39,7 +38,8 @@ const RotateWebhookSecretResult = builder.unionType('RotateWebhookSecretResult',
 builder.mutationField('rotateWebhookSecret', (t) =>
   t.field({
     type: RotateWebhookSecretResult,
-    description: 'Makes a new secret. For a while requests carry two signatures, so that the receiver can change over.',
+    description:
+      'Creates a new secret. For a while requests carry both signatures, so that the receiver can switch over.',
     args: { input: t.arg({ type: RotateWebhookSecretInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -60,7 +60,7 @@ const SendTestEventPayload = deliveryPayload<DeliveryPayload<'SendTestEventPaylo
 )
 
 const SendTestEventResult = builder.unionType('SendTestEventResult', {
-  description: 'The delivery, or what the caller can mend.',
+  description: 'The delivery, or an error that the caller can correct.',
   types: [SendTestEventPayload, NotFoundError, InvalidStateError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -68,7 +68,7 @@ const SendTestEventResult = builder.unionType('SendTestEventResult', {
 builder.mutationField('sendTestEvent', (t) =>
   t.field({
     type: SendTestEventResult,
-    description: 'Sends an event `webhook.test`, once. What came of it shows in its delivery.',
+    description: 'Sends a `webhook.test` event, once. Its delivery shows the outcome.',
     args: { input: t.arg({ type: SendTestEventInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'SendTestEventPayload' as const, ...(await sendTestEvent(context, input)) })),
@@ -76,17 +76,17 @@ builder.mutationField('sendTestEvent', (t) =>
 )
 
 const ReplayDeliveryInput = builder.inputType('ReplayDeliveryInput', {
-  description: 'Which delivery to make again.',
+  description: 'The delivery to repeat.',
   fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
 })
 
 const ReplayDeliveryPayload = deliveryPayload<DeliveryPayload<'ReplayDeliveryPayload'>>(
   'ReplayDeliveryPayload',
-  'A delivery that is made again.',
+  'A repeated delivery.',
 )
 
 const ReplayDeliveryResult = builder.unionType('ReplayDeliveryResult', {
-  description: 'The delivery, or what the caller can mend.',
+  description: 'The delivery, or an error that the caller can correct.',
   types: [ReplayDeliveryPayload, NotFoundError, InvalidStateError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -94,7 +94,7 @@ const ReplayDeliveryResult = builder.unionType('ReplayDeliveryResult', {
 builder.mutationField('replayDelivery', (t) =>
   t.field({
     type: ReplayDeliveryResult,
-    description: 'Makes a delivery again, at once and with a new schedule, under the same `webhook-id`.',
+    description: 'Repeats a delivery at once, with a new schedule, under the same `webhook-id`.',
     args: { input: t.arg({ type: ReplayDeliveryInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -126,11 +126,11 @@ builder.objectField(ReplayWebhookPayload, 'replayed', (t) =>
   t.exposeInt('replayed', { description: 'How many deliveries; at most 10000 at once.' }),
 )
 builder.objectField(ReplayWebhookPayload, 'more', (t) =>
-  t.exposeBoolean('more', { description: 'Whether there may be more: the same call brings them.' }),
+  t.exposeBoolean('more', { description: 'Whether there may be more; repeat the call to send them.' }),
 )
 
 const ReplayWebhookResult = builder.unionType('ReplayWebhookResult', {
-  description: 'How much is sent again, or what the caller can mend.',
+  description: 'How much is sent again, or an error that the caller can correct.',
   types: [ReplayWebhookPayload, ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -139,7 +139,7 @@ builder.mutationField('replayWebhook', (t) =>
   t.field({
     type: ReplayWebhookResult,
     description:
-      'Sends what the endpoint should have had and has not: what failed, and what happened while it was disabled.',
+      'Sends what the endpoint has missed: failed deliveries, and events that happened while it was disabled.',
     args: { input: t.arg({ type: ReplayWebhookInput, required: true, description: 'To which, since when.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'ReplayWebhookPayload' as const, ...(await replayWebhook(context, input)) })),

@@ -8,10 +8,10 @@ import { LabelInput } from '../session/pairs.inputs.ts'
 import { webhookPayload, type WebhookPayload } from './webhook-payload.ts'
 
 const EVENT_TYPES =
-  'Names on the wire, like `session.retry_exhausted`; a `*` at the end stands for any rest: `session.retry_*`, `deployment.*`.'
+  'Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`.'
 
 const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
-  description: 'An endpoint, and of what it is to hear.',
+  description: 'An endpoint, and the events to send to it.',
   fields: (t) => ({
     url: t.string({
       required: true,
@@ -20,14 +20,14 @@ const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
     }),
     project: t.string({
       description:
-        'Whose events. Without it: those of the project of the token; with a token for all projects, those of all.',
+        "Project whose events to send. By default the token's project, or all projects if the token is for all.",
     }),
     eventTypes: t.stringList({ required: true, description: EVENT_TYPES }),
-    description: t.string({ description: 'What it is for, for people.' }),
-    chainId: t.field({ type: 'UUID', description: 'Of this chain alone.' }),
+    description: t.string({ description: 'Description, for people.' }),
+    chainId: t.field({ type: 'UUID', description: 'Only events of this chain.' }),
     labels: t.field({
       type: [LabelInput],
-      description: 'Of sessions and deployments alone that have all of these labels.',
+      description: 'Only events of sessions and deployments that have all of these labels.',
     }),
   }),
 })
@@ -38,11 +38,11 @@ interface CreateShape extends WebhookPayload<'CreateWebhookPayload'> {
 
 const CreateWebhookPayload = webhookPayload<CreateShape>('CreateWebhookPayload', 'A webhook that was created.')
 builder.objectField(CreateWebhookPayload, 'secret', (t) =>
-  t.exposeString('secret', { description: 'Requests are signed with it. Keep it: it is not shown again.' }),
+  t.exposeString('secret', { description: 'Secret with which requests are signed. Store it: it is not shown again.' }),
 )
 
 const CreateWebhookResult = builder.unionType('CreateWebhookResult', {
-  description: 'The webhook, or what the caller can mend.',
+  description: 'The webhook, or an error that the caller can correct.',
   types: [CreateWebhookPayload, ValidationError, NotFoundError, QuotaExceededError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -50,7 +50,7 @@ const CreateWebhookResult = builder.unionType('CreateWebhookResult', {
 builder.mutationField('createWebhook', (t) =>
   t.field({
     type: CreateWebhookResult,
-    description: 'Has events sent to an endpoint from now on.',
+    description: 'Sends events to an endpoint from now on.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true, description: 'Where, and what.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'CreateWebhookPayload' as const, ...(await createWebhook(context, input)) })),
@@ -58,20 +58,20 @@ builder.mutationField('createWebhook', (t) =>
 )
 
 const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
-  description: 'What to change. What is not given stays as it is.',
+  description: 'What to change. Missing fields stay as they are.',
   fields: (t) => ({
     webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
-    url: t.string({ description: 'Where events are sent; what waits goes there, too.' }),
+    url: t.string({ description: 'The endpoint; waiting deliveries go there, too.' }),
     eventTypes: t.stringList({ description: EVENT_TYPES }),
     description: t.string({ description: 'What it is for. Null clears it.' }),
-    chainId: t.field({ type: 'UUID', description: 'Of this chain alone. Null: of all.' }),
+    chainId: t.field({ type: 'UUID', description: 'Only events of this chain. Null: of all chains.' }),
     labels: t.field({
       type: [LabelInput],
-      description: 'Of sessions and deployments alone that have all of these. Null: of all.',
+      description: 'Only events of sessions and deployments that have all of these labels. Null: of all.',
     }),
     enabled: t.boolean({
       description:
-        'While it is not, nothing is sent to it and nothing new is kept for it. What waited goes on when it is again; `replayWebhook` brings the rest.',
+        'While it is disabled, nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the rest.',
     }),
   }),
 })
@@ -81,7 +81,7 @@ type UpdateShape = WebhookPayload<'UpdateWebhookPayload'>
 const UpdateWebhookPayload = webhookPayload<UpdateShape>('UpdateWebhookPayload', 'A webhook that was changed.')
 
 const UpdateWebhookResult = builder.unionType('UpdateWebhookResult', {
-  description: 'The webhook, or what the caller can mend.',
+  description: 'The webhook, or an error that the caller can correct.',
   types: [UpdateWebhookPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -104,12 +104,12 @@ const DeleteWebhookInput = builder.inputType('DeleteWebhookInput', {
 const DeleteWebhookPayload = builder
   .objectRef<WebhookPayload<'DeleteWebhookPayload'>>('DeleteWebhookPayload')
   .implement({
-    description: 'A webhook that is no more.',
+    description: 'A deleted webhook.',
     fields: (t) => ({ webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }) }),
   })
 
 const DeleteWebhookResult = builder.unionType('DeleteWebhookResult', {
-  description: 'Which webhook was deleted, or what the caller can mend.',
+  description: 'The deleted webhook, or an error that the caller can correct.',
   types: [DeleteWebhookPayload, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
@@ -117,7 +117,7 @@ const DeleteWebhookResult = builder.unionType('DeleteWebhookResult', {
 builder.mutationField('deleteWebhook', (t) =>
   t.field({
     type: DeleteWebhookResult,
-    description: 'Deletes a webhook with its deliveries, also those that wait.',
+    description: 'Deletes a webhook with its deliveries, including waiting ones.',
     args: { input: t.arg({ type: DeleteWebhookInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'DeleteWebhookPayload' as const, ...(await deleteWebhook(context, input)) })),

@@ -17,10 +17,10 @@ builder.queryField('webhooks', (t) =>
   t.connection(
     {
       type: WebhookNode,
-      description: 'The webhooks of the project of the token, or all; newest first.',
+      description: "The webhooks of the token's project, or all; newest first.",
       args: {
         project: t.arg.string({ description: 'Those of the project of this name.' }),
-        enabled: t.arg.boolean({ description: 'Those that are enabled, or are not.' }),
+        enabled: t.arg.boolean({ description: 'Enabled ones, or disabled ones.' }),
       },
       complexity: pageComplexity,
       resolve: (_root, { project, enabled, ...args }, context, info) => {
@@ -48,10 +48,10 @@ builder.queryField('webhookDeliveries', (t) =>
   t.connection(
     {
       type: WebhookDeliveryNode,
-      description: 'What one webhook was told or is to be told in the last 14 days, newest first.',
+      description: 'Deliveries of one webhook in the last 14 days, newest first.',
       args: {
         webhookId: t.arg({ type: 'UUID', required: true, description: 'Which webhook.' }),
-        status: t.arg({ type: [WebhookDeliveryStatusEnum], description: 'Those that stand so.' }),
+        status: t.arg({ type: [WebhookDeliveryStatusEnum], description: 'With one of these statuses.' }),
       },
       complexity: pageComplexity,
       resolve: (_root, { webhookId, status, ...args }, context, info) => {

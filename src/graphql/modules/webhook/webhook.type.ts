@@ -5,7 +5,7 @@ import { Label, labelsOf } from '../session/pairs.type.ts'
 
 /** Secrets are no part of it: they are told once, by the mutation that makes them. */
 export const WebhookNode = builder.prismaNode('Webhook', {
-  description: 'An endpoint that hears of events, after Standard Webhooks.',
+  description: 'An endpoint to which events are sent, according to Standard Webhooks.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
@@ -14,38 +14,38 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     webhookId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     project: t.relation('project', {
       nullable: true,
-      description: 'Whose events it hears of; null for those of all projects.',
+      description: 'The project whose events it receives; null for all projects.',
     }),
     url: t.exposeString('url', { description: 'Where events are sent.' }),
-    description: t.exposeString('description', { description: 'What it is for, in words of its owner.' }),
+    description: t.exposeString('description', { description: 'Description given by its owner.' }),
     eventTypes: t.exposeStringList('eventTypes', {
-      description: 'Events that it hears of, by their names on the wire; a `*` at the end stands for any rest.',
+      description: 'Names of the events that it receives; a `*` at the end matches any rest.',
     }),
     chainId: t.expose('chainId', {
       type: 'UUID',
       nullable: true,
-      description: 'The one chain of which it hears; null for all.',
+      description: 'The only chain whose events it receives; null for all.',
     }),
     labels: t.field({
       type: [Label],
-      description: 'Labels that a session or a deployment must have for it to hear of it.',
+      description: 'Labels that a session or deployment must have for its events to be sent.',
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
     enabled: t.exposeBoolean('enabled', { description: 'Whether anything is sent to it.' }),
     disabledReason: t.exposeString('disabledReason', {
       nullable: true,
-      description: 'Why it is not enabled, where the server saw to that.',
+      description: 'Why the server disabled it, if it did.',
     }),
     disabledAt: t.expose('disabledAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when it is not enabled.',
+      description: 'When it was disabled.',
     }),
     failingSince: t.expose('failingSince', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when every attempt has failed; null where the last one did not.',
+      description: 'Since when every attempt has failed; null if the last one succeeded.',
     }),
     lastDeliveredAt: t.expose('lastDeliveredAt', {
       type: 'DateTime',
@@ -55,12 +55,12 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     restingUntil: t.expose('restingUntil', {
       type: 'DateTime',
       nullable: true,
-      description: 'Until when it asked to be left alone, by Retry-After.',
+      description: 'Until when it has asked, by Retry-After, for no deliveries.',
     }),
     previousSecretExpiresAt: t.expose('previousSecretExpiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Until when the secret before the last rotation signs, too.',
+      description: 'Until when the previous secret also signs.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),
