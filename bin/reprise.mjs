@@ -16,7 +16,8 @@ if (installed) {
   const { addClientCommands } = await import('../dist/cli/program.js')
   const { runProgram } = await import('../dist/cli/run-program.js')
   const { version, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  await runProgram(addClientCommands(new Command('reprise').description(description).version(version)))
+  const program = new Command('reprise').description(description).version(version)
+  await runProgram(await addClientCommands(program, process.argv[2]))
 } else if (process.features.typescript) {
   await import('../src/main.ts')
 } else {

@@ -22,6 +22,6 @@ for (const command of serverCommands(process.env, configuration?.describeConfigu
 program.addCommand(agentCommand(packageJson.version, process.env))
 if (!runs) {
   const { addClientCommands } = await import('./cli/program.ts')
-  addClientCommands(program)
+  await addClientCommands(program, name)
 }
 await runProgram(program)

@@ -1,57 +1,56 @@
 import type { Command } from 'commander'
-import { agentsCommand } from './commands/agents.ts'
-import { cancelCommand } from './commands/cancel.ts'
-import { chainCommand, chainsCommand } from './commands/chains.ts'
-import { completionCommand } from './commands/completion.ts'
-import { createCommand } from './commands/create.ts'
-import { defaultsCommand } from './commands/defaults.ts'
-import { deploymentsCommand } from './commands/deployments.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { infoCommand } from './commands/info.ts'
-import { listCommand } from './commands/list.ts'
-import { logsCommand } from './commands/logs.ts'
-import { policyCommand } from './commands/policy.ts'
-import { loginCommand, profilesCommand } from './commands/profiles.ts'
-import { projectsCommand } from './commands/projects.ts'
-import { quotasCommand } from './commands/quotas.ts'
-import { resubmissionsCommand } from './commands/resubmissions.ts'
-import { resubmitCommand } from './commands/resubmit.ts'
-import { retryCommand } from './commands/retry.ts'
-import { runCommand } from './commands/run.ts'
-import { switchCommand } from './commands/switch.ts'
-import { tokensCommand } from './commands/tokens.ts'
-import { watchCommand } from './commands/watch.ts'
-import { webhooksCommand } from './commands/webhooks.ts'
 
-const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
-  'Work:': [
-    runCommand,
-    createCommand,
-    listCommand,
-    infoCommand,
-    logsCommand,
-    watchCommand,
-    chainsCommand,
-    chainCommand,
-    deploymentsCommand,
-  ],
-  'Retries:': [cancelCommand, retryCommand, resubmitCommand, resubmissionsCommand, policyCommand],
-  'Administration:': [
-    defaultsCommand,
-    switchCommand,
-    agentsCommand,
-    projectsCommand,
-    quotasCommand,
-    tokensCommand,
-    webhooksCommand,
-  ],
-  'This machine:': [loginCommand, profilesCommand, doctorCommand, completionCommand],
+type Load = () => Promise<Command>
+
+const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  'Work:': {
+    run: async () => (await import('./commands/run.ts')).runCommand(),
+    create: async () => (await import('./commands/create.ts')).createCommand(),
+    list: async () => (await import('./commands/list.ts')).listCommand(),
+    info: async () => (await import('./commands/info.ts')).infoCommand(),
+    logs: async () => (await import('./commands/logs.ts')).logsCommand(),
+    watch: async () => (await import('./commands/watch.ts')).watchCommand(),
+    chains: async () => (await import('./commands/chains.ts')).chainsCommand(),
+    chain: async () => (await import('./commands/chains.ts')).chainCommand(),
+    deployments: async () => (await import('./commands/deployments.ts')).deploymentsCommand(),
+  },
+  'Retries:': {
+    cancel: async () => (await import('./commands/cancel.ts')).cancelCommand(),
+    retry: async () => (await import('./commands/retry.ts')).retryCommand(),
+    resubmit: async () => (await import('./commands/resubmit.ts')).resubmitCommand(),
+    resubmissions: async () => (await import('./commands/resubmissions.ts')).resubmissionsCommand(),
+    policy: async () => (await import('./commands/policy.ts')).policyCommand(),
+  },
+  'Administration:': {
+    defaults: async () => (await import('./commands/defaults.ts')).defaultsCommand(),
+    switch: async () => (await import('./commands/switch.ts')).switchCommand(),
+    agents: async () => (await import('./commands/agents.ts')).agentsCommand(),
+    projects: async () => (await import('./commands/projects.ts')).projectsCommand(),
+    quotas: async () => (await import('./commands/quotas.ts')).quotasCommand(),
+    tokens: async () => (await import('./commands/tokens.ts')).tokensCommand(),
+    webhooks: async () => (await import('./commands/webhooks.ts')).webhooksCommand(),
+  },
+  'This machine:': {
+    login: async () => (await import('./commands/profiles.ts')).loginCommand(),
+    profiles: async () => (await import('./commands/profiles.ts')).profilesCommand(),
+    doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+    completion: async () => (await import('./commands/completion.ts')).completionCommand(),
+  },
 }
+/** What it does is about all of them. */
+const ABOUT_ALL = 'completion'
 
-/** Adds all commands that talk to a server. */
-export function addClientCommands(program: Command): Command {
-  for (const [group, commands] of Object.entries(GROUPS)) {
-    for (const make of commands) program.addCommand(make().helpGroup(group))
-  }
+/**
+ * Adds the commands that talk to a server: the one that is called `name` alone, where there is one, and all elsewhere.
+ * A start pays for what it loads; all of them are a quarter of it.
+ */
+export async function addClientCommands(program: Command, name?: string): Promise<Command> {
+  const all = Object.entries(GROUPS).flatMap(([group, commands]) =>
+    Object.entries(commands).map(([own, load]) => ({ group, own, load })),
+  )
+  const named = name === ABOUT_ALL ? [] : all.filter(({ own }) => own === name)
+  const wanted = named.length > 0 ? named : all
+  const commands = await Promise.all(wanted.map(async ({ group, load }) => (await load()).helpGroup(group)))
+  for (const command of commands) program.addCommand(command)
   return program
 }

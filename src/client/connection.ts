@@ -1,5 +1,8 @@
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core'
-import { getOperationAST, parse, print, type DocumentNode } from 'graphql'
+import type { DocumentNode } from 'graphql'
+import { Kind } from 'graphql/language/kinds.js'
+import { parse } from 'graphql/language/parser.js'
+import { print } from 'graphql/language/printer.js'
 import { ClientClosedError, ClientConfigurationError } from './errors.ts'
 import type { TypedDocumentString } from './operations.generated.ts'
 import type { OnProgress } from './progress.ts'
@@ -124,7 +127,8 @@ function isNode(document: Document<unknown, never>): document is DocumentNode {
 }
 
 function describe(text: string): { kind: string; name: string } {
-  const operation = getOperationAST(parse(text))
-  if (!operation) throw new ClientConfigurationError('A document holds exactly one operation')
+  const operations = parse(text).definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+  const operation = operations[0]
+  if (!operation || operations.length > 1) throw new ClientConfigurationError('A document holds exactly one operation')
   return { kind: operation.operation, name: operation.name?.value ?? operation.operation }
 }

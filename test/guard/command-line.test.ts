@@ -11,8 +11,8 @@ test('README "Command line": | `status` | meaning |', async () => {
   expect(await readmeRows('Command line')).toEqual(expected)
 })
 
-describe('each command', () => {
-  const pages = helpPages()
+describe('each command', async () => {
+  const pages = await helpPages()
 
   test('is seen', () => expect(pages.length).toBeGreaterThan(40))
 
@@ -27,8 +27,9 @@ describe('each command', () => {
     expect(without.map(({ path }) => path)).toEqual(['reprise completion'])
   })
 
-  test('is completed', () => {
-    const completed = commandTree(addClientCommands(new Command('reprise'))).map(({ path }) => `reprise ${path}`)
+  test('is completed', async () => {
+    const tree = commandTree(await addClientCommands(new Command('reprise')))
+    const completed = tree.map(({ path }) => `reprise ${path}`)
     expect(pages.map(({ path }) => path).filter((path) => !completed.includes(path))).toEqual([])
   })
 })

@@ -10,8 +10,8 @@ export interface HelpPage {
   examples: string[]
 }
 
-export function helpPages(): HelpPage[] {
-  return leaves(addClientCommands(new Command('reprise'))).map((command) => ({
+export async function helpPages(): Promise<HelpPage[]> {
+  return leaves(await addClientCommands(new Command('reprise'))).map((command) => ({
     path: pathOf(command),
     command,
     examples: [...helpOf(command).matchAll(/^ {2}\$ (.+)$/gm)].map(([, line]) => line!),

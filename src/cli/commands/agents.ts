@@ -24,7 +24,7 @@ function list(): Command {
     .option('--resource-group <name>', 'in this resource group')
   return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
     const { status, resourceGroup } = filter
-    out.table(
+    await out.table(
       await takeAll(client.agents({ status, resourceGroup }, { signal })),
       [
         { title: 'AGENT', value: ({ agentId }) => agentId },

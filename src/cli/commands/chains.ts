@@ -35,7 +35,7 @@ export function chainsCommand(): Command {
     const { state, cause, search, inProject: project, since, limit = LIMIT } = options
     const filter: ChainFilter = { state, cause, search, project, activityAt: since ? { gte: since } : undefined }
     const { items, more } = await take(client.chains({ filter }, { signal }), limit)
-    out.table(
+    await out.table(
       items,
       [
         { title: 'CHAIN', value: ({ chainId }) => chainId },

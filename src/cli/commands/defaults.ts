@@ -42,7 +42,7 @@ function show(): Command {
       })),
     )
     if (out.json) return out.show(all, () => '')
-    out.table(
+    await out.table(
       rows,
       [
         { title: 'SCOPE', value: ({ scope }) => scope },

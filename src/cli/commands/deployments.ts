@@ -50,7 +50,7 @@ function list(): Command {
   return act<ListOptions>(command, async ({ client, out, signal }, options) => {
     const { project, status = LIVING, limit = LIMIT } = options
     const { items, more } = await take(client.deployments({ filter: { project, status } }, { signal }), limit)
-    out.table(
+    await out.table(
       items,
       [
         { title: 'DEPLOYMENT', value: ({ deploymentId }) => deploymentId },

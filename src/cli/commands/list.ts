@@ -37,7 +37,7 @@ export function listCommand(): Command {
         client.sessions({ filter: readFilter(options) }, { signal }),
         options.limit ?? LIMIT,
       )
-      out.table(items, SESSION_COLUMNS, 'no sessions')
+      await out.table(items, SESSION_COLUMNS, 'no sessions')
       if (more) out.note(`more than ${items.length}: --limit shows more`)
     },
   )

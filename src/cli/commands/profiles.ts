@@ -56,7 +56,7 @@ function list(): Command {
       urls,
       token: token === undefined ? null : `${token.slice(0, 8)}…`,
     }))
-    out.table(
+    await out.table(
       rows,
       [
         { title: '', value: (row) => (row.current ? '*' : ' ') },

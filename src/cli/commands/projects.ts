@@ -6,7 +6,7 @@ import { takeAll } from '../session/take.ts'
 export function projectsCommand(): Command {
   const command = describedCommand('projects', 'list the projects that you may see', ['reprise projects'])
   return act(command, async ({ client, out, signal }) => {
-    out.table(
+    await out.table(
       await takeAll(client.projects({ signal })),
       [
         { title: 'PROJECT', value: ({ name }) => name },

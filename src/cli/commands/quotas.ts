@@ -14,7 +14,7 @@ export function quotasCommand(): Command {
 function show(): Command {
   const command = describedCommand('show', 'show limits and their use', ['reprise quotas'])
   return act(command, async ({ client, out, signal }) => {
-    out.table(
+    await out.table(
       await client.quotas({ signal }),
       [
         { title: 'SCOPE', value: ({ scope }) => scope },

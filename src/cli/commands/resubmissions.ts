@@ -17,7 +17,7 @@ function list(): Command {
   const command = describedCommand('list', 'list resubmissions, newest first', ['reprise resubmissions'])
   return act(command, async ({ client, out, signal }) => {
     const { items } = await take(client.resubmissions({ signal }), SHOWN)
-    out.table(
+    await out.table(
       items,
       [
         { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId },

@@ -24,7 +24,7 @@ function show(): Command {
     'reprise switch',
   ])
   return act(command, async ({ client, out, signal }) => {
-    out.table(
+    await out.table(
       await client.retrySwitches({ signal }),
       [
         { title: 'SCOPE', value: ({ scope }) => scope },

@@ -19,7 +19,7 @@ function list(): Command {
   command.option('--all', 'include revoked tokens')
   return act<{ all?: boolean }>(command, async ({ client, out, signal }, { all }) => {
     const tokens = await takeAll(client.tokens({ signal }))
-    out.table(
+    await out.table(
       tokens.filter(({ revokedAt }) => all || !revokedAt),
       [
         { title: 'TOKEN', value: ({ tokenId }) => tokenId },

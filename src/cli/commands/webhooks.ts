@@ -22,7 +22,7 @@ function list(): Command {
   const command = describedCommand('list', 'list webhooks', ['reprise webhooks'])
   command.option('-p, --project <name>', 'in this project')
   return act<{ project?: string }>(command, async ({ client, out, signal }, { project }) => {
-    out.table(
+    await out.table(
       await takeAll(client.webhooks({ project }, { signal })),
       [
         { title: 'WEBHOOK', value: ({ webhookId }) => webhookId },
@@ -128,7 +128,7 @@ function deliveries(): Command {
     command,
     async ({ client, out, signal }, { status, limit = 50 }, [webhookId]) => {
       const { items } = await take(client.webhookDeliveries(webhookId!, { status }, { signal }), limit)
-      out.table(
+      await out.table(
         items,
         [
           { title: 'DELIVERY', value: ({ deliveryId }) => deliveryId },

@@ -4,7 +4,6 @@ import { ForbiddenError, readEnvironment, type Client, type FoundServer } from '
 import { duration } from '../output/time.ts'
 import { tokenOrigin } from '../present-error.ts'
 import { takeAll } from '../session/take.ts'
-import { unknownToServer } from './schema.ts'
 
 export interface Finding {
   what: string
@@ -150,6 +149,8 @@ async function checkToken({ client, server }: Subject): Promise<Finding> {
 async function checkSchema({ client }: Subject): Promise<Finding> {
   const what = 'schema'
   try {
+    // All of graphql, which no other command needs.
+    const { unknownToServer } = await import('./schema.ts')
     const unknown = await unknownToServer(client)
     if (unknown.length === 0) return { what, state: 'ok', found: 'the server has all that this version asks for' }
     const advice = `Bring both to the same version. It lacks: ${unknown.slice(0, 3).join('; ')}`

@@ -1,10 +1,9 @@
-import stringWidth from 'string-width'
 import type { Terminal } from './terminal.ts'
 
 /** Names and values under each other; what is null or empty is left out. */
 export function formatFields(fields: readonly (readonly [string, string | null | undefined])[], terminal: Terminal) {
   const given = fields.filter(([, value]) => value !== null && value !== undefined && value !== '')
-  const width = Math.max(...given.map(([name]) => stringWidth(name)))
+  const width = Math.max(...given.map(([name]) => name.length))
   return given
     .map(([name, value]) => `${terminal.style('dim', name.padEnd(width))}  ${value!.replaceAll('\n', ' ')}`)
     .join('\n')

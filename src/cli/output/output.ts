@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { formatTable, type Column } from './table.ts'
+import type { Column } from './table.ts'
 import { terminalOf, type Terminal } from './terminal.ts'
 
 /** Data goes to standard output, what is said about it to standard error. */
@@ -14,7 +14,7 @@ export interface Output {
   show(value: unknown, text: () => string): void
   /** One JSON line of a stream, or a line for people. */
   item(value: unknown, text: () => string): void
-  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty: string): void
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty: string): Promise<void>
 }
 
 export function createOutput(json: boolean): Output {
@@ -30,10 +30,10 @@ export function createOutput(json: boolean): Output {
     note,
     show: (value, text) => print(json ? JSON.stringify(value, null, 2) : text()),
     item: (value, text) => print(json ? JSON.stringify(value) : text()),
-    table(rows, columns, empty) {
+    async table(rows, columns, empty) {
       if (json) print(JSON.stringify(rows, null, 2))
       else if (rows.length === 0) note(empty)
-      else print(formatTable(rows, columns, terminal))
+      else print((await import('./table.ts')).formatTable(rows, columns, terminal))
     },
   }
 }

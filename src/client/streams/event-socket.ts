@@ -1,4 +1,4 @@
-import { createClient, type Client, type ExecutionResult, type Sink } from 'graphql-ws'
+import { createClient, type Client, type ExecutionResult, type Sink } from 'graphql-ws/client'
 import type { Endpoint, Endpoints } from '../transport/endpoints.ts'
 import type { Timeouts } from '../retry/timeouts.ts'
 

@@ -1,4 +1,4 @@
-import type { ExecutionResult } from 'graphql-ws'
+import type { ExecutionResult } from 'graphql-ws/client'
 import { ApiError, errorOfFaults, ForbiddenError, InternalError, type GraphQLFault } from '../api-errors.ts'
 import { ConnectionLostError, RepriseClientError } from '../errors.ts'
 import type { OnProgress } from '../progress.ts'

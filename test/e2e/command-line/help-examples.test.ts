@@ -145,7 +145,8 @@ async function type(line: string, until?: RegExp) {
   return { line, status, output }
 }
 
-const examples = helpPages().flatMap(({ path, examples: lines }) => lines.map((example) => ({ path, example })))
+const pages = await helpPages()
+const examples = pages.flatMap(({ path, examples: lines }) => lines.map((example) => ({ path, example })))
 
 test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
 

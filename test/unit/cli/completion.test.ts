@@ -5,7 +5,7 @@ import { SHELLS } from '../../../src/cli/completion/scripts.ts'
 import { commandTree } from '../../../src/cli/completion/tree.ts'
 import { addClientCommands } from '../../../src/cli/program.ts'
 
-const tree = commandTree(addClientCommands(new Command('reprise')))
+const tree = commandTree(await addClientCommands(new Command('reprise')))
 const has = (shell: string) => spawnSync(shell, ['--version']).status === 0
 
 describe.skipIf(!has('bash'))('bash (needs bash)', () => {
