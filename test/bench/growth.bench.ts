@@ -24,7 +24,13 @@ export const growth: Bench = {
     const measurements: Measurement[] = []
     for (const [what, past] of pasts) {
       const pair: Pair = [await withPast(ground, small), await withPast(ground, past)]
-      for (const figure of FIGURES) measurements.push(beside(what, figure, await compare(ground, figure, pair), past))
+      for (const figure of FIGURES) {
+        const measured = beside(what, figure, await compare(ground, figure, pair), past)
+        ground.progress(
+          `${measured.what}: ${measured.figure.toFixed(1)} beside ${measured.ceiling!.toFixed(1)} ${measured.unit}`,
+        )
+        measurements.push(measured)
+      }
       for (const { db } of pair) await db.close()
     }
     return measurements
