@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** Deliveries that are too old, with their attempts, oldest first. Index: webhook_deliveries(webhook_id, created_at, id). */
+/** Deliveries that are too old, with their attempts, oldest first. Indexes: webhook_deliveries(webhook_id, created_at, id), primary key. */
 const SQL = `
 WITH old AS (
   SELECT d.id FROM webhooks w, LATERAL (
@@ -9,9 +9,9 @@ WITH old AS (
     ORDER BY created_at, id LIMIT $2) AS d
   LIMIT $2
 ), held AS (
-  SELECT id FROM webhook_deliveries WHERE id IN (SELECT id FROM old) ORDER BY id FOR UPDATE SKIP LOCKED
+  SELECT id FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM old)) ORDER BY id FOR UPDATE SKIP LOCKED
 )
-DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM held)`
+DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM held))`
 
 /** Answers with how many. Those of a webhook that has been disabled for so long are given up, too. */
 export async function expireWebhookDeliveries(db: Queryable, olderThanSeconds: number, limit: number): Promise<number> {

@@ -4,11 +4,14 @@ import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect } from './webhook-de
 
 /**
  * What lies between the cursor and the oldest running transaction. Reads alone, so that an idle server writes nothing.
- * A cursor from the future is looked into by `lockWebhookCursor`.
+ * The order has the index read from the cursor on: usually nothing is there, and to find that out without it takes the
+ * whole outbox. A cursor from the future is looked into by `lockWebhookCursor`.
  */
 const WAITING_SQL = `
 SELECT c.xid > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
-  SELECT FROM session_events e WHERE (e.xid, e.id) > (c.xid, c.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+  SELECT FROM (SELECT FROM session_events e
+    WHERE (e.xid, e.id) > (c.xid, c.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY e.xid, e.id LIMIT 1) AS first
 ) AS waiting
 FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM settings WHERE key = 'webhooks.cursor') AS c
 WHERE EXISTS (SELECT FROM webhooks WHERE enabled)`

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { terminateSession } from '../../../src/services/terminate-session.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
-import { addManyChains, withoutTriggers } from '../../support/many-chains.ts'
+import { addManyChains } from '../../support/many-chains.ts'
 import { planOf, readWhole } from '../../support/plans.ts'
 import { playedAgent } from '../../support/played-agent.ts'
 import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
 import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
+import { addWhatSessionsLeft } from '../../support/what-sessions-left.ts'
 
 /** Whatever drives sessions finds its rows by an index, however many sessions have been. */
 
@@ -20,7 +21,7 @@ let statements: Map<string, RecordedStatement>
 beforeAll(async () => {
   database = await testDatabase()
   await addManyChains(database.db, SESSIONS, 3)
-  await addWhatTheyLeft()
+  await addWhatSessionsLeft(database.db)
   const recorded = recordedDatabase(database.db)
   statements = recorded.statements
   const server = testServer(recorded.db)
@@ -46,28 +47,6 @@ beforeAll(async () => {
   await server.settle()
 }, 300_000)
 afterAll(() => database?.close())
-
-/** Kernels, events and history of the sessions that `addManyChains` made. */
-async function addWhatTheyLeft(): Promise<void> {
-  const { db } = database
-  await withoutTriggers(
-    db,
-    `INSERT INTO kernels (id, session_id, role, index, status, resource_slots, confirmed_gone, started_at)
-       SELECT gen_random_uuid(), id, 'main', 1, CASE WHEN status = 'RUNNING' THEN 'RUNNING' ELSE 'TERMINATED' END::kernel_status,
-         '{"cpu": "1"}', true, started_at FROM sessions`,
-  )
-  await withoutTriggers(
-    db,
-    `INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-       SELECT 'session.created', id, chain_id, project_id, '{}' FROM sessions`,
-  )
-  await withoutTriggers(
-    db,
-    `INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result)
-       SELECT 'SESSION', id, 'schedule-sessions', 'PENDING', 'SCHEDULED', 'SUCCESS' FROM sessions`,
-  )
-  await db.query('VACUUM ANALYZE kernels, session_events, scheduling_history')
-}
 
 test('no statement reads a growing table from end to end', async () => {
   const read = []

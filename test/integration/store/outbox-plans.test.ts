@@ -1,0 +1,133 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parseRetention } from '../../../src/domain/retention.ts'
+import { removeOld } from '../../../src/scheduler/handlers/remove-old.handler.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { readEvents, readHorizon } from '../../../src/store/sql/read-events.sql.ts'
+import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/read-kernel-logs.sql.ts'
+import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { addManyChains } from '../../support/many-chains.ts'
+import { analysedPlanOf, planOf, readWhole, rowsRead } from '../../support/plans.ts'
+import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
+import { testServer } from '../../support/test-server.ts'
+import { webhookServer } from '../../support/webhook-fixture.ts'
+import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/what-sessions-left.ts'
+
+/** Whatever reads the outbox, tells webhooks or removes what is old costs by what is new, or by what goes. */
+
+const SESSIONS = 30_000
+const GROWING = new Set([
+  'sessions',
+  'kernels',
+  'chains',
+  'retry_decisions',
+  'session_events',
+  'scheduling_history',
+  'kernel_logs',
+  'audit_log',
+  'webhook_deliveries',
+  'webhook_attempts',
+  'resubmission_items',
+])
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await addManyChains(database.db, SESSIONS, 3)
+  await addWhatSessionsLeft(database.db)
+  await addWhatPeopleLeft(database.db)
+  await database.db.query(
+    `UPDATE settings SET value = (SELECT jsonb_build_object('xid', xid::text, 'id', id::text) FROM session_events
+       ORDER BY xid DESC, id DESC LIMIT 1) WHERE key = 'webhooks.cursor'`,
+  )
+}, 300_000)
+afterAll(() => database?.close())
+
+/** What `work` asks of the database. */
+async function statementsOf(work: (db: Database) => Promise<unknown>): Promise<RecordedStatement[]> {
+  const recorded = recordedDatabase(database.db)
+  await work(recorded.db)
+  return [...recorded.statements.values()].filter(({ text }) => !/^\s*(SET|CREATE|DROP)/.test(text))
+}
+
+async function readFromEndToEnd(statements: readonly RecordedStatement[]) {
+  const read = []
+  for (const statement of statements) {
+    const tables = readWhole(await planOf(database.db, statement)).filter((table) => GROWING.has(table))
+    if (tables.length > 0) read.push({ tables, text: statement.text })
+  }
+  return read
+}
+
+async function attemptsThatFailed(): Promise<number> {
+  return (await database.db.query('SELECT FROM webhook_attempts WHERE error IS NOT NULL')).rowCount ?? 0
+}
+
+test('the outbox is read from the cursor on, whoever is of interest', async () => {
+  const chain = '00000000-0000-7000-9000-000000000035'
+  const statements = await statementsOf(async (db) => {
+    const horizon = await readHorizon(db)
+    for (const filter of [{}, { chainId: chain }, { sessionId: chain, types: new Set(['session.created'] as const) }]) {
+      await readEvents(db, horizon, 500, filter)
+    }
+  })
+  for (const statement of statements) expect(rowsRead(await analysedPlanOf(database.db, statement))).toBe(0)
+  expect(await readFromEndToEnd(statements)).toEqual([])
+  expect(statements).toHaveLength(2)
+})
+
+test('webhooks read what is new, and what is due', async () => {
+  const statements = await statementsOf(async (db) => {
+    const server = testServer(db)
+    for (let n = 0; n < 5; n++) await server.create()
+    const webhooks = webhookServer(db)
+    // Transactions of other databases may hold the horizon for a while.
+    await eventually(async () => (await webhooks.run('fan-out-webhooks')) > 0)
+    await webhooks.run('deliver-webhooks')
+    // An endpoint that fails is tried by one attempt at a time.
+    await eventually(async () => (await attemptsThatFailed()) > 0)
+    await webhooks.run('fan-out-webhooks')
+    await webhooks.run('expire-webhook-deliveries')
+    await Promise.all(Object.values(webhooks.services).map((service) => service.stop()))
+  })
+  expect(await readFromEndToEnd(statements)).toEqual([])
+  const idle = statements.find(({ text }) => text.includes('AS waiting'))!
+  expect(rowsRead(await analysedPlanOf(database.db, idle))).toBeLessThan(10)
+  // Fan-out, claims, attempts that failed, and what is too old.
+  expect(statements.length).toBeGreaterThan(8)
+})
+
+test('what is old is found from its oldest end', async () => {
+  const kept = parseRetention('29d')!
+  const policy = { chains: kept, events: kept, logs: kept, audit: kept, agentHistory: kept }
+  const statements = await statementsOf((db) =>
+    removeOld({ db, log: pino({ enabled: false }) }, policy, new AbortController().signal),
+  )
+  // The whole batch is a large part of all history here: what goes is joined to it either way.
+  const ofAgents = statements.find(({ text }) => text.includes(`entity = 'AGENT'`))!
+  const indexes = (await planOf(database.db, ofAgents)).map((node) => node['Index Name'])
+  expect(indexes).toContain('scheduling_history_agents')
+  expect(await readFromEndToEnd(statements.filter((statement) => statement !== ofAgents))).toEqual([])
+  const { rows } = await database.db.query<{ table: string; oldest: boolean }>(
+    `SELECT 'chains' AS table, min(newest_activity_at) > now() - interval '29 days 1 minute' AS oldest FROM chains WHERE ended_at IS NOT NULL
+     UNION ALL SELECT 'events', min(occurred_at) > now() - interval '29 days 1 minute' FROM session_events
+     UNION ALL SELECT 'resubmissions', min(finished_at) > now() - interval '29 days 1 minute' FROM resubmissions`,
+  )
+  expect(rows.filter(({ oldest }) => !oldest)).toEqual([])
+  expect(statements.length).toBeGreaterThan(12)
+})
+
+test('gauges and logs', async () => {
+  const { rows } = await database.db.query<{ id: string }>('SELECT id FROM kernels LIMIT 3')
+  const kernelIds = rows.map(({ id }) => id)
+  const statements = await statementsOf(async (db) => {
+    await readStock(db)
+    await readKernelLogs(db, kernelIds, '0', 10)
+    await countKernelLogs(db, kernelIds)
+  })
+  expect(await readFromEndToEnd(statements)).toEqual([])
+  expect(statements).toHaveLength(3)
+})
