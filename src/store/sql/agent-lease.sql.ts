@@ -1,5 +1,6 @@
 import type { Lease } from '../../domain/agent/lease.ts'
 import type { Queryable } from '../database.ts'
+import { LOST_KERNEL_COLUMNS } from './lost-kernel-columns.sql.ts'
 
 /**
  * Notes that this server is there. The first to do so after nobody was gives every agent a full lease: silence towards
@@ -65,11 +66,7 @@ WITH silent AS (
   ORDER BY k.id FOR NO KEY UPDATE OF k
 ), failed AS (
   UPDATE kernels k SET
-    status = CASE WHEN k.status = 'TERMINATING' THEN 'TERMINATED'::kernel_status
-      WHEN k.started_at IS NOT NULL THEN 'ERROR' ELSE k.status END,
-    status_changed_at = now(),
-    terminated_at = CASE WHEN k.status = 'TERMINATING' OR k.started_at IS NOT NULL THEN now() END,
-    slots_held = k.slots_held AND k.status <> 'TERMINATING' AND k.started_at IS NULL,
+    ${LOST_KERNEL_COLUMNS},
     error = coalesce(k.error, jsonb_build_object('name', 'agent-lost', 'agentId', k.agent_id,
       'message', 'agent ' || l.name || ' was silent for ' || l.seconds || ' s'))
   FROM locked l WHERE k.id = l.id

@@ -1,4 +1,5 @@
 import type { Queryable } from '../database.ts'
+import { LOST_KERNEL_COLUMNS } from './lost-kernel-columns.sql.ts'
 
 /**
  * Kernels whose agent will not speak of them: it is LOST, or TERMINATED and silent for as long. Those that ran, or
@@ -16,11 +17,7 @@ WITH locked AS (
   ORDER BY k.id LIMIT $2 FOR NO KEY UPDATE OF k
 )
 UPDATE kernels k SET
-  status = CASE WHEN k.status = 'TERMINATING' THEN 'TERMINATED'::kernel_status
-    WHEN k.started_at IS NOT NULL THEN 'ERROR' ELSE k.status END,
-  status_changed_at = now(),
-  terminated_at = CASE WHEN k.status = 'TERMINATING' OR k.started_at IS NOT NULL THEN now() END,
-  slots_held = k.slots_held AND k.status <> 'TERMINATING' AND k.started_at IS NULL,
+  ${LOST_KERNEL_COLUMNS},
   error = coalesce(k.error, jsonb_build_object('name', 'agent-lost', 'agentId', k.agent_id,
     'message', 'its agent ' || l.name || ' is gone'))
 FROM locked l WHERE k.id = l.id AND k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')`
