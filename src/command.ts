@@ -2,16 +2,16 @@ import { once } from 'node:events'
 import { ConfigurationError, loadConfig, type Config } from './config.ts'
 import { createLogger, type Logger } from './observability/log.ts'
 
-/** What the commands that run until they are stopped have in common. */
+/** Shared by the long-running commands. */
 
 export const EXIT_OK = 0
 const EXIT_FAULT = 1
-/** As sysexits.h has it. */
+/** EX_CONFIG of sysexits.h. */
 const EXIT_CONFIGURATION = 78
-/** A clean stop that takes longer than this is ended; what it left undone is done at the next start. */
+/** A clean stop that takes longer than this is aborted; the next start does what it left undone. */
 const STOP_WITHIN_MS = 30_000
 
-/** Answers with the exit status. A ConfigurationError is told in its words alone. */
+/** Returns the exit status. Of a ConfigurationError only the message is printed. */
 export async function withConfig(
   environment: NodeJS.ProcessEnv,
   work: (config: Config, log: Logger) => Promise<number>,
@@ -33,7 +33,7 @@ export async function withConfig(
   }
 }
 
-/** The name of the signal that asks this process to stop. A second one ends it the hard way. */
+/** The name of the signal that asks this process to stop. A second one kills it. */
 export async function stopSignal(): Promise<string> {
   const ending = new AbortController()
   try {
@@ -48,7 +48,7 @@ export async function stopSignal(): Promise<string> {
   }
 }
 
-/** Exits where a clean stop takes too long. `drainMs`: before it begins. */
+/** Exits if a clean stop takes too long. `drainMs`: time before it starts. */
 export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger, drainMs = 0): Promise<void> {
   const withinMs = drainMs + STOP_WITHIN_MS
   const overdue = setTimeout(() => {

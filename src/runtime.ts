@@ -47,7 +47,7 @@ import { LEASE, type Lease } from './domain/agent/lease.ts'
 
 /** A running server process. */
 export interface Runtime extends AsyncDisposable {
-  /** Where clients find it; null without the role `api`. */
+  /** URL for clients; null without the role `api`. */
   url: string | null
   adminToken: AdminToken
 }
@@ -131,7 +131,7 @@ export async function startRuntime(
   return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-/** Brings the database to this version; answers with the migrations that it applied. */
+/** Migrates the database to this version; returns the applied migrations. */
 export async function migrateOnly(config: Config, log: Logger): Promise<string[]> {
   await using resources = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
@@ -152,7 +152,7 @@ async function openDatabaseServer(
   return embedded.connectionString
 }
 
-/** What traces need is loaded where somebody is to hear of them, and nowhere else. */
+/** Tracing code is loaded only if traces are exported. */
 async function startTracing(config: Config, instanceId: string, log: Logger): Promise<Tracer> {
   if (!tracesWanted(config)) return NO_TRACER
   const { createOtelTracer } = await import('./observability/otel-tracer.ts')
@@ -267,7 +267,7 @@ function agentApi(ground: Ground, authenticate: Authenticate): AgentApi {
   return createAgentApi({ gateway: serverGateway(ground), authenticate, ownership: createAgentOwnership(db), log })
 }
 
-/** So that a port that is taken is told at once. */
+/** So that a port conflict is reported at once. */
 async function listen(http: HttpServer, config: Config, resources: AsyncDisposableStack): Promise<string> {
   try {
     const url = await http.listen(config.host, config.port)
@@ -304,6 +304,6 @@ async function serveHttp(ground: Ground, http: HttpServer): Promise<void> {
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   })
   http.serve(app)
-  // Clients are let go before anything that they need is stopped.
+  // Clients are disconnected before anything that they need is stopped.
   resources.defer(() => http.close())
 }

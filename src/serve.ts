@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 import type { Logger } from './observability/log.ts'
 import { migrateOnly, startRuntime, type Runtime } from './runtime.ts'
 
-/** Runs a server until it is told to stop; answers with the exit status. */
+/** Runs a server until it is told to stop; returns the exit status. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
   return withConfig(environment, async (config, log) => {
     const stopped = new AbortController()
@@ -21,7 +21,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
   })
 }
 
-/** Null where it was told to stop before it was ready. */
+/** Null if it was told to stop before it was ready. */
 async function startOrStop(config: Config, log: Logger, signal: AbortSignal): Promise<Runtime | null> {
   try {
     return await startRuntime(config, log, { signal })
@@ -32,7 +32,7 @@ async function startOrStop(config: Config, log: Logger, signal: AbortSignal): Pr
   }
 }
 
-/** Applies migrations; answers with the exit status. */
+/** Applies migrations; returns the exit status. */
 export async function migrateDatabase(environment: NodeJS.ProcessEnv): Promise<number> {
   return withConfig(environment, async (config, log) => {
     const applied = await migrateOnly(config, log)

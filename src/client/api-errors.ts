@@ -1,6 +1,6 @@
 import { RepriseClientError } from './errors.ts'
 
-/** One thing that is wrong with an input. */
+/** One problem with an input. */
 export interface Issue {
   /** Dotted, from the input's root: `environ.0.name`. */
   path: string
@@ -10,15 +10,15 @@ export interface Issue {
 interface Details {
   issues?: readonly Issue[]
   requestId?: string
-  /** What the server answered beside the error. */
+  /** Details of the server's error response. */
   data?: unknown
 }
 
-/** The server answered, and this is what it says. `code` is of the table in the documentation of errors. */
+/** An error reported by the server. `code` is one of the README's table of errors. */
 export class ApiError extends RepriseClientError {
-  /** All faults of an input, where that is what it is about. */
+  /** All problems with the input, for a ValidationError. */
   readonly issues: readonly Issue[]
-  /** Whether the same request may succeed later without change. */
+  /** Whether the same request may succeed later, unchanged. */
   readonly retryable: boolean = false
   readonly data: unknown
 
@@ -29,25 +29,25 @@ export class ApiError extends RepriseClientError {
   }
 }
 
-/** The input is wrong; `issues` tells where. */
+/** The input is invalid; `issues` says where. */
 export class ValidationError extends ApiError {}
-/** There is no such thing, or it is not yours. */
+/** There is no such object, or it is not yours. */
 export class NotFoundError extends ApiError {}
-/** It stands in the way of something that exists. */
+/** The request conflicts with existing data. */
 export class ConflictError extends ApiError {}
-/** The token does not allow it, or there is none that is in force (`UNAUTHENTICATED`). */
+/** The token does not allow it, or there is no valid token (`UNAUTHENTICATED`). */
 export class ForbiddenError extends ApiError {}
-/** What it is about is not in a state that allows it. */
+/** The object's state does not allow it. */
 export class InvalidStateError extends ApiError {}
-/** A limit on what may exist at once is reached. */
+/** A limit on how many may exist at once is reached. */
 export class QuotaExceededError extends ApiError {
   override readonly retryable = true
 }
-/** The server met a fault; its log has more under `requestId`. */
+/** An internal error of the server; its log has the details under `requestId`. */
 export class InternalError extends ApiError {
   override readonly retryable = true
 }
-/** The server is there, and its database is not. */
+/** The server responds, but is starting or has no database. */
 export class UnavailableError extends InternalError {}
 
 const BY_TYPE = {
@@ -88,13 +88,13 @@ export function errorOfFailure({ __typename, code, message, issues }: Failure): 
   return new Type(code, message, { issues })
 }
 
-/** An error as GraphQL has it in `errors`. */
+/** An entry of `errors` in a GraphQL response. */
 export interface GraphQLFault {
   message: string
   extensions?: { code?: string; requestId?: string; issues?: readonly Issue[] }
 }
 
-/** The first says what it is; the messages of all are told. */
+/** The first one decides the class; the message has those of all. */
 export function errorOfFaults(faults: readonly GraphQLFault[], data?: unknown): ApiError {
   const { code = 'GRAPHQL_ERROR', requestId, issues } = faults[0]?.extensions ?? {}
   const message = faults.map((fault) => fault.message).join('; ')

@@ -7,7 +7,7 @@ import { createFetchTransport } from './transport/fetch-transport.ts'
 
 export * from './exports.ts'
 
-/** For browsers and everything else that has `fetch` and `WebSocket`; takes nothing from its surroundings. */
+/** For browsers and any platform with `fetch` and `WebSocket`; reads no environment and no files. */
 export function createClient(options: ClientOptions): Client {
   const urls = options.urls ?? (options.url === undefined ? [] : [options.url])
   if (urls.length === 0) throw new ClientConfigurationError('createClient needs a url')

@@ -17,7 +17,7 @@ import { watchChanges } from './streams/watch-changes.ts'
 export type Chain = AttemptFragment[]
 
 export interface ChainOutcome {
-  /** CANCELLED where a person ended it. */
+  /** CANCELLED if a person terminated it. */
   outcome: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   attempts: Chain
   last: AttemptFragment
@@ -27,7 +27,7 @@ export interface ChainOutcome {
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Whenever the chain has changed, beginning with how it is at first. */
+  /** Called whenever the chain has changed, starting with its initial state. */
   onChain?: (chain: Chain) => void
 }
 
@@ -56,18 +56,18 @@ export function chainOperations(connection: Connection) {
     /** All attempts of the chain that a session belongs to. @throws NotFoundError */
     chain,
 
-    /** One line a chain, those with the newest activity first unless ordered otherwise. */
+    /** Chain summaries; by default those with the latest activity first. */
     chains({ filter, orderBy }: { filter?: ChainFilter; orderBy?: ChainOrder } = {}, options?: CallOptions) {
       return allPages(
         async (page) => (await connection.request(ChainsDocument, { filter, orderBy, ...page }, options)).chains,
       )
     },
 
-    /** The chain as it is, and again whenever it has changed, until it has ended. @throws NotFoundError */
+    /** The chain's present state, and again after every change, until it has ended. @throws NotFoundError */
     watchChain,
 
     /**
-     * Follows a chain to its end: nothing of it runs, and nothing is going to unless somebody submits it again.
+     * Follows a chain to its end: nothing of it runs, and nothing will unless somebody resubmits it.
      * @throws NotFoundError, the signal's reason
      */
     async waitForChain(sessionId: string, options: WaitOptions = {}): Promise<ChainOutcome> {
@@ -82,7 +82,7 @@ export function chainOperations(connection: Connection) {
 const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
 const OPEN_PHASES: readonly string[] = ['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED']
 
-/** Nothing runs and nothing is going to. */
+/** Nothing runs, and nothing will. */
 export function hasEnded(chain: readonly { status: string; retryState: { phase: string } }[]): boolean {
   const last = chain.at(-1)!
   return OVER.includes(last.status) && !OPEN_PHASES.includes(last.retryState.phase)

@@ -18,7 +18,7 @@ import type { WebSocketClass } from './streams/event-socket.ts'
 export interface ClientOptions {
   /** Of the server: `http://127.0.0.1:4000`. */
   url?: string
-  /** Of several servers on one database, asked in this order. */
+  /** Several servers on one database, tried in this order. */
   urls?: readonly string[]
   token?: string
   /** False switches everything off. */
@@ -31,7 +31,7 @@ export interface ClientOptions {
 
 export type Client = ReturnType<typeof createClientOn>
 
-/** The client on whatever carries it. */
+/** The client over a given transport and WebSocket. */
 export function createClientOn(settings: ConnectionSettings) {
   const connection = createConnection(settings)
   return {
@@ -46,11 +46,11 @@ export function createClientOn(settings: ConnectionSettings) {
     ...tokenOperations(connection),
     ...webhookOperations(connection),
 
-    /** The servers, in the order in which they are asked. */
+    /** The servers, in the order in which they are tried. */
     urls: connection.urls.map(({ href }) => href),
 
     /**
-     * Any query or mutation. A query is repeated as configured, a mutation only where `idempotent` says that it may.
+     * Any query or mutation. A query is repeated as configured, a mutation only if it is `idempotent`.
      * @throws ApiError, HttpStatusError, ConnectionError, the signal's reason
      */
     request<Result = unknown, Variables extends object = Record<string, unknown>>(
@@ -61,7 +61,7 @@ export function createClientOn(settings: ConnectionSettings) {
       return connection.request(document, variables ?? ({} as Variables), options)
     },
 
-    /** Ends everything that is under way: calls and iterators throw ClientClosedError. */
+    /** Ends everything in progress: calls and iterators throw ClientClosedError. */
     close: () => connection.close(),
     [Symbol.asyncDispose]: () => connection.close(),
   }

@@ -21,7 +21,7 @@ export function clusterOperations(connection: Connection) {
       return allPages(async (page) => (await request(AgentsDocument, { filter, ...page }, options)).agents)
     },
 
-    /** Gives it nothing new; what runs there runs on. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** It gets no new work; running kernels keep running. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async drainAgent(agentId: string, reason?: string, options?: CallOptions) {
       const data = await request(DrainAgentDocument, { input: { agentId, reason } }, options)
       return payloadOf(data.drainAgent).agent
@@ -37,7 +37,7 @@ export function clusterOperations(connection: Connection) {
       return (await request(ResourceGroupsDocument, {}, options)).resourceGroups
     },
 
-    /** What is limited, and how much of it is used. */
+    /** Limits and their use. */
     async quotas(options?: CallOptions) {
       return (await request(QuotasDocument, {}, options)).quotas
     },

@@ -15,18 +15,18 @@ import { createEndpoints } from './transport/endpoints.ts'
 import { sendOperation } from './transport/send-operation.ts'
 import type { Transport } from './transport/transport.ts'
 
-/** A generated document, one of another generator, or the text of an operation. */
+/** A generated document, one from another generator, or the text of an operation. */
 export type Document<Result, Variables> = DocumentTypeDecoration<Result, Variables> | DocumentNode | string
 
 export interface CallOptions {
   /** When it aborts, the call throws its reason at once. */
   signal?: AbortSignal
-  /** Beside the client's own. */
+  /** In addition to the client's own. */
   onProgress?: OnProgress
 }
 
 export interface RequestOptions extends CallOptions {
-  /** Says that a mutation may reach the server twice with the effect of once. Queries always may. */
+  /** The mutation has the same effect when it reaches the server twice. Queries always do. */
   idempotent?: boolean
 }
 

@@ -22,7 +22,7 @@ import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
 
 export interface DeploymentWaitOptions extends CallOptions {
-  /** Whenever it has changed, beginning with how it is at first. */
+  /** Called whenever it has changed, starting with its initial state. */
   onDeployment?: (now: DeploymentDetailFragment) => void
 }
 
@@ -48,7 +48,8 @@ export function deploymentOperations(connection: Connection) {
 
   return {
     /**
-     * Creates a deployment, once: a `creationId` is made where none is given, so that it can be sent again safely.
+     * Creates a deployment exactly once: a `creationId` is made if none is given, so that the request can safely be
+     * repeated.
      * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
      */
     async createDeployment(input: CreateDeploymentInput, options?: CallOptions) {
@@ -58,10 +59,10 @@ export function deploymentOperations(connection: Connection) {
       return { deployment: made, created }
     },
 
-    /** Everything about a deployment, with its routes that are not gone. @throws NotFoundError */
+    /** Everything about a deployment, with its current routes. @throws NotFoundError */
     deployment,
 
-    /** Newest first unless ordered otherwise, page after page; those that are destroyed, too. */
+    /** Newest first by default; includes destroyed ones. Pages are read as they are needed. */
     deployments(
       { filter, orderBy }: { filter?: DeploymentFilter; orderBy?: DeploymentOrder } = {},
       options?: CallOptions,
@@ -77,7 +78,9 @@ export function deploymentOperations(connection: Connection) {
       return payloadOf(data.scaleDeployment).deployment
     },
 
-    /** A new revision where anything differs. @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError */
+    /**
+     * Adds a revision if anything differs. @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
+     */
     async updateDeployment(input: UpdateDeploymentInput, options?: CallOptions) {
       const data = await request(UpdateDeploymentDocument, { input }, { ...options, idempotent: true })
       return payloadOf(data.updateDeployment).deployment
@@ -90,8 +93,8 @@ export function deploymentOperations(connection: Connection) {
     },
 
     /**
-     * Until everything that was asked for is done: as many healthy routes of its revision as are wanted and no others,
-     * or none and gone where it is destroyed. @throws NotFoundError, the signal's reason
+     * Waits until the deployment has settled: exactly the desired number of healthy routes of its revision and no
+     * others, or completely destroyed. @throws NotFoundError, the signal's reason
      */
     async waitForDeployment(
       deploymentId: string,

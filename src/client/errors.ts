@@ -1,8 +1,8 @@
-/** Everything that this client throws by itself, but for the reason of an aborted signal, which is thrown as it is. */
+/** Base class of all errors thrown by this client. The reason of an aborted signal is thrown unchanged. */
 export class RepriseClientError extends Error {
-  /** For programs. The server's own code where the server answered. */
+  /** For programs. The server's own code if the server responded. */
   readonly code: string
-  /** Under which the server's log has more, where the server gave one. */
+  /** Id under which the server's log has the details, if the server sent one. */
   readonly requestId: string | undefined
 
   constructor(code: string, message: string, options: { requestId?: string; cause?: unknown } = {}) {
@@ -13,26 +13,26 @@ export class RepriseClientError extends Error {
   }
 }
 
-/** Options, environment or profile are wrong. */
+/** Options, environment or profile are invalid. */
 export class ClientConfigurationError extends RepriseClientError {
   constructor(message: string) {
     super('CLIENT_CONFIGURATION', message)
   }
 }
 
-/** Its client was closed. */
+/** The client was closed. */
 export class ClientClosedError extends RepriseClientError {
   constructor() {
     super('CLIENT_CLOSED', 'The client was closed.')
   }
 }
 
-/** The same may work a moment later: the network layer tries the whole operation again on these. */
+/** A temporary failure, after which the network layer repeats the whole operation. */
 export class RetryableError extends RepriseClientError {}
 
-/** No answer came, or not all of it. */
+/** No response arrived, or only part of it. */
 export class ConnectionError extends RetryableError {
-  /** Whether the server may have begun to act on the request. */
+  /** Whether the server may have started to process the request. */
   readonly mayHaveBeenSent: boolean
 
   constructor(code: string, message: string, options: { mayHaveBeenSent: boolean; cause?: unknown }) {
@@ -41,31 +41,31 @@ export class ConnectionError extends RetryableError {
   }
 }
 
-/** Nothing listens there, the name is not known, there is no way, or the connection was not made in time. */
+/** Nothing is listening, the name is unknown, there is no route, or connecting took too long. */
 export class ConnectError extends ConnectionError {
   constructor(code: 'CONNECT_FAILED' | 'CONNECT_TIMEOUT', message: string, cause?: unknown) {
     super(code, message, { mayHaveBeenSent: false, cause })
   }
 }
 
-/** The server was silent for longer than the read time-out. */
+/** The server was silent for longer than the read timeout. */
 export class ReadTimeoutError extends ConnectionError {
   constructor(message: string, cause?: unknown) {
     super('READ_TIMEOUT', message, { mayHaveBeenSent: true, cause })
   }
 }
 
-/** The connection broke before the answer was whole. */
+/** The connection broke before the response was complete. */
 export class ConnectionLostError extends ConnectionError {
   constructor(code: 'CONNECTION_LOST' | 'BODY_CUT_OFF', message: string, cause?: unknown) {
     super(code, message, { mayHaveBeenSent: true, cause })
   }
 }
 
-/** An answer that is no GraphQL, of a proxy or of a server in trouble. */
+/** A response that is not GraphQL, from a proxy or a failing server. */
 export class HttpStatusError extends RepriseClientError {
   readonly status: number
-  /** What the server asked for with Retry-After. */
+  /** Seconds requested by a Retry-After header. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(status: number, message: string, options: { retryAfterSeconds?: number; requestId?: string } = {}) {

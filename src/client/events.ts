@@ -18,22 +18,22 @@ export type SessionEvent = SessionEventsSubscription['sessionEvents']
 export type DeploymentEvent = DeploymentEventsSubscription['deploymentEvents']
 
 export interface FollowOptions extends CallOptions {
-  /** The cursor of the last event that you have. Without it, from now on. */
+  /** Cursor of your last event. Without it, from now on. */
   after?: string
 }
 
-/** All iterate without end, over restarts of servers, until they are ended, or their signal aborts. */
+/** All of them iterate without end, across server restarts, until they are closed or their signal aborts. */
 export function eventOperations(connection: Connection) {
   const { request, stream } = connection
 
-  /** Fixed before the first subscription: events of a time in which that could not be made are not missed either. */
+  /** Fixed before the first subscription, so events are not missed even while the connection cannot be made. */
   async function startingAt(after: string | undefined, options: CallOptions): Promise<string> {
     return after ?? (await request(EventCursorDocument, {}, options)).eventCursor
   }
 
   const common = { cursorOf: ({ cursor }: { cursor: string }) => cursor, endsByItself: false }
   return {
-    /** A cursor for `after`: what comes behind it is what happens from now on. */
+    /** A cursor for `after`: everything after it happens from now on. */
     async eventCursor(options?: CallOptions): Promise<string> {
       return (await request(EventCursorDocument, {}, options)).eventCursor
     },

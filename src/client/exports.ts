@@ -1,4 +1,4 @@
-/** What both entries of the package offer. */
+/** Exports shared by both entry points of the package. */
 export * from './api-errors.ts'
 export * from './errors.ts'
 export type { Chain, ChainOutcome, WaitOptions } from './chain.ts'

@@ -13,7 +13,7 @@ import { merge } from './streams/merge.ts'
 
 export type LogChunk = KernelLogsSubscription['kernelLogs']
 
-/** A piece of what an attempt wrote. */
+/** A chunk of an attempt's output. */
 export interface AttemptLog extends LogChunk {
   sessionId: string
   attempt: number
@@ -23,11 +23,11 @@ export interface AttemptLog extends LogChunk {
 }
 
 export interface LogOptions extends CallOptions {
-  /** The cursor of the last piece that you have. Without it, from the beginning. */
+  /** Cursor of your last chunk. Without it, from the beginning. */
   after?: string
 }
 
-/** All follow what is written as it comes, over restarts of servers, and end when the kernels have. */
+/** All of them follow the output as it is written, across server restarts, and end when the kernels have ended. */
 export function logOperations(connection: Connection) {
   const { chain, watchChain } = chainOperations(connection)
 
@@ -70,7 +70,7 @@ export function logOperations(connection: Connection) {
       })
     },
 
-    /** What the kernels of one attempt have written by now, one kernel after the other. @throws NotFoundError */
+    /** The output so far of the kernels of one attempt, one kernel after the other. @throws NotFoundError */
     async *writtenLogs(sessionId: string, options: CallOptions = {}): AsyncGenerator<AttemptLog, void, void> {
       const attempt = (await chain(sessionId, options)).find((one) => one.sessionId === sessionId)!
       for (const { id, kernelId, role, index } of attempt.kernels) {

@@ -1,4 +1,4 @@
-/** A page of a connection as the server gives it. */
+/** A page of a connection. */
 export interface Connected<Node> {
   totalCount?: number
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
@@ -7,20 +7,20 @@ export interface Connected<Node> {
 
 export interface Page<Node> {
   nodes: Node[]
-  /** Behind which the next page begins; null where this is the last. */
+  /** Cursor after which the next page starts; null on the last page. */
   next: string | null
-  /** On all pages together, where it was asked for. */
+  /** Total number on all pages, if requested. */
   totalCount: number | undefined
 }
 
 export interface PageOptions {
-  /** At most 100; 20 where it is not given. */
+  /** At most 100; 20 by default. */
   first?: number
   /** `next` of the page before. */
   after?: string
 }
 
-/** Most that one page may have. */
+/** Largest page size. */
 export const PAGE_MAX = 100
 
 export function pageOf<Node>({ totalCount, pageInfo, edges }: Connected<Node>): Page<Node> {
@@ -28,7 +28,7 @@ export function pageOf<Node>({ totalCount, pageInfo, edges }: Connected<Node>): 
   return { nodes: edges.map(({ node }) => node), next: hasNextPage ? endCursor : null, totalCount }
 }
 
-/** All items, page after page, each page read when the one before is used up. */
+/** All items; each page is read when the one before is used up. */
 export async function* allPages<Node>(
   read: (page: { first: number; after?: string }) => Promise<Connected<Node>>,
 ): AsyncGenerator<Node, void, void> {

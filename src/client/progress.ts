@@ -1,8 +1,8 @@
 import type { RepriseClientError } from './errors.ts'
 
-/** What goes on while a caller waits. */
+/** Progress reported while a caller waits. */
 export type Progress =
-  /** An operation failed and is tried again, at once or after a pause. */
+  /** An operation failed and is retried, at once or after a pause. */
   | {
       kind: 'retry'
       layer: 'http' | 'network' | 'endpoint'
@@ -12,7 +12,7 @@ export type Progress =
       delaySeconds: number
       error: RepriseClientError
     }
-  /** A subscription's connection broke; it is made again after the pause and goes on where it was. */
+  /** A subscription's connection broke; it is reopened after the pause and resumes where it stopped. */
   | { kind: 'reconnect'; operation: string; failed: number; delaySeconds: number; error: unknown }
 
 export type OnProgress = (progress: Progress) => void

@@ -26,8 +26,8 @@ export function resubmissionOperations(connection: Connection) {
 
   return {
     /**
-     * Submits failed, finished sessions again, once: a `clientKey` is made where none is given. Many are done in the
-     * background; `waitForResubmission` tells when all are.
+     * Resubmits failed sessions exactly once: a `clientKey` is made if none is given. Large resubmissions run in the
+     * background; `waitForResubmission` waits for them.
      * @throws ValidationError, ConflictError, ForbiddenError
      */
     async resubmitSessions(input: ResubmitSessionsInput, options?: CallOptions) {
@@ -45,7 +45,7 @@ export function resubmissionOperations(connection: Connection) {
       return allPages(async (page) => (await request(ResubmissionsDocument, page, options)).resubmissions)
     },
 
-    /** What became of each session of one. @throws NotFoundError */
+    /** The outcome of each session of a resubmission. @throws NotFoundError */
     resubmissionItems(id: string, filter: { status?: ResubmissionItemStatus } = {}, options?: CallOptions) {
       return allPages(async (page) => {
         const data = await request(ResubmissionItemsDocument, { id, ...filter, ...page }, options)
@@ -53,7 +53,7 @@ export function resubmissionOperations(connection: Connection) {
       })
     },
 
-    /** Until it is completed or aborted. @throws NotFoundError, the signal's reason */
+    /** Waits until it is completed or aborted. @throws NotFoundError, the signal's reason */
     async waitForResubmission(
       id: string,
       options: CallOptions & { onResubmission?: (now: ResubmissionSummaryFragment) => void } = {},
@@ -66,7 +66,7 @@ export function resubmissionOperations(connection: Connection) {
       }
     },
 
-    /** Ends what is left of one. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Aborts a resubmission. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async abortResubmission(resubmissionId: string, options?: CallOptions) {
       const data = await request(AbortResubmissionDocument, { input: { resubmissionId } }, options)
       return payloadOf(data.abortResubmission).resubmission

@@ -24,12 +24,12 @@ export function retryOperations(connection: Connection) {
       return (await request(RetryPolicyPreviewDocument, query, options)).retryPolicyPreview
     },
 
-    /** The policy that an Airflow operator's settings amount to, and both schedules. @throws ValidationError */
+    /** The policy equivalent to an Airflow operator's settings, and both schedules. @throws ValidationError */
     async previewAirflowPolicy(settings: AirflowSettingsInput, options?: CallOptions) {
       return (await request(AirflowPolicyPreviewDocument, { settings }, options)).airflowPolicyPreview
     },
 
-    /** What was decided about finished sessions, page after page. */
+    /** Retry decisions about finished sessions. Pages are read as they are needed. */
     retryDecisions(filter?: RetryDecisionFilter, options?: CallOptions) {
       return allPages(
         async (page) => (await request(RetryDecisionsDocument, { filter, ...page }, options)).retryDecisions,
@@ -40,7 +40,7 @@ export function retryOperations(connection: Connection) {
       return (await request(RetryDefaultsDocument, {}, options)).retryDefaults
     },
 
-    /** Replaces what new sessions of a scope fall back on. @throws ValidationError, NotFoundError, ForbiddenError */
+    /** Replaces the retry policy defaults of a scope. @throws ValidationError, NotFoundError, ForbiddenError */
     async setRetryDefaults(input: SetRetryDefaultsInput, options?: CallOptions) {
       const data = await request(SetRetryDefaultsDocument, { input }, options)
       return payloadOf(data.setRetryDefaults).retryDefaults

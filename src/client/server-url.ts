@@ -1,6 +1,6 @@
 import { ClientConfigurationError } from './errors.ts'
 
-/** With a slash at its end, so that paths go on from it. @throws ClientConfigurationError */
+/** With a trailing slash, so that paths can be appended. @throws ClientConfigurationError */
 export function serverUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol)) {

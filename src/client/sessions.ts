@@ -22,7 +22,7 @@ import { payloadOf } from './payload.ts'
 
 export interface Created {
   session: SessionSummaryFragment
-  /** False where the `creationId` was known: the session was there before. */
+  /** False if the `creationId` was known: the session already existed. */
   created: boolean
 }
 
@@ -37,7 +37,8 @@ export function sessionOperations(connection: Connection) {
   const { request } = connection
   return {
     /**
-     * Creates a session, once: a `creationId` is made where none is given, so that it can be sent again safely.
+     * Creates a session exactly once: a `creationId` is made if none is given, so that the request can safely be
+     * repeated.
      * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
      */
     async createSession(input: CreateSessionInput, options?: CallOptions): Promise<Created> {
@@ -45,7 +46,10 @@ export function sessionOperations(connection: Connection) {
       return payloadOf(data.createSession)
     },
 
-    /** Creates up to 1000 sessions, each once and by itself: what became of each, in the order of the input. */
+    /**
+     * Creates up to 1000 sessions, each exactly once and independently; returns their results in the order of the
+     * input.
+     */
     async createSessions(
       inputs: readonly CreateSessionInput[],
       options?: CallOptions,
@@ -83,20 +87,20 @@ export function sessionOperations(connection: Connection) {
       })
     },
 
-    /** Sent once; not again once it may have arrived. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Not repeated once the request may have arrived. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
       const { force, reason, ...call } = options
       const data = await request(TerminateSessionDocument, { input: { sessionId, force, reason } }, call)
       return payloadOf(data.terminateSession).session
     },
 
-    /** Ends a retry that is scheduled or held. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Cancels a scheduled or held retry. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async cancelRetry(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
       const data = await request(CancelRetryDocument, { input: { sessionId } }, options)
       return payloadOf(data.cancelRetry).session
     },
 
-    /** Makes a retry that is scheduled due at once. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Makes a scheduled or held retry due now. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
       const data = await request(RetryNowDocument, { input: { sessionId } }, options)
       return payloadOf(data.retryNow).session

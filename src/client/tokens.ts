@@ -12,23 +12,23 @@ import { payloadOf } from './payload.ts'
 export function tokenOperations(connection: Connection) {
   const { request } = connection
   return {
-    /** The token that asks. @throws ForbiddenError where none is in force */
+    /** The token in use. @throws ForbiddenError if it is not valid */
     async viewer(options?: CallOptions) {
       return (await request(ViewerDocument, {}, options)).viewer
     },
 
-    /** Newest first, revoked ones included, for administrators. @throws ForbiddenError */
+    /** Newest first, including revoked ones; for administrators. @throws ForbiddenError */
     tokens(options?: CallOptions) {
       return allPages(async (page) => (await request(TokensDocument, page, options)).tokens)
     },
 
-    /** `secret` is the token itself, told this once. @throws ValidationError, NotFoundError, ForbiddenError */
+    /** `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError, ForbiddenError */
     async createToken(input: CreateTokenInput, options?: CallOptions) {
       const { secret, token } = payloadOf((await request(CreateTokenDocument, { input }, options)).createToken)
       return { secret, token }
     },
 
-    /** Sent again safely: a token that is revoked stays so. @throws NotFoundError, ForbiddenError */
+    /** Safe to repeat: a revoked token stays revoked. @throws NotFoundError, ForbiddenError */
     async revokeToken(tokenId: string, options?: CallOptions) {
       const data = await request(RevokeTokenDocument, { input: { tokenId } }, { ...options, idempotent: true })
       return payloadOf(data.revokeToken).token

@@ -24,7 +24,9 @@ export function webhookOperations(connection: Connection) {
       return allPages(async (page) => (await request(WebhooksDocument, { ...filter, ...page }, options)).webhooks)
     },
 
-    /** `secret` verifies signatures and is told this once. @throws ValidationError, NotFoundError, ForbiddenError */
+    /**
+     * `secret` verifies signatures and is returned only once. @throws ValidationError, NotFoundError, ForbiddenError
+     */
     async createWebhook(input: CreateWebhookInput, options?: CallOptions) {
       const { secret, webhook } = payloadOf((await request(CreateWebhookDocument, { input }, options)).createWebhook)
       return { secret, webhook }
@@ -49,7 +51,7 @@ export function webhookOperations(connection: Connection) {
       return { secret, webhook }
     },
 
-    /** What came of it shows in its delivery. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Its delivery shows the outcome. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async sendTestEvent(webhookId: string, options?: CallOptions) {
       const data = await request(SendTestEventDocument, { input: { webhookId } }, options)
       return payloadOf(data.sendTestEvent).delivery
@@ -63,13 +65,16 @@ export function webhookOperations(connection: Connection) {
       )
     },
 
-    /** Sends one again, under the same message id. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Repeats a delivery, under the same message id. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async replayDelivery(deliveryId: string, options?: CallOptions) {
       const data = await request(ReplayDeliveryDocument, { input: { deliveryId } }, options)
       return payloadOf(data.replayDelivery).delivery
     },
 
-    /** Sends what failed since then, and what happened while it was disabled. `more`: call it again for the rest. */
+    /**
+     * Repeats failed deliveries since then, and sends what happened while it was disabled. `more`: call it again for
+     * the rest.
+     */
     async replayWebhook(webhookId: string, since: string, options?: CallOptions) {
       const data = await request(ReplayWebhookDocument, { input: { webhookId, since } }, options)
       const { replayed, more } = payloadOf(data.replayWebhook)

@@ -64,7 +64,7 @@ export type ErrorType =
 interface ErrorRow {
   type: ErrorType
   httpStatus: number
-  /** Whether the same request may succeed later without change. */
+  /** Whether the same request may succeed later, unchanged. */
   retryable: boolean
 }
 

@@ -1,7 +1,10 @@
 /** Every limit, with its unit in its name and its reason. Relations between them are asserted by a test. */
 
 // Work in one transaction
-/** Sessions that one handler takes at once: long enough for statements over sets, short enough to hold locks for milliseconds. */
+/**
+ * Sessions that one handler takes at once: enough for set-based statements, few enough to hold locks for milliseconds
+ * only.
+ */
 export const CLAIM_BATCH_SESSIONS_MAX = 500
 /** Retries dispatched in one transaction. */
 export const DISPATCH_BATCH_RETRIES_MAX = 500
@@ -11,10 +14,10 @@ export const CREATE_SESSIONS_MAX = 1000
 export const RESUBMIT_BATCH_SESSIONS_MAX = 500
 /** Held retries let go in one tick of the dispatcher, so that a release is a ramp. */
 export const HELD_RELEASE_RETRIES_MAX = 200
-/** Retries from which a batch is taken: more than one batch, so that servers side by side find one each. */
+/** Candidates from which a batch is taken: more than one batch, so that parallel servers find one each. */
 export const DISPATCH_WINDOW_RETRIES_MAX = 2_000
 
-// How often things are looked at when nothing woke them
+// Polling intervals, for when no wake-up came
 export const COORDINATOR_INTERVAL_MS = 2_000
 export const DISPATCH_INTERVAL_MS = 1_000
 /** What a kill switch holds is looked at this often though nothing was switched. */
@@ -25,9 +28,9 @@ export const LEASE_CHECK_INTERVAL_MS = 2_000
 export const RELAY_POLL_INTERVAL_MS = 500
 export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
 
-/** How often what no handler sees is looked for. */
+/** How often rows that no handler sees are swept. */
 export const SWEEP_INTERVAL_MS = 30_000
-/** Nothing is left over before it has been so for this long: whoever works on it has had several looks. */
+/** Only rows in this state for this long are swept: their handler has then had several passes. */
 export const LEFTOVER_AFTER_MS = 60_000
 
 // Agents
@@ -38,7 +41,7 @@ export const SUSPECT_AFTER_MS = 15_000
 export const LOST_AFTER_MS = 40_000
 /** Added to `fenceAfter`, for the difference between two clocks' speeds and a slow kill. */
 export const FENCE_MARGIN_MS = 15_000
-/** How long a sync waits at the server for news before it answers with none. */
+/** How long a sync waits at the server for news before it returns without any. */
 export const SYNC_WAIT_MAX_MS = 5_000
 /** Servers note their presence this often; agents' silence counts only while some server did. */
 export const SERVER_PRESENCE_INTERVAL_MS = 2_000
@@ -52,7 +55,7 @@ export const OBSERVED_KERNELS_MAX = 20_000
 export const REGISTER_BYTES_MAX = 256 * 1024
 /** A sync: the logs with each byte a control character, which JSON writes as six, and 400 bytes per kernel. */
 export const SYNC_BYTES_MAX = 36 * 1024 * 1024
-/** How long the body of an agent's request may take to come; its sender waits 10 s for the answer. */
+/** How long the body of an agent's request may take to arrive; the sender waits 10 s for the response. */
 export const AGENT_BODY_WITHIN_MS = 15_000
 /** Two heartbeats: with less, one that is late would stop kernels. */
 export const FENCE_AFTER_MIN_SECONDS = 10
@@ -65,7 +68,10 @@ export const GROUP_TRIES_MAX = 1_000
 /** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
 export const TRY_PAUSE_MIN_MS = 100
 export const TRY_PAUSE_MAX_MS = 10_000
-/** A session that this many others were started before holds the line. Stands in the index sessions_holding_line too. */
+/**
+ * A session holds the line after this many later ones were started before it. The index sessions_holding_line repeats
+ * the number.
+ */
 export const HEAD_OF_LINE_SKIPS_MAX = 50
 /**
  * Sessions for which one group keeps room at once; the others that hold the line come next. Simulated with every tenth
@@ -79,7 +85,7 @@ export const LINE_HOLDERS_MAX = 64
 export const LANES_PER_LOOK_MAX = 256
 /** Looks in a row that go on from lane to lane though nothing fits: beyond, an interval passes first. */
 export const LANE_LOOKS_MAX = 8
-/** Expired sessions that one look takes besides. */
+/** Expired sessions that one pass takes in addition. */
 export const EXPIRED_PER_LOOK_MAX = 100
 /** How often a session is looked at that waits for others: a tenth of the time that it has waited, within these. */
 export const DEPENDENCY_PAUSE_MIN_MS = 1_000
@@ -97,15 +103,15 @@ export const LASTING_HEALTH_MS = 30_000
 /** The pause before the next route after failures: doubles from the one to the other. */
 export const ROUTE_BACKOFF_MIN_MS = 1_000
 export const ROUTE_BACKOFF_MAX_MS = 300_000
-/** A deployment that is not rid of its routes by then is over all the same; they end by themselves. */
+/** A deployment that still has routes by then counts as destroyed; they end by themselves. */
 export const DESTROY_TIMEOUT_MS = 600_000
-/** Health checks that one server has under way: each is a socket for as long as its time-out. */
+/** Concurrent health checks of one server: each occupies a socket for up to its timeout. */
 export const HEALTH_CHECKS_AT_ONCE_MAX = 256
 /** How often checks that are due are looked for when nothing woke anybody. */
 export const HEALTH_CHECK_INTERVAL_MS = 1_000
-/** Beyond a check's own time-out, until one whose server has died is made by another. */
+/** Added to a check's own timeout before another server repeats the check of one that has died. */
 export const HEALTH_CHECK_LEASE_MARGIN_MS = 2_000
-/** Checks are spread over this percentage of their interval, so that those begun together do not stay together. */
+/** Checks are spread over this percentage of their interval, so that those started together drift apart. */
 export const HEALTH_CHECK_JITTER_PERCENT_MAX = 10
 /** Of an answer's body; the rest is not read. */
 export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
@@ -120,7 +126,7 @@ export const RETENTION_BATCH_ROWS_MAX = 5_000
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
-/** As much as one request to GraphQL may have. */
+/** The same as for a GraphQL request. */
 export const REST_BODY_BYTES_MAX = 8 * 1024 * 1024
 /** Domains, and projects, in a list of what is set for them. */
 export const SCOPES_LISTED_MAX = 1_000
@@ -132,7 +138,7 @@ export const STATISTICS_BUCKETS_MAX = 500
 export const STATISTICS_RANGE_DEFAULT_SECONDS = 86_400
 /** 31 days: at a million sessions a day as much as is counted within the time-out. */
 export const STATISTICS_RANGE_MAX_SECONDS = 2_678_400
-/** Statistics that take longer are given up, so that nobody's dashboard holds the database. */
+/** Statistics that take longer are cancelled, so that a dashboard cannot occupy the database. */
 export const STATISTICS_TIMEOUT_MS = 10_000
 /** Text to search for: far more than names and labels have words. */
 export const SEARCH_LENGTH_MAX = 256
@@ -191,7 +197,7 @@ export const HEALTH_TIMEOUT_MAX_SECONDS = 60
 export const HEALTH_THRESHOLD_MAX = 100
 /** A day, for what a deployment waits for: its start, its eviction, and how long a check counts. */
 export const DEPLOYMENT_WAIT_MAX_SECONDS = 86_400
-/** Clients that need longer than an hour for what is under way are no clients of a service. */
+/** No client of a service needs longer than an hour for a request in progress. */
 export const DRAIN_MAX_SECONDS = 3_600
 
 // Retry
@@ -207,7 +213,7 @@ export const EXIT_CODE_MIN = -2_147_483_648
 export const EXIT_CODE_MAX = 2_147_483_647
 /** Retries per second in a rate limit: far above what a server dispatches. */
 export const RATE_LIMIT_RETRIES_MAX = 100_000
-/** At least one retry in two days: what waits for its token can still be told when. */
+/** At least one retry in two days, so that a time can still be given for what waits for its token. */
 export const RATE_LIMIT_PERIOD_MAX_SECONDS = 172_800
 /** The hard ceiling of every retry delay: 24 hours. */
 export const RETRY_DELAY_CEILING_MS = 86_400_000
@@ -221,24 +227,27 @@ export const LOG_CHUNK_BYTES_MAX = 64 * 1024
 export const LOG_BYTES_PER_SYNC_MAX = 4 * 1024 * 1024
 
 // Between servers
-/** Agents that one hint to the other servers names, each with 39 bytes: PostgreSQL takes 8,000. More are told as all. */
+/**
+ * Agents named in one hint to the other servers, 39 bytes each: PostgreSQL accepts 8,000. If there are more, the hint
+ * means all.
+ */
 export const WAKE_AGENTS_PER_HINT_MAX = 140
 /** Topics in one hint, each of at most 52 bytes. With more it names nothing, and wakes everybody. */
 export const WAKE_TOPICS_PER_HINT_MAX = 40
 
 // Subscriptions
-/** Events that wait for one slow subscriber before it gets a gap signal. */
+/** Events queued for a slow subscriber before it gets a gap signal. */
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
 /** Events read from the outbox at once. */
 export const RELAY_BATCH_EVENTS_MAX = 2_000
 
 // Webhooks
-/** How often the outbox is looked at for events that webhooks want. */
+/** How often the outbox is polled for events that webhooks want. */
 export const WEBHOOK_FAN_OUT_INTERVAL_MS = 500
 /** Events turned into deliveries in one transaction. */
 export const WEBHOOK_FAN_OUT_EVENTS_MAX = 2_000
 export const WEBHOOK_DELIVERY_INTERVAL_MS = 1_000
-/** Attempts that one server has under way: each is a socket and a body of a few KiB. */
+/** Concurrent attempts of one server: each occupies a socket and a body of a few KiB. */
 export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 32
 /** Of these, attempts at endpoints that fail: however many are dead, half of the places are for those that answer. */
 export const WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX = 16
@@ -248,7 +257,7 @@ export const WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX = 4
 export const WEBHOOK_CONNECT_TIMEOUT_MS = 5_000
 /** The whole of an attempt; Standard Webhooks recommends 15 to 30 s. */
 export const WEBHOOK_ATTEMPT_TIMEOUT_MS = 20_000
-/** An attempt that nobody has booked by then was cut off by a crash. */
+/** An attempt not recorded by then was cut off by a crash. */
 export const WEBHOOK_LEASE_MS = 60_000
 /** How long a server that stops waits for attempts under way. */
 export const WEBHOOK_STOP_GRACE_MS = 3_000

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * Destroys the connection of an answer that the client takes nothing of, within one to two times `afterMs`. The
- * time-out of the socket itself does not do: what serves GraphQL switches it off.
+ * Destroys the connection of a response that the client does not read, within one to two times `afterMs`. The
+ * socket's own timeout is not enough: the GraphQL server switches it off.
  */
 export function cutOffStalled(response: ServerResponse, afterMs: number): void {
   let written: number | undefined

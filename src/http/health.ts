@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http'
 import { startingProblem } from '../rest/starting-problem.ts'
 import { respond } from './respond.ts'
 
-/** A database that takes longer is as good as none. */
+/** A slower database counts as unreachable. */
 const READY_WITHIN_MS = 2_000
 
-/** The process runs and its event loop turns. */
+/** The process runs and its event loop is not blocked. */
 export function answerHealth(response: ServerResponse): void {
   respond(response, 200, 'application/json', '{"status":"ok"}\n')
 }
 
-/** It can do what it is for, as far as the database is concerned. */
+/** The database is reachable, so the server can do its work. */
 export async function answerReadiness(
   response: ServerResponse,
   db: { query(text: string): Promise<unknown> },

@@ -12,13 +12,13 @@ import { respond } from './respond.ts'
 
 export type HttpAppDependencies = GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] }
 
-/** What is served once everything behind it is there. */
+/** What is served once everything behind it has started. */
 export interface HttpApp {
   readonly db: { query(text: string): Promise<unknown> }
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /** Takes over the socket, or answers false where nothing is to be had at the request's path. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
-  /** Ends subscriptions and whatever waits; resolves when those who listen were told. */
+  /** Ends subscriptions and waiting requests; resolves when the subscribers have been told. */
   end(): Promise<void>
   /** Of what did not end. */
   cutOff(): void
@@ -49,7 +49,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       return true
     },
     async end() {
-      // A subscription that is completed looks over to its client; one whose socket closes is begun again elsewhere.
+      // A client takes a completed subscription for finished; one whose socket closes it restarts elsewhere.
       const disposed = sockets.dispose()
       graphql.endSubscriptions()
       for (const mount of mounts) mount.end()

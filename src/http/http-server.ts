@@ -18,7 +18,7 @@ import { watchRequest } from './watch-request.ts'
  *
  *   starting, migrating → serving → draining → closing
  *
- * Until it serves, it answers for its health alone, and everything else with 503 SERVER_STARTING. While it drains it
+ * Until it serves, it answers only health probes, and everything else with 503 SERVER_STARTING. While it drains, it
  * serves everyone, but says that it is not ready: a load balancer then sends new clients elsewhere. When it closes,
  * new connections are refused, and what is under way comes to its end.
  */

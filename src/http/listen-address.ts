@@ -1,4 +1,4 @@
-/** Where a server is to listen; port 0 is any that is free. */
+/** Where a server listens; port 0 means any free port. */
 export interface ListenAddress {
   host: string
   port: number

@@ -1,19 +1,22 @@
-/** How slow clients may be, of all that comes over HTTP. WebSockets have their pings instead. */
+/** How slow HTTP clients may be. WebSockets have pings instead. */
 export interface RequestLimits {
   /** For all headers of a request. */
   headersWithinMs: number
   /** For the whole of it. */
   requestWithinMs: number
-  /** Without a byte in either direction: who takes nothing of its answer is cut off within twice that. */
+  /**
+   * Without a byte in either direction; a client that reads nothing of its response is disconnected within twice this
+   * time.
+   */
   stalledAfterMs: number
 }
 
 export const REQUEST_LIMITS: RequestLimits = {
-  // They come in one packet or a few; whoever says them byte by byte holds a socket for nothing.
+  // Headers arrive in one packet or a few; a client that sends them byte by byte only occupies a socket.
   headersWithinMs: 15_000,
   // The largest request at half a megabit per second.
   requestWithinMs: 120_000,
-  // Five pings of an event stream: a client that has taken none of them takes nothing any more.
+  // Five pings of an event stream: a client that has read none of them is gone.
   stalledAfterMs: 60_000,
 }
 

@@ -19,11 +19,11 @@ import type { Attributes, Span, TracedSession, Tracer } from './trace.ts'
 
 /** A batch links to each of its sessions. */
 const LINKS_MAX = 1_000
-/** What nobody takes by then is lost: a stop must not wait for it. */
+/** Spans not accepted by then are lost: a stop must not wait for them. */
 const STOP_WITHIN_MS = 3_000
 
 /**
- * Spans go out in batches over OTLP/HTTP; those that nobody takes are dropped once 2,048 wait. Endpoint, headers,
+ * Spans are sent in batches over OTLP/HTTP; once 2,048 are waiting, further ones are dropped. Endpoint, headers,
  * sampler, resource and batching are as the standard variables `OTEL_…` say, which the SDK reads by itself.
  */
 export function createOtelTracer(options: { version: string; instanceId: string; log: Logger }): Tracer {
@@ -99,7 +99,7 @@ function within(context: SpanContext | null) {
   return context ? trace.setSpanContext(ROOT_CONTEXT, context) : ROOT_CONTEXT
 }
 
-/** Null for what is none: it begins a trace of its own. */
+/** Null if it is not valid: a new trace then starts. */
 function contextOf(header: string | undefined): SpanContext | null {
   const context = header === undefined ? null : parseTraceParent(header)
   return context && { ...context, isRemote: true }

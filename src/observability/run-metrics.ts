@@ -1,6 +1,6 @@
 import type { Metrics } from './metrics.ts'
 
-/** Runs one look of a background service, and counts and times it by how it ended. */
+/** Runs one pass of a background service, and counts and times it by its outcome. */
 export async function measureRun<Report extends { done: number }>(
   { runs, done }: Pick<Metrics, 'runs' | 'done'>,
   service: string,

@@ -13,7 +13,7 @@ export interface Tracer {
    * links to it. Sessions without a trace are left out; none of them, no span.
    */
   recordBatch(name: string, begunAt: Date, sessions: readonly TracedSession[]): void
-  /** Sends what is left. Resolves in time, also where nobody takes it. */
+  /** Sends what is left. Resolves in time even if nobody accepts it. */
   stop(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What the environment says to a client. All are optional. */
+/** Client settings from the environment. All are optional. */
 export interface ClientEnvironment {
   url: string | undefined
   token: string | undefined
@@ -35,7 +35,7 @@ export const CLIENT_VARIABLES = [
   },
 ] as const satisfies readonly Variable[]
 
-/** Text that is empty counts as not set; `onWarning` is told of numbers that are none. */
+/** An empty value counts as not set. `onWarning` is called for values that should be numbers and are not. */
 export function readEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   onWarning: (text: string) => void,

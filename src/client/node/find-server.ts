@@ -20,8 +20,8 @@ const LOCAL_URL = 'http://127.0.0.1:4000'
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
- * Which server, and with which token. What is stated goes before the environment, that before the profile, that
- * before a server of this machine's own. A token that was kept for one server is never shown to another: a profile's
+ * Which server, and with which token. Explicit options take precedence over the environment, then the profile, then
+ * a server on this machine. A token stored for one server is never sent to another: a profile's
  * goes to that profile's servers, the data directory's to this machine.
  * @throws ClientConfigurationError
  */

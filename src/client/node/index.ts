@@ -15,14 +15,14 @@ export { findServer, type FoundServer } from './find-server.ts'
 export { profilesPath, readProfiles, writeProfiles, type Profile, type Profiles } from './profiles.ts'
 
 export interface NodeClientOptions extends ClientOptions {
-  /** Name of the kept profile to take URL and token from. */
+  /** Name of the stored profile that gives URL and token. */
   profile?: string
-  /** In place of the process's own. */
+  /** Replaces the process's own environment. */
   environment?: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * Without a `url` and a `token` it finds its server by itself: REPRISE_URL and REPRISE_TOKEN, then the profile, then a
+ * Without a `url` and a `token` it looks for a server: REPRISE_URL and REPRISE_TOKEN, then the profile, then a
  * server of this machine with the token in its data directory.
  * @throws ClientConfigurationError
  */

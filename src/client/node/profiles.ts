@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { ClientConfigurationError } from '../errors.ts'
 
 /**
- * Servers and tokens that a person keeps under names, in `reprise/config.json` of the user's configuration
+ * A user's named servers and tokens, in `reprise/config.json` of the user's configuration
  * directory: `{ "current": "lab", "profiles": { "lab": { "urls": ["https://…"], "token": "rpr_…" } } }`.
  * Readable by its owner alone; a file that others can read is refused.
  */
@@ -16,7 +16,7 @@ export interface Profile {
 }
 
 export interface Profiles {
-  /** Used where none is named. */
+  /** The default profile. */
   current?: string
   profiles: Record<string, Profile>
 }
@@ -30,7 +30,7 @@ export function profilesPath(environment: Environment): string {
   return join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'reprise', 'config.json')
 }
 
-/** None where there is no file. @throws ClientConfigurationError */
+/** Empty if there is no file. @throws ClientConfigurationError */
 export function readProfiles(path: string): Profiles {
   let text: string
   try {

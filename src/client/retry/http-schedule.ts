@@ -1,17 +1,17 @@
 import type { HttpRetry } from './retry-config.ts'
 
-/** These are tried again where they name a time, whatever `statuses` says. */
+/** Retried if they have a Retry-After header, whatever `statuses` says. */
 const STATUSES_WITH_TIME: readonly number[] = [413, 429, 503]
 
 export type HttpVerdict =
   | { action: 'return' }
   | { action: 'retry'; delaySeconds: number }
-  /** It would be tried again, but the budget is used up. */
+  /** It would be retried, but the budget is used up. */
   | { action: 'raise' }
 
 /**
- * What to do with the answer to an operation that may be repeated; as urllib3 does it.
- * `failures` counts answers that asked for a retry, this one among them; `retryAfterSeconds` as the answer has it.
+ * What to do with the response to a repeatable operation; follows urllib3. `failures` counts responses that called for
+ * a retry, including this one; `retryAfterSeconds` is taken from the response.
  */
 export function judgeAnswer(
   config: HttpRetry,
@@ -31,7 +31,9 @@ function backoffSeconds({ backoffFactor, backoffMaxSeconds }: HttpRetry, failure
   return Math.min(backoffMaxSeconds, backoffFactor * 2 ** (failures - 1))
 }
 
-/** Seconds from `now` (ms) on that a Retry-After header asks for: a number of them, or a date. Undefined for neither. */
+/**
+ * Seconds from `now` (ms) on that a Retry-After header asks for: a number of them, or a date. Undefined for neither.
+ */
 export function parseRetryAfter(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim()
   if (!text) return undefined

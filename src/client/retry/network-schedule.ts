@@ -1,8 +1,8 @@
 import type { NetworkRetry, ReconnectRetry } from './retry-config.ts'
 
 /**
- * Seconds to wait after attempt number `failed` has failed, or null where that was the last one.
- * `elapsedSeconds` since the first attempt began. The last wait may so end after `stopAfterSeconds`.
+ * Seconds to wait after attempt number `failed` has failed, or null if that was the last one.
+ * `elapsedSeconds` since the first attempt began. So the last wait may end after `stopAfterSeconds`.
  */
 export function nextAttemptDelay(
   config: NetworkRetry,
@@ -17,7 +17,7 @@ export function nextAttemptDelay(
   return config.random ? config.minSeconds + random() * (delay - config.minSeconds) : delay
 }
 
-/** Seconds before connection attempt `failed` + 1, spread so that not all clients of a server come back at once. */
+/** Seconds before connection attempt `failed` + 1, spread so that a server's clients do not all return at once. */
 export function reconnectDelay({ minSeconds, maxSeconds }: ReconnectRetry, failed: number, random: () => number) {
   const grown = Math.min(maxSeconds, minSeconds * 2 ** Math.min(failed - 1, 30))
   return grown * (0.5 + random() / 2)

@@ -1,33 +1,36 @@
 import { UnavailableError } from '../api-errors.ts'
 import { RetryableError } from '../errors.ts'
 
-/** Of answers that a server gave. Attempts are 1 + `total`. */
+/** Retries after certain HTTP responses. There are 1 + `total` attempts. */
 export interface HttpRetry {
   total: number
   /** Seconds. The first retry is at once, retry n waits `backoffFactor` × 2^(n−1). */
   backoffFactor: number
   backoffMaxSeconds: number
-  /** Answers with one of these are tried again; 413, 429 and 503 also without standing here, where they name a time. */
+  /**
+   * Responses with these statuses are retried. 413, 429 and 503 with a Retry-After header are retried even if not
+   * listed.
+   */
   statuses: readonly number[]
-  /** A longer Retry-After is cut to this. */
+  /** Upper limit for Retry-After. */
   retryAfterMaxSeconds: number
 }
 
-/** Of whole operations that got no answer. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to max. */
+/** Retries of whole operations without a response. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to max. */
 export interface NetworkRetry {
   multiplierSeconds: number
   minSeconds: number
   maxSeconds: number
-  /** Wait a random time from `minSeconds` up to what the formula gives. */
+  /** Wait a random time between `minSeconds` and the result of the formula. */
   random: boolean
-  /** No attempt begins once this much time has passed since the first began and the last has failed. Null: no bound. */
+  /** No attempt starts if this much time has passed since the first one started. Null: no limit. */
   stopAfterSeconds: number | null
-  /** Most attempts. Null: no bound. */
+  /** Maximum number of attempts. Null: no limit. */
   stopAfterAttempts: number | null
   retryIf: (error: unknown) => boolean
 }
 
-/** Of subscriptions whose connection broke. They wait a random half to whole of `minSeconds` × 2^(n−1), up to max. */
+/** Reconnects of subscriptions. They wait between half and all of `minSeconds` × 2^(n−1), up to the maximum. */
 export interface ReconnectRetry {
   minSeconds: number
   maxSeconds: number
@@ -66,7 +69,7 @@ export const RETRY_DEFAULTS = {
   reconnect: { minSeconds: 0.25, maxSeconds: 10 },
 } as const satisfies RetryConfig
 
-/** What the options do not say, `environment` does, and then the defaults. */
+/** Missing options come from `environment`, then from the defaults. */
 export function resolveRetry(
   options: RetryOptions | false | undefined,
   environment: { httpTotal?: number; networkSeconds?: number } = {},

@@ -1,17 +1,17 @@
 /** Seconds; null is none. */
 export interface Timeouts {
-  /** From the first packet to a connection that can be written to. */
+  /** Time limit for opening a connection. */
   connectSeconds: number | null
-  /** Between two bytes that the server sends. */
+  /** Time limit between two bytes from the server. */
   readSeconds: number | null
 }
 
-/** 0 and null are none. One number is both. */
+/** 0 and null mean no limit. A single number sets both. */
 export type TimeoutOptions = number | null | { connectSeconds?: number | null; readSeconds?: number | null }
 
 export const TIMEOUT_DEFAULTS: Timeouts = { connectSeconds: 3, readSeconds: 20 }
 
-/** What the options do not say, `environment` does, and then the defaults. */
+/** Missing options come from `environment`, then from the defaults. */
 export function resolveTimeouts(
   options: TimeoutOptions | undefined,
   environment: { connectSeconds?: number; readSeconds?: number } = {},

@@ -1,6 +1,6 @@
 import { pause } from '../retry/pause.ts'
 
-/** Wakes one who waits, and remembers a ring that comes while nobody does. */
+/** Wakes the one waiter, and remembers a ring that comes while nobody waits. */
 export function createAlarm() {
   let rung = false
   let waiting: AbortController | undefined

@@ -13,7 +13,7 @@ export interface EventSocket {
 }
 
 const PING_INTERVAL_MS = 10_000
-/** A close that says nothing bad about the server: ours, or one about the client's own behaviour or token. */
+/** A close that is not the server's fault: ours, or one caused by the client's behaviour or token. */
 const BLAMELESS = (code: number) => code === 1000 || (code >= 4400 && code < 4499)
 
 export function createEventSocket(options: {
@@ -78,13 +78,13 @@ export function createEventSocket(options: {
         ended = true
         open--
         unsubscribe()
-        // Nobody waits for the connection any more.
+        // Nobody is waiting for the connection any more.
         if (open === 0 && !connected) client.terminate()
       }
     },
     close() {
       clearTimeout(deadline)
-      // It rejects where the connection that it waits for is terminated while it is being made.
+      // It rejects if the connection is terminated while it is being made.
       Promise.resolve(client.dispose()).catch(() => {})
       if (!connected) client.terminate()
     },

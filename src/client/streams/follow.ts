@@ -8,27 +8,27 @@ import type { ReconnectRetry } from '../retry/retry-config.ts'
 import type { EventSocket } from './event-socket.ts'
 import { Mailbox } from './mailbox.ts'
 
-/** Items that wait for a consumer; past that the subscription is ended, and begun again where the consumer is. */
+/** Items waiting for the consumer; beyond that the subscription is ended and restarted at the consumer's position. */
 const MAILBOX_ITEMS_MAX = 1_000
 
 export interface Followed<Item> {
   name: string
   query: string
   variables: Record<string, unknown>
-  /** The cursor behind which it begins. Null is from the beginning, where the subscription has one. */
+  /** Cursor after which it starts. Null: from the beginning, if the subscription has one. */
   after: string | null
   read: (data: unknown) => Item
   cursorOf: (item: Item) => string
-  /** Whether `complete` from the server means that there will be no more; else it is only a server that stops. */
+  /** Whether `complete` from the server means that nothing more will follow. If not, the server is only stopping. */
   endsByItself: boolean
   signal: AbortSignal
   onProgress: OnProgress | undefined
 }
 
 /**
- * Each item once and in order, over however many connections and servers: a new subscription goes on behind the
+ * Each item once and in order, across any number of connections and servers: a new subscription resumes after the
  * cursor of the last item taken.
- * @throws ApiError; the signal's reason; ConnectionLostError where reconnecting is off
+ * @throws ApiError; the signal's reason; ConnectionLostError if reconnecting is off
  */
 export async function* follow<Item>(
   { socket, reconnect }: { socket: EventSocket; reconnect: ReconnectRetry | null },
@@ -84,7 +84,7 @@ function deliver<Item>(result: ExecutionResult, read: (data: unknown) => Item, m
   else mailbox.push(read(result.data))
 }
 
-/** Close codes of the protocol that another try would meet again. */
+/** Close codes of the protocol that a retry would meet again. */
 const REFUSALS: Readonly<Record<number, string>> = {
   4400: 'BAD_REQUEST',
   4401: 'UNAUTHENTICATED',
@@ -92,7 +92,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   4406: 'SUBPROTOCOL_NOT_ACCEPTABLE',
 }
 
-/** What ended the subscription, where it can be begun again. @throws what will not get better */
+/** What ended the subscription, if it can be restarted. @throws permanent errors */
 function asBreak(error: unknown): RepriseClientError {
   if (Array.isArray(error)) return asBreak(errorOfFaults(error as GraphQLFault[]))
   if (error instanceof InternalError) return error

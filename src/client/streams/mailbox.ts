@@ -1,8 +1,8 @@
 export type Delivery<T> = { kind: 'item'; item: T } | { kind: 'completed' } | { kind: 'overflow' }
 
 /**
- * Between a connection, which does not wait, and one consumer, which may be slow. Past its bound it takes nothing
- * more: what it holds is still delivered, then it says so, and the consumer goes on from the cursor that it has.
+ * A bounded queue between a connection, which does not wait, and one consumer, which may be slow. Once full, it accepts
+ * nothing more: it delivers what it holds, reports the overflow, and the consumer resumes from its own cursor.
  */
 export class Mailbox<T> {
   readonly #limit: number

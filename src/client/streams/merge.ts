@@ -1,4 +1,6 @@
-/** Items of all, as they come, until all have ended. Ends them all when it is ended, or when one fails. */
+/**
+ * Items of all sources as they arrive, until all have ended. Closes all of them when it is closed or when one fails.
+ */
 export async function* merge<T>(sources: readonly AsyncIterableIterator<T>[]): AsyncGenerator<T, void, void> {
   const waiting = new Map(sources.map((source) => [source, ask(source)]))
   try {

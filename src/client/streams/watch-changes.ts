@@ -1,12 +1,12 @@
 import { createAlarm } from './alarm.ts'
 
-/** Events tell at once; polling finds what they do not tell, and what they cannot while they are away. */
+/** Events report changes at once; polling covers what events do not report, and times without a subscription. */
 const POLL_MIN_SECONDS = 0.25
 const POLL_MAX_SECONDS = 5
 
-/** Something as it is, and again whenever it has changed, until it is as it stays. */
+/** Yields a state, and again after every change, until it is final. */
 export async function* watchChanges<State>(options: {
-  /** Asked for before the first read: what changes later is told. */
+  /** Taken before the first read, so that later changes are reported. */
   cursor: () => Promise<string>
   read: () => Promise<State>
   /** What happens to it behind the cursor. */
@@ -38,7 +38,7 @@ export async function* watchChanges<State>(options: {
   }
 }
 
-/** Polling is the backstop, so whatever ends the events is left to it. */
+/** Polling is the backstop, so errors of the event stream are ignored. */
 async function ringForEach(events: AsyncIterable<unknown>, ring: () => void): Promise<void> {
   try {
     for await (const _event of events) ring()

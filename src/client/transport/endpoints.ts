@@ -1,4 +1,4 @@
-/** One server's address, and how it has been doing. */
+/** One server's address and its recent failures. */
 export interface Endpoint {
   url: URL
   /** In a row. */
@@ -7,23 +7,23 @@ export interface Endpoint {
   restsUntilMs: number
 }
 
-/** A server that fails is left alone for 1 s, then 2 s, 4 s, …; an answer forgives everything. */
+/** A server that fails is skipped for 1 s, then 2 s, 4 s, …; a response resets this. */
 const REST_MIN_MS = 1_000
 const REST_MAX_MS = 60_000
 
 export interface Endpoints {
   /**
-   * The first, in the order given, that does not rest; where all do, the one whose rest ends first. Null where all
-   * that may be asked stand in `asked`.
+   * The first one, in the given order, that is not being skipped; if all are, the one whose pause ends first. Null if
+   * all candidates are in `asked`.
    */
   choose(asked?: ReadonlySet<Endpoint>): Endpoint | null
-  /** Whether there is one that does not rest. */
+  /** Whether there is one that is not being skipped. */
   anyRested(): boolean
   answered(endpoint: Endpoint): void
   failed(endpoint: Endpoint, restSeconds?: number): void
 }
 
-/** `now` is in milliseconds and never goes back. */
+/** `now` is in milliseconds and monotonic. */
 export function createEndpoints(urls: readonly URL[], now: () => number): Endpoints {
   const endpoints = urls.map((url): Endpoint => ({ url, failures: 0, restsUntilMs: 0 }))
   const rested = (endpoint: Endpoint) => endpoint.restsUntilMs <= now()

@@ -3,8 +3,8 @@ import type { Timeouts } from '../retry/timeouts.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 /**
- * Over `fetch`. It does not tell how a connection failed: whatever goes wrong may have reached the server, and the
- * wait for the first byte is bounded by both time-outs together. What `fetch` itself throws as RetryableError stays that.
+ * Over `fetch`, which does not say how a connection failed: any failed request may have reached the server, and the
+ * wait for the first byte is limited by the sum of both timeouts. A RetryableError thrown by `fetch` itself is kept.
  */
 export function createFetchTransport(options: { fetch: typeof fetch; timeouts: Timeouts }): Transport {
   const { connectSeconds, readSeconds } = options.timeouts
@@ -57,7 +57,7 @@ async function readText(response: Response, onBytes: () => void): Promise<string
   }
 }
 
-/** Aborts with the outer signal, or when what is expected next takes too long. */
+/** Aborts with the outer signal, or when the next step takes too long. */
 function createWatch(outer: AbortSignal | undefined) {
   const late = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined

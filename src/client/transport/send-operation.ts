@@ -19,7 +19,7 @@ export interface Operation {
   name: string
   text: string
   variables: object
-  /** Whether the server may get it twice. If not, it is sent again only where it cannot have arrived. */
+  /** Whether the server may receive it twice. If not, it is repeated only if it cannot have arrived. */
   repeatable: boolean
   signal?: AbortSignal
   onProgress?: OnProgress
@@ -33,8 +33,8 @@ export interface Sender {
 }
 
 /**
- * Two layers. Inside, answers that ask for it are waited out (HTTP layer), and a server that gives none is passed
- * over for the next. Around it the whole is tried again where no server gave a whole answer (network layer). What
+ * Two layers. The inner HTTP layer repeats the request after certain responses, and when a server gives none, it moves
+ * on to the next. The outer network layer repeats the whole operation if no server gave a complete response. What
  * the HTTP layer gives up on, the network layer leaves alone.
  * @throws RepriseClientError; the signal's reason
  */
@@ -78,7 +78,7 @@ async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<
     if (http === null || fault === null || !operation.repeatable) throw error
     const verdict = judgeAnswer(http, { status: fault, retryAfterSeconds }, failed)
     if (verdict.action !== 'retry') throw error
-    // Another server need not be waited for.
+    // There is no need to wait before trying another server.
     const delaySeconds = fault >= 500 && sender.endpoints.anyRested() ? 0 : verdict.delaySeconds
     const { name, onProgress } = operation
     onProgress?.({ kind: 'retry', layer: 'http', operation: name, failed, delaySeconds, error })
@@ -86,7 +86,7 @@ async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<
   }
 }
 
-/** Asks one server after the other until one answers. */
+/** Tries one server after the other until one responds. */
 async function sendSomewhere(
   sender: Sender,
   operation: Operation,
@@ -113,7 +113,7 @@ async function sendSomewhere(
   }
 }
 
-/** It listens, and has done nothing: as if it did not listen yet. */
+/** It is starting and has done nothing: treated as if it were not listening yet. */
 function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
@@ -140,7 +140,7 @@ interface Body {
   errors?: GraphQLFault[]
 }
 
-/** @throws ConnectionLostError where the answer ends too soon */
+/** @throws ConnectionLostError if the response is truncated */
 function readAnswer(answer: HttpAnswer): { data: unknown } | { error: RepriseClientError } {
   const body = parseBody(answer)
   if (body?.errors?.length) return { error: errorOfFaults(body.errors, body.data) }
@@ -165,9 +165,9 @@ function parseBody({ status, contentType, text }: HttpAnswer): Body | null {
   }
 }
 
-/** The status that stands for a fault of the server or its proxy; null where it is an answer to what was asked. */
+/** The status of a fault of the server or its proxy; null for a response to the operation itself. */
 function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): number | null {
-  // Another try at once meets the same, at whichever server: the network layer waits for longer.
+  // Every server would fail in the same way at once: the network layer waits longer.
   if (error instanceof UnavailableError) return null
   if (error instanceof InternalError) return Math.max(status, 500)
   return error instanceof HttpStatusError ? status : null

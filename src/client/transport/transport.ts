@@ -13,10 +13,10 @@ export interface HttpAnswer {
   text: string
 }
 
-/** POSTs and reads the whole answer. The one thing that differs between Node and browsers. */
+/** POSTs and reads the whole response. The only part that differs between Node and browsers. */
 export interface Transport {
   /** @throws ConnectionError; the signal's reason */
   post(request: HttpRequest): Promise<HttpAnswer>
-  /** Lets go of all sockets. */
+  /** Closes all sockets. */
   close(): Promise<void>
 }
