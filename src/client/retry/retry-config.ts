@@ -16,7 +16,7 @@ export interface HttpRetry {
   retryAfterMaxSeconds: number
 }
 
-/** Retries of whole operations without a response. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to max. */
+/** Retries of operations without a response. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to max. */
 export interface NetworkRetry {
   multiplierSeconds: number
   minSeconds: number
