@@ -37,8 +37,8 @@ export const FIGURES: readonly Figure[] = [
   { what: 'a point query', unit: 'ms', rounds: 60, open: openPointQuery },
   { what: 'a page of 50 with chains', unit: 'ms', rounds: 40, open: openPage },
   { what: `a look at ${PENDING} that wait`, unit: 'ms', rounds: 40, open: openLook },
-  { what: `${RETRIES} retries due at once`, unit: 'children/s', rounds: 4, open: openRetries },
-  { what: `${LIFECYCLES} lifecycles`, unit: 'sessions/s', rounds: 4, open: openLifecycles },
+  { what: `${RETRIES} retries due at once`, unit: 'children/s', rounds: 8, open: openRetries },
+  { what: `${LIFECYCLES} lifecycles`, unit: 'sessions/s', rounds: 6, open: openLifecycles },
 ]
 
 async function openPointQuery(ground: BenchGround, database: BenchDatabase): Promise<Work> {

@@ -1,19 +1,31 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setQuota } from '../../../src/services/set-quota.ts'
+import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
 import { terminateSession } from '../../../src/services/terminate-session.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { addManyChains } from '../../support/many-chains.ts'
 import { planOf, readWhole } from '../../support/plans.ts'
-import { playedAgent } from '../../support/played-agent.ts'
+import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
 import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
-import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
-import { addWhatSessionsLeft } from '../../support/what-sessions-left.ts'
+import { ALL_SERVICES, testServer, type TestServer } from '../../support/test-server.ts'
+import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/what-sessions-left.ts'
 
 /** Whatever drives sessions finds its rows by an index, however many sessions have been. */
 
 const SESSIONS = 30_000
 /** Tables that grow with what has been. */
-const GROWING = new Set(['sessions', 'kernels', 'session_events', 'scheduling_history', 'retry_decisions', 'chains'])
+const GROWING = new Set([
+  'sessions',
+  'session_dependencies',
+  'kernels',
+  'session_events',
+  'scheduling_history',
+  'retry_decisions',
+  'chains',
+  'resubmission_items',
+  'audit_log',
+])
 
 let database: TestDatabase
 let statements: Map<string, RecordedStatement>
@@ -22,6 +34,7 @@ beforeAll(async () => {
   database = await testDatabase()
   await addManyChains(database.db, SESSIONS, 3)
   await addWhatSessionsLeft(database.db)
+  await addWhatPeopleLeft(database.db)
   const recorded = recordedDatabase(database.db)
   statements = recorded.statements
   const server = testServer(recorded.db)
@@ -45,8 +58,37 @@ beforeAll(async () => {
   await server.settle()
   await agent.comply()
   await server.settle()
+  await underLimits(server, agent)
 }, 300_000)
 afterAll(() => database?.close())
+
+/** Quotas, shares, timeouts, rate limits, dependencies and resubmissions have statements of their own. */
+async function underLimits(server: TestServer, agent: PlayedAgent): Promise<void> {
+  const { context } = server
+  await setQuota(context, { scope: 'PROJECT', name: 'default', maxRunning: 100, maxPending: 1_000 })
+  await setRetrySwitch(context, { scope: 'PROJECT', name: 'default', rateLimit: { perSecond: 0.001, burst: 1 } })
+  for (const sequencer of ['DRF', 'LIFO']) {
+    await database.db.query('UPDATE resource_groups SET sequencer = $1, pending_timeout_ms = 3600000', [sequencer])
+    const first = await server.create({
+      batchTimeout: 60,
+      retryPolicy: { maxRetries: 1, retryDelay: 0.001, jitter: 'NONE' },
+    })
+    await server.create({ dependsOn: [first] })
+    for (let n = 0; n < 3; n++) await server.create({ resourceSlots: [{ slot: 'cpu', amount: '1000' }], priority: n })
+    await driveAll(server, agent, 'RUNNING')
+    await failWith(server, agent, 1)
+    await server.settle()
+  }
+  await database.db.query(
+    `WITH asked AS (
+       INSERT INTO resubmissions (id, client_key, request_hash, actor, overrides, total)
+       VALUES (gen_random_uuid(), 'again', '', 'ada', '{}', 2) RETURNING id)
+     INSERT INTO resubmission_items (resubmission_id, position, session_id)
+     SELECT asked.id, row_number() OVER () - 1, failed.id
+     FROM asked, (SELECT session_id AS id FROM retry_decisions WHERE phase = 'EXHAUSTED' LIMIT 2) AS failed`,
+  )
+  await server.settle()
+}
 
 test('no statement reads a growing table from end to end', async () => {
   const read = []
@@ -55,6 +97,6 @@ test('no statement reads a growing table from end to end', async () => {
     if (tables.length > 0) read.push({ tables, text: statement.text })
   }
   expect(read).toEqual([])
-  // Of all services, agents' syncs, creation and termination.
-  expect(statements.size).toBeGreaterThan(40)
+  // Of all services, agents' syncs, creation and termination, and of what limits them.
+  expect(statements.size).toBeGreaterThan(65)
 })
