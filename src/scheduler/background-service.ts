@@ -6,7 +6,7 @@ export interface RunReport {
   done: number
   /** Look again at once. */
   more?: boolean
-  /** Look again no later than this, though nothing wakes it. */
+  /** Time of the next pass at the latest, even without a wake-up. */
   againInMs?: number | null
 }
 
@@ -17,7 +17,7 @@ export interface BackgroundService {
   stop(): Promise<void>
   /** Looks again soon. */
   wake(): void
-  /** One look, for tests; also while it is not started. */
+  /** One pass, for tests; also works while it is not started. */
   runOnce(): Promise<RunReport>
 }
 
@@ -26,8 +26,8 @@ const FAULT_PAUSE_MAX_MS = 5_000
 const BREATHER_MAX_MS = 50
 
 /**
- * The skeleton of everything that runs in the background: looks when woken and every `intervalMs` anyway, never
- * two looks at once. A fault is logged, and the loop goes on after a pause that grows while faults last.
+ * The skeleton of everything that runs in the background: makes a pass when woken and at least every `intervalMs`,
+ * never two at once. An error is logged, and the loop continues after a pause that grows while errors last.
  */
 export function defineService(options: {
   name: string
@@ -66,13 +66,13 @@ export function defineService(options: {
     wakeUp = undefined
   }
 
-  /** What comes within as much time as the look took, is looked at together: few looks at many under load. */
+  /** Wake-ups within the duration of the last pass are handled together: under load, few passes over many rows. */
   async function breathe(lookMs: number): Promise<void> {
     await sleep(Math.min(lookMs, BREATHER_MAX_MS), undefined, { signal: stopped.signal }).catch(() => {})
   }
 
   async function run(): Promise<void> {
-    // Services that start together do not look together for ever.
+    // Services that start together do not stay in step.
     await rest(Math.random() * Math.min(100, options.intervalMs))
     while (!stopped.signal.aborted) {
       const begun = performance.now()

@@ -12,7 +12,7 @@ export interface Move {
   id: string
   from: string
   to: string
-  /** Not worth another look before; where there is none, only a wake or the interval brings one. */
+  /** Earliest time of the next pass; if missing, only a wake-up or the interval triggers one. */
   pauseMs?: number | null
 }
 
@@ -31,13 +31,13 @@ export interface Batch<Item, Decided extends Move> {
   moves: readonly Decided[]
 }
 
-/** What all handlers of one kind of thing share: how their results are judged, written and told. */
+/** What all handlers of one kind of entity share: how their results are judged, written and reported. */
 export interface EntityKind<Item, Declaration, Result, Decided extends Move> {
-  /** Pure: a handler only says what happened. What nothing is to be done about is left out. */
+  /** Pure: a handler only says what happened. Entities without consequences are left out. */
   judge(declaration: Declaration, items: readonly Item[], result: Result): Decided[]
-  /** Writes moves with history and events; one that somebody else has made meanwhile is not made again. */
+  /** Writes moves with history and events; skips those that somebody else has made in the meantime. */
   apply(tx: Queryable, handler: string, moves: readonly Decided[]): Promise<unknown>
-  /** Who has work by such moves, whichever handler made them, or by what the handler did itself. */
+  /** Services that have work after these moves, whichever handler made them, or after what the handler did itself. */
   awaitedBy(moves: readonly Decided[], result: Result): readonly WakeTopic[]
   /** After the commit. */
   tell(context: CoordinatorContext, handler: string, batch: Batch<Item, Decided>): void

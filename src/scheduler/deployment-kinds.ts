@@ -33,7 +33,7 @@ export const DEPLOYMENTS: EntityKind<ClaimedDeployment, DeploymentDeclaration, D
   tell: ({ log }, handler, batch) => tellDeclared(log, handler, batch, ({ id }) => ({ deploymentId: id })),
 }
 
-/** A finding about a route may know where it serves, or that discovery shall name it. */
+/** A finding about a route may say where it serves, or that discovery should list it. */
 export type RouteFinding = Finding<RouteResult> & Pick<RouteMove, 'endpoint' | 'publish'>
 
 export interface RouteFindings {

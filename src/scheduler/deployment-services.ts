@@ -36,7 +36,7 @@ export interface DeploymentContext extends CoordinatorContext {
   watchedSince: number
 }
 
-/** Everything that keeps deployments as they are wanted. */
+/** The background services of deployments. */
 export function createDeploymentServices(context: DeploymentContext): Record<DeploymentServiceName, BackgroundService> {
   const { log, metrics } = context
   const service = (name: DeploymentServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
@@ -58,7 +58,7 @@ export function createDeploymentServices(context: DeploymentContext): Record<Dep
   }
 }
 
-/** Each handler over all that there is for it, one after the other. */
+/** Runs each handler until it has nothing left, one after the other. */
 async function driveDeployments(context: DeploymentContext): Promise<RunReport> {
   const { any, nextInMs } = await readDeploymentsOutlook(context.db)
   if (!any) return { done: 0 }
@@ -90,7 +90,7 @@ const ROUTE_HANDLERS = [
   serviceDiscoverySync,
 ]
 
-/** A pause this long between two looks, and nobody knows how long checks were not made either. */
+/** After a pause this long between two passes, checks have not been made for an unknown time either. */
 const ABSENCE_MS = 5 * DEPLOYMENT_INTERVAL_MS
 
 function createRouteDriver(context: DeploymentContext): () => Promise<RunReport> {

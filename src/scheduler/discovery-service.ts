@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts'
 import { defineService, type BackgroundService } from './background-service.ts'
 import { writeDiscovery } from './handlers/write-discovery.handler.ts'
 
-/** Keeps the files of service discovery in a directory true to what is published. */
+/** Keeps the files of service discovery in a directory up to date. */
 export function createDiscoveryService(context: {
   db: Database
   log: Logger

@@ -69,7 +69,7 @@ function outcomesById(result: HandlerResult): Map<string, Outcome> {
   return outcomes
 }
 
-/** A move that went well goes on with what the next handler makes of it. */
+/** A successful move continues with that of the next handler. */
 function goOn(move: SessionMove, followedBy: LifecycleDeclaration | null): SessionMove {
   const next = followedBy?.success.session
   if (!next || move.outcome !== 'SUCCESS' || move.to === move.from) return move

@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts'
 import { notePresence, type ServerIdentity } from '../store/sql/agent-lease.sql.ts'
 import { defineService, type BackgroundService } from './background-service.ts'
 
-/** Says again and again that this server can hear agents: silence is held against nobody while no server could. */
+/** Records regularly that this server can hear agents: silence does not count while no server could hear them. */
 export function createPresenceService(context: {
   db: Database
   log: Logger

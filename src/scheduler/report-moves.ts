@@ -4,7 +4,7 @@ import type { Tracer } from '../observability/trace.ts'
 import type { SessionMove } from '../store/sql/apply-moves.sql.ts'
 import type { Batch } from './coordinator.ts'
 
-/** What the coordinator needs of a session to judge it, and to tell of it. */
+/** What the coordinator needs of a session to judge and report it. */
 export interface HandledSession extends Judged {
   id: string
   chainId: string
@@ -14,7 +14,7 @@ export interface HandledSession extends Judged {
 
 /**
  * After the commit: one line for each outcome, a failure at info where it took the session anywhere; and the span of
- * those that went on. Sessions that wait on are in neither: their history says why.
+ * those that moved on. Sessions that keep waiting are in neither: their history says why.
  */
 export function reportMoves(
   { log, trace }: { log: Logger; trace: Tracer },

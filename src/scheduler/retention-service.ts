@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts'
 import { defineService, type BackgroundService } from './background-service.ts'
 import { removeOld, type RetentionPolicy } from './handlers/remove-old.handler.ts'
 
-/** Keeps what would grow for ever within the bounds of the configuration. */
+/** Keeps growing tables within the limits of the configuration. */
 export function createRetentionService(context: {
   db: Database
   log: Logger

@@ -54,7 +54,7 @@ type WokenName = Exclude<
 >
 type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers'
 
-/** Whether what others do makes work for it; else only time does. */
+/** Whether other services' work triggers it; otherwise only time does. */
 export function isWoken(name: ServiceName): name is WokenName {
   return name !== 'watch-agents' && name !== 'sweep-leftovers'
 }

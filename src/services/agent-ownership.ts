@@ -3,11 +3,11 @@ import type { Database } from '../store/database.ts'
 import { readAgentToken } from '../store/sql/agent-token.sql.ts'
 import type { Viewer } from './service-context.ts'
 
-/** Far more than there are agents; a bound, not a working set. */
+/** Far more than there are agents: an upper bound, not a working set. */
 const REMEMBERED_AGENTS_MAX = 50_000
 
 /**
- * Which token speaks for which agent: the one that registered it. Another one comes in its place only once that
+ * Which token may act for which agent: the one that registered it. Another one takes its place only once that
  * one is revoked or has expired. Administrators of the whole cluster speak for any agent.
  */
 export interface AgentOwnership {

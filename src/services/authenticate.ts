@@ -4,17 +4,17 @@ import { findToken, noteTokenUse, type TokenRow } from '../store/sql/tokens.sql.
 import type { Viewer } from './service-context.ts'
 import { hashToken, isToken } from './tokens.ts'
 
-/** Whose token this is; null where it is none, revoked or expired. */
+/** The viewer of this token; null if it is unknown, revoked or expired. */
 export type Authenticate = (token: string) => Promise<Viewer | null>
 
-/** How long a revoked token may still work: what a look into the database per request is saved for. */
+/** How long a revoked token may still work, in exchange for no database lookup per request. */
 const TRUST_MS = 3_000
-/** Far more than there are tokens in use; a bound, not a working set. */
+/** Far more than there are tokens in use: an upper bound, not a working set. */
 const CACHED_TOKENS_MAX = 10_000
 
 /**
- * Looks each token up once in TRUST_MS. Only tokens that are in force are remembered, so that guessing cannot
- * push them out. That it was used is noted once a minute, and nobody waits for that.
+ * Looks each token up once in TRUST_MS. Only valid tokens are remembered, so that guessing cannot
+ * push them out. Their use is recorded once a minute, without anybody waiting for it.
  */
 export function createAuthenticator(options: { db: Database; log: Logger; now?: () => number }): Authenticate {
   const { db, log, now = () => performance.now() } = options
@@ -43,7 +43,7 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
   }
 }
 
-/** Only an administrator or an agent may be without a project: null would else show it every tenant. */
+/** Only an administrator or an agent may have no project: otherwise null would show it every tenant. */
 function isWellFormed({ role, projectId }: TokenRow): boolean {
   return projectId !== null || role === 'ADMIN' || role === 'AGENT'
 }

@@ -1,7 +1,7 @@
 import { RepriseError } from '../domain/errors.ts'
 import type { Viewer } from './service-context.ts'
 
-/** AGENT tokens speak with the gateway and see nothing else. */
+/** AGENT tokens may use the gateway and nothing else. */
 export function mayRead(viewer: Viewer): boolean {
   return viewer.role !== 'AGENT'
 }
@@ -11,7 +11,7 @@ export function assertMayChange(viewer: Viewer): void {
   throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}, which changes nothing.`)
 }
 
-/** An administrator of one project has no say about others, so none about its domain or the cluster either. */
+/** An administrator of one project has no rights over other projects, its domain or the cluster. */
 export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' | 'PROJECT'): void {
   if (viewer.role !== 'ADMIN') {
     throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}; this needs ADMIN.`)

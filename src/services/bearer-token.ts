@@ -1,4 +1,4 @@
-/** Out of an `Authorization` header, or out of `authorization` of a connection's parameters. */
+/** The token from an `Authorization` header, or from `authorization` of a connection's parameters. */
 export function bearerToken(authorization: unknown): string | undefined {
   return typeof authorization === 'string' ? /^Bearer +(\S+)$/i.exec(authorization.trim())?.[1] : undefined
 }

@@ -4,14 +4,14 @@ import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Ends a retry that is scheduled or held: the chain stays as it is.
+ * Cancels a scheduled or held retry; the chain ends with the failed session.
  * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
   assertMayChange(context.viewer)
   requireChanged(input, await cancelPendingRetry(context.db, whoseRetry(context, input)))
   context.metrics.retries.cancelled.inc()
-  // A chain that others depend on may have failed for good.
+  // Other sessions may depend on this chain, which may now have failed for good.
   context.wake.wake('events', 'schedule-sessions')
   return { sessionId: input.sessionId }
 }

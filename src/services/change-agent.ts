@@ -12,7 +12,7 @@ const schema = z.strictObject({ agentId: z.uuid(), reason: drainReason.nullish()
 export type ChangeAgentInput = z.input<typeof schema>
 
 /**
- * Its kernels run on, and it is given nothing new, until it is resumed: also after a restart, and when it was lost and
+ * Its kernels keep running, and it gets nothing new until it is resumed, even after a restart, and when it was lost and
  * comes back.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND
  */
@@ -28,7 +28,8 @@ export async function resumeAgent(context: ServiceContext, input: ChangeAgentInp
 }
 
 /**
- * An agent that is lost, or drained, and has no kernels is TERMINATED. It takes part again when its program starts anew.
+ * An agent that is lost, or drained, and has no kernels is TERMINATED. It takes part again when its program starts
+ * anew.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, AGENT_IN_USE
  */
 export async function removeAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {

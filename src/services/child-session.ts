@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { ChildSource } from '../store/sql/child-source.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 
-/** What a child has of its own, beside what it may have otherwise than its parent. */
+/** A child's own values, in addition to those that may differ from its parent's. */
 type Own = Pick<
   NewSession,
   | 'parentSessionId'
@@ -16,7 +16,7 @@ type Own = Pick<
   | 'retryCause'
 >
 
-/** The session that follows another in its chain: what `own` does not say is its parent's. */
+/** The next session of a chain: fields missing in `own` are its parent's. */
 export function childSession(parent: ChildSource, own: Own & Partial<NewSession>): NewSession {
   return {
     id: uuidv7(),

@@ -47,20 +47,21 @@ export const createDeploymentSchema = z
 type Written = z.input<typeof createDeploymentSchema>
 type Required = 'name' | 'command'
 
-/** What a client may say of a deployment; everything but name and command has a default, and null counts as not given. */
+/** A deployment as given by a client. Everything but name and command has a default; null counts as missing. */
 export type CreateDeploymentInput = Pick<Written, Required> & {
   [Field in Exclude<keyof Written, Required | 'healthCheck'>]?: Written[Field] | null
 } & { healthCheck?: HealthCheckInput | null }
 
 export interface CreatedDeployment {
   deploymentId: string
-  /** False where the creation id was known: the deployment is the one that was made then. */
+  /** False if the creation id was known: it is the deployment created then. */
   created: boolean
 }
 
 /**
  * A deployment with its first revision; the background work brings it to its replicas.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN, QUOTA_EXCEEDED
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
+ * QUOTA_EXCEEDED
  */
 export async function createDeployment(
   context: ServiceContext,
@@ -99,7 +100,7 @@ export async function createDeployment(
   return created
 }
 
-/** What is known by its creation id is answered with, whether or not there is room for another. */
+/** A known creation id returns the existing deployment, whether or not there is room for another. */
 function add({ db }: ServiceContext, deployment: NewDeployment): Promise<CreatedDeployment> {
   const { id, projectId, name } = deployment
   return db.transaction(async (tx) => {

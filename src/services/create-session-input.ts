@@ -15,7 +15,7 @@ import {
 } from './session-fields.ts'
 import { withoutNulls } from './without-nulls.ts'
 
-/** What a client may say of a session; everything but name and command has a default, and null counts as not given. */
+/** A session as given by a client. Everything but name and command has a default; null counts as missing. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
   [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
 }
@@ -51,7 +51,7 @@ export const createSessionSchema = z.strictObject({
   retryPolicy: retryPolicy.prefault({}),
 })
 
-/** All faults at once. Null counts as not given. */
+/** Reports all faults at once. Null counts as missing. */
 export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
   const parsed = createSessionSchema.safeParse(withoutNulls(input))
   if (parsed.success) return { value: parsed.data }

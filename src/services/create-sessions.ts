@@ -21,11 +21,14 @@ import type { ServiceContext } from './service-context.ts'
 
 export interface CreatedSession {
   sessionId: string
-  /** False where the creation id was known: the session is the one that was made then. */
+  /** False if the creation id was known: it is the session created then. */
   created: boolean
 }
 
-/** @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, DEPENDENCY_NOT_FOUND, QUOTA_EXCEEDED, FORBIDDEN */
+/**
+ * @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, DEPENDENCY_NOT_FOUND,
+ * QUOTA_EXCEEDED, FORBIDDEN
+ */
 export async function createSession(context: ServiceContext, input: CreateSessionInput): Promise<CreatedSession> {
   const [result] = await createSessions(context, [input])
   if (result instanceof RepriseError) throw result
@@ -33,7 +36,7 @@ export async function createSession(context: ServiceContext, input: CreateSessio
 }
 
 /**
- * Each input by itself: an error of one leaves the others alone. Results are in the order of the inputs.
+ * Inputs are independent: an error in one does not affect the others. Results are in the order of the inputs.
  * @throws RepriseError VALIDATION_FAILED for more than CREATE_SESSIONS_MAX, FORBIDDEN
  */
 export async function createSessions(
@@ -176,7 +179,7 @@ function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): 
   }
 }
 
-/** Defaults were validated when they were set; what no longer validates is passed over rather than in the way. */
+/** Defaults were validated when they were set; those that no longer validate are ignored. */
 function storedDefaults(stored: unknown): Partial<RetryPolicy> | null {
   if (stored === null || stored === undefined) return null
   const parsed = parseRetryPolicy(stored)

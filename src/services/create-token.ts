@@ -15,9 +15,9 @@ export interface CreateTokenInput {
   /** For people; two tokens may have the same. */
   name: string
   role: Role
-  /** The one that it sees, by name. Not for AGENT; an ADMIN without one administers all. */
+  /** Name of the only project that it sees. Not for AGENT; an ADMIN without one administers all. */
   project?: string | null
-  /** Whose sessions it creates, by name. In a project it never may more than that user, at any time. */
+  /** Name of the user who owns the sessions it creates. In a project it may never do more than that user. */
   user?: string | null
   /** Nothing is never. */
   expiresAt?: Date | null
@@ -25,12 +25,12 @@ export interface CreateTokenInput {
 
 export interface CreatedToken {
   tokenId: string
-  /** The token itself, of which nobody keeps more than a hash. */
+  /** The token itself; only its hash is stored. */
   secret: string
 }
 
 /**
- * For administrators; those of one project make tokens for that one.
+ * For administrators; those of one project create tokens for that project only.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {

@@ -12,7 +12,7 @@ import type { ServiceContext } from './service-context.ts'
 import { parseWebhookSettings, type WebhookSettingsInput } from './webhook-input.ts'
 
 export interface CreateWebhookInput extends WebhookSettingsInput {
-  /** Nothing: the project of the token, and for a token without one all projects. */
+  /** Missing: the token's project, or all projects for a token without one. */
   project?: string | null
 }
 
@@ -24,7 +24,7 @@ export function newSecret(): Buffer {
 }
 
 /**
- * From now on the endpoint hears of what it asks for. The secret is told this once.
+ * From now on the endpoint receives the selected events. The secret is returned only once.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, QUOTA_EXCEEDED
  */
 export async function createWebhook(

@@ -1,6 +1,6 @@
 import { RepriseError } from '../domain/errors.ts'
 
-/** Of the socket, before or while there is a connection. */
+/** Socket errors, before or during a connection. */
 const SOCKET = [
   'ECONNREFUSED',
   'ECONNRESET',
@@ -13,7 +13,7 @@ const SOCKET = [
 ]
 /** Ended by an administrator or a crash, starting or stopping, no connection left; and the whole class 08. */
 const SQL_STATE = /^(57P0[1-3]|53300|08\w{3})$/
-/** Prisma's: cannot be reached, timed out, closed the connection. */
+/** Prisma's codes: unreachable, timed out, connection closed. */
 const PRISMA = ['P1001', 'P1002', 'P1008', 'P1017']
 const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections']
 /** What pg says without a code. */
@@ -29,7 +29,7 @@ interface Fault {
   meta?: { driverAdapterError?: unknown }
 }
 
-/** Whether it failed because the database was away, and not for what it was. */
+/** Whether an operation failed because the database was unreachable. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
   const { code, originalCode, kind, message, cause, meta } = error as Fault

@@ -10,7 +10,7 @@ import { decideSession, decisionRow } from './decide-session.ts'
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
 
 /**
- * The decisions of sessions that were resubmitted before anybody decided about them: the same as decide-retries would
+ * Decisions about sessions that were resubmitted before they were decided: the same that decide-retries would
  * make, but a retry that it would schedule is cancelled from the start. Every finished batch session has one decision,
  * and decide-retries, which passes over sessions that the transaction holds, finds nothing left to decide.
  */
@@ -29,7 +29,7 @@ export async function decideForResubmission(
   return {
     /** Of the failures, by session. */
     causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
-    /** For those that have a child now; the others are left to be decided as usual. */
+    /** For those that now have a child; the others are decided as usual. */
     async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
       const made = rows.filter(({ sessionId }) => parents.has(sessionId))
       await recordDecisions(tx, made, actor)

@@ -4,7 +4,7 @@ import type { Logger } from '../observability/log.ts'
 import type { UndecidedSession } from '../store/sql/claim-undecided.sql.ts'
 import type { DecisionRow } from '../store/sql/record-decisions.sql.ts'
 
-/** A decision that throws is a bug of ours: that session is not retried, and the others are decided all the same. */
+/** A decision that throws is a bug: that session is not retried, and the others are still decided. */
 export function decideSession(session: UndecidedSession, log: Logger): RetryVerdict {
   try {
     const decided = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })

@@ -4,7 +4,7 @@ import { countGroupUsers, deleteGroup, lockGroupOptions } from '../store/sql/res
 import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** What sessions and agents belong to that name no group. */
+/** The group of sessions and agents that name none. */
 const DEFAULT_GROUP = 'default'
 
 /**

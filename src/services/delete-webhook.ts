@@ -3,7 +3,7 @@ import { changeWebhook } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * With all that was or is to be delivered to it. An attempt that is under way comes to its end.
+ * Deletes it together with its deliveries. An attempt in progress is completed.
  * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND
  */
 export async function deleteWebhook(

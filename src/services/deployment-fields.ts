@@ -30,7 +30,7 @@ export const replicas = z.int().min(0).max(REPLICAS_MAX)
 
 const wait = z.number().max(DEPLOYMENT_WAIT_MAX_SECONDS)
 const threshold = z.int().min(1).max(HEALTH_THRESHOLD_MAX)
-/** What the columns keep; a wait of less than a millisecond is none. */
+/** As stored in the columns, in whole milliseconds. */
 const MILLISECOND = 0.001
 
 const healthCheck = z
@@ -77,7 +77,7 @@ const fields = {
   drain: z.number().min(0).max(DRAIN_MAX_SECONDS).default(2),
 }
 
-/** What every route of a revision is made from, in GraphQL's names. */
+/** The spec from which a revision's routes are made, with GraphQL's names. */
 export const deploymentSpecFields = fields
 const specSchema = z.strictObject(fields)
 export type DeploymentSpecInput = z.input<typeof specSchema>

@@ -15,7 +15,7 @@ import {
 } from './read-deployments.ts'
 import type { ReadContext } from './read-sessions.ts'
 
-/** Whole deployments, with what a reader wants to know beside; GraphQL reads what its query selects. */
+/** Complete deployments with related data, for REST; GraphQL reads only what its query selects. */
 export interface DescribedDeployment extends Omit<DeploymentRecord, 'revision'> {
   projectName: string
   revision: RevisionRow

@@ -16,7 +16,7 @@ const schema = z.strictObject({
 export type DestroyDeploymentInput = z.input<typeof schema>
 
 /**
- * Ends a deployment with all its routes, each after its drain. Once more on one that is being destroyed changes nothing.
+ * Ends a deployment with all its routes, each after its drain. Repeating it changes nothing.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
  */
 export async function destroyDeployment(

@@ -8,7 +8,7 @@ import { hashToken, isToken, newToken, tokenPrefix } from './tokens.ts'
 
 export interface AdminToken {
   token: string
-  /** Where it is kept, readable by its owner alone. */
+  /** File in which it is stored, readable by its owner only. */
   path: string
   /** Whether this call made it. */
   created: boolean
@@ -46,7 +46,7 @@ async function read(path: string): Promise<string | null> {
   throw new Error(`${path} holds no token. Remove it, and the next start makes a new one.`)
 }
 
-/** Whole or not at all; of two that start at once one wins, and false says that it was the other. */
+/** Written whole or not at all. Of two servers starting at once one wins; false: the other one did. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   await mkdir(join(path, '..'), { recursive: true })

@@ -4,7 +4,7 @@ import type { Queryable } from '../store/database.ts'
 import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
 
-/** What of overrides is wrong that only the database knows; also of overrides that have other faults. */
+/** Problems with overrides that only the database can reveal, even if they have other faults. */
 export async function overrideIssues(db: Queryable, overrides: object): Promise<ValidationIssue[]> {
   const { resourceGroup, allowAgents, avoidAgents } = overrides as Record<string, unknown>
   const group = typeof resourceGroup === 'string' ? resourceGroup : null

@@ -6,7 +6,7 @@ import { previewRetries, type PlannedRetry } from '../domain/retry/preview.ts'
 import { resolvePolicy, type ResolvedPolicy } from '../domain/retry/resolve-policy.ts'
 
 export interface AirflowPolicyPreview {
-  /** What the settings do not decide is as shipped. */
+  /** Fields not determined by the settings have the built-in defaults. */
   resolved: ResolvedPolicy
   explanation: AirflowExplanation
   airflowDelays: AirflowRetry[]
@@ -14,7 +14,7 @@ export interface AirflowPolicyPreview {
 }
 
 /**
- * The policy that an Airflow operator's settings become, with both schedules side by side.
+ * The policy equivalent to an Airflow operator's settings, with both schedules side by side.
  * @throws RepriseError VALIDATION_FAILED
  */
 export function previewAirflowPolicy(input: object): AirflowPolicyPreview {

@@ -9,7 +9,7 @@ import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface PreviewRetriesInput {
-  /** Fields that are not given are the session's, or the shipped defaults. */
+  /** Missing fields are the session's, or the built-in defaults. */
   policy: object
   cause?: FailureCause | null
   exitCode?: number | null
@@ -18,7 +18,7 @@ export interface PreviewRetriesInput {
 }
 
 /**
- * Which retries a policy would give, without creating anything.
+ * The retries that a policy would give; creates nothing.
  * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND
  */
 export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {

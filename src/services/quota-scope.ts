@@ -8,7 +8,7 @@ import type { ServiceContext } from './service-context.ts'
 const NOT_FOUND = { USER: 'USER_NOT_FOUND', PROJECT: 'PROJECT_NOT_FOUND', DOMAIN: 'DOMAIN_NOT_FOUND' } as const
 
 /**
- * Id of a user, project or domain whose quota acts on the viewer.
+ * Id of a user, project or domain whose quota applies to the viewer.
  * @throws RepriseError USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
  */
 export async function resolveQuotaScope(

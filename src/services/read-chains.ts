@@ -26,7 +26,7 @@ export function readChains({ db, viewer }: Reader, chainIds: readonly string[]):
   return read(db, chainIds, viewer.projectId)
 }
 
-/** Undefined where the viewer has no such session. */
+/** Undefined if the viewer sees no such session. */
 export function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
   return chainOfSession(db, sessionId, viewer.projectId)
 }
@@ -55,7 +55,7 @@ export interface ChainChange extends AttemptRow {
   differences: SpecDifference[]
 }
 
-/** Attempts whose spec is not that of the attempt before, and in what. */
+/** Attempts whose spec differs from that of the attempt before, with the differences. */
 export async function readChainChanges(
   { db }: SeenReader,
   { chainIds, after, limit }: PageOfEach,

@@ -21,7 +21,7 @@ import { projectScope } from './tenant-scope.ts'
 export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
 export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
 
-/** Which deployments. All that are given must match; null is not given. */
+/** Which deployments. All given conditions must match; null counts as missing. */
 export interface DeploymentFilterInput {
   status?: DeploymentStatus[] | null
   project?: string | null
@@ -32,7 +32,7 @@ export interface DeploymentFilterInput {
 interface Reader extends Pick<ServiceContext, 'viewer'> {
   prisma: PrismaClient
 }
-/** Of deployments that the viewer was seen to see. */
+/** Of deployments that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db'>
 
 export const NEWEST_DEPLOYMENT_FIRST: OrderColumn[] = [
@@ -73,7 +73,7 @@ function deploymentWhere({ status, project, name, createdAt }: DeploymentFilterI
   }
 }
 
-/** Null is "not given"; Prisma would look for NULL. */
+/** Null counts as missing; Prisma would look for NULL. */
 function given(filter: object): object {
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null))
 }

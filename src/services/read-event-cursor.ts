@@ -2,7 +2,7 @@ import { encodeCursor } from '../domain/events.ts'
 import { readHorizon } from '../store/sql/read-events.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** A cursor behind which everything comes that is committed from now on, and perhaps a little of what just was. */
+/** A cursor before everything that is committed from now on, and possibly before a few events committed just now. */
 export async function readEventCursor({ db }: ServiceContext): Promise<string> {
   return encodeCursor(await readHorizon(db))
 }

@@ -9,7 +9,7 @@ import type { ServiceContext } from './service-context.ts'
 
 export type { LogChunkRow }
 
-/** Oldest first, one page for each kernel; the caller has made sure that the viewer may see them. */
+/** Oldest first, one page for each kernel. The caller has checked that the viewer may see them. */
 export function readKernelLogs(
   { db }: Pick<ServiceContext, 'db'>,
   input: { kernelIds: readonly string[]; after: string; limit: number },

@@ -12,7 +12,7 @@ export function readQuotas({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>
   return listQuotas(db, viewer, SCOPES_LISTED_MAX)
 }
 
-/** What is used of it, also where nothing is limited; null where the viewer sees no such user, project or domain. */
+/** Its use, even if nothing is limited; null if the viewer sees no such user, project or domain. */
 export async function readQuota(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
   scope: QuotaScope,
@@ -27,7 +27,7 @@ export async function readQuota(
   }
 }
 
-/** Of many at once, in their order; the caller has made sure that the viewer may see them. */
+/** For many at once, in their order. The caller has checked that the viewer may see them. */
 export async function readQuotasOf(
   { db }: Pick<ServiceContext, 'db'>,
   keys: readonly Pick<Quota, 'scope' | 'scopeId'>[],

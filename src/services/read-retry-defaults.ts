@@ -4,7 +4,7 @@ import { listRetryDefaults } from '../store/sql/retry-defaults.sql.ts'
 import type { RetryDefaults } from './set-retry-defaults.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** All that are set and concern the viewer, widest scope first. What no longer validates counts for nothing. */
+/** All defaults that apply to the viewer, widest scope first. Stored policies that no longer validate are ignored. */
 export async function readRetryDefaults({ db, viewer }: ServiceContext): Promise<RetryDefaults[]> {
   const stored = await listRetryDefaults(db, viewer.projectId, SCOPES_LISTED_MAX)
   return stored.map(({ scope, name, policy: written }) => {

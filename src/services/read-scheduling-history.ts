@@ -7,7 +7,7 @@ import type { ServiceContext } from './service-context.ts'
 
 export type { HistoryRow }
 
-/** Oldest first, one page for each entity; the caller has made sure that the viewer may see them. */
+/** Oldest first, one page for each entity. The caller has checked that the viewer may see them. */
 export function readSchedulingHistory(
   { db }: Pick<ServiceContext, 'db'>,
   input: { entityIds: readonly string[]; after: string; limit: number },

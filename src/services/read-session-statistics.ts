@@ -80,7 +80,7 @@ function spanIssues(span: Span): ValidationIssue[] {
   const { from, to, bucketSeconds } = span
   const issues: ValidationIssue[] = []
   const seconds = (to.getTime() - from.getTime()) / 1_000
-  // A day before a time that can be told may be none.
+  // A day before a representable time may not be representable.
   if (!isStorableMoment(from)) issues.push({ path: 'from', message: STORABLE_MOMENT })
   if (seconds <= 0) issues.push({ path: 'to', message: '`to` must be later than `from`.' })
   const tooLong = seconds > STATISTICS_RANGE_MAX_SECONDS

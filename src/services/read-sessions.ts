@@ -7,7 +7,7 @@ import type { ServiceContext } from './service-context.ts'
 import { projectScope } from './tenant-scope.ts'
 import { sessionWhere, type SessionFilterInput } from './session-where.ts'
 
-/** Whole sessions as they are stored, with what a reader wants to know beside; GraphQL reads what its query selects. */
+/** Complete sessions with related data, for REST; GraphQL reads only what its query selects. */
 
 const BESIDE = {
   project: { select: { name: true } },
@@ -22,7 +22,7 @@ export type SessionRecord = Prisma.SessionGetPayload<{ include: typeof BESIDE }>
   retryChain: string[]
 }
 
-/** What a reader needs: the database, and who asks. */
+/** Context of read services: the database and the viewer. */
 export interface ReadContext extends ServiceContext {
   prisma: PrismaClient
 }

@@ -3,7 +3,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Database } from '../store/database.ts'
 import { readStock, type StockFigure } from '../store/sql/read-stock.sql.ts'
 
-/** Several scrapers within this time cost one look into the database. */
+/** Several scrapes within this time cost one database read. */
 const STOCK_TRUST_MS = 5_000
 
 /**

@@ -7,7 +7,7 @@ import { assertEnabled } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Sends a delivery again, at once and on a new schedule, under the same webhook-id, whatever became of it before.
+ * Repeats a delivery at once, on a new schedule, under the same webhook-id, whatever its earlier outcome.
  * @throws RepriseError FORBIDDEN, WEBHOOK_DELIVERY_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function replayDelivery(

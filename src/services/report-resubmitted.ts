@@ -4,7 +4,7 @@ import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { BatchOutcome } from './resubmit-batch.ts'
 
-/** After the commit: counts, traces, logs, and wakes those who have something to do with it. */
+/** After the commit: counts, traces, logs, and wakes the services that now have work. */
 export function reportResubmitted(
   { metrics, log, wake }: Pick<ServiceContext, 'metrics' | 'log' | 'wake'>,
   resubmissionId: string,

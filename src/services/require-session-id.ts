@@ -2,7 +2,7 @@ import { validate } from 'uuid'
 import { RepriseError } from '../domain/errors.ts'
 
 /**
- * The database would refuse what is no UUID in its own words.
+ * Otherwise the database would refuse a malformed UUID with an error of its own.
  * @throws RepriseError SESSION_NOT_FOUND
  */
 export function requireSessionId(id: unknown): void {

@@ -20,7 +20,7 @@ const timeout = seconds(1 / MS)
 
 export const drainReason = z.string().min(1).max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT)
 
-/** Nothing, and null where no null is allowed, leaves an option as it is. Durations are seconds. */
+/** A missing field, or null where null is not allowed, leaves an option as it is. Durations are seconds. */
 export const groupOptions = z.strictObject({
   sequencer: z.enum(['FIFO', 'LIFO', 'DRF']).nullish(),
   selector: z.enum(['CONCENTRATED', 'DISPERSED', 'ROUND_ROBIN']).nullish(),
@@ -43,7 +43,7 @@ export const groupOptions = z.strictObject({
 
 type ParsedOptions = z.output<typeof groupOptions>
 
-/** What these options make of a group. Null lifts the timeouts that a group may be without. */
+/** The group's columns for these options. Null removes the optional timeouts. */
 export function changedOptions(before: GroupOptions, input: ParsedOptions): GroupOptions {
   const liftable = (given: number | null | undefined, present: number | null) => (given === undefined ? present : given)
   const draining = input.draining ?? before.draining

@@ -75,7 +75,7 @@ function withoutNulls(given: object): object {
   return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }
 
-/** The same for the same wish, however it is written: which sessions, in whatever order, and what is overridden. */
+/** Fingerprint of a request: equal for the same sessions, in any order, and the same overrides. */
 export function requestHash({ sessionIds, filter, overrides: given }: ParsedResubmission): string {
   const request = { sessionIds: sessionIds?.toSorted() ?? null, filter: statedFilter(filter), overrides: given }
   return createHash('sha256').update(canonical(request)).digest('hex')

@@ -96,7 +96,7 @@ function plan(
   return refuseTarget(target) ?? resubmittedChild(target, cause, overrides, scope)
 }
 
-/** Answers with what was not written, by parent: for a quota, another child of the same parent, or another's creation id. */
+/** Returns what was not written, by parent: because of a quota, an existing child, or a creation id in use. */
 async function insertChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
   const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
   const missing = children.filter(({ id }) => !inserted.has(id))

@@ -63,7 +63,7 @@ export async function resubmitSessions(
   return { resubmissionId: record.id }
 }
 
-/** The record and, where they are few, its children in one transaction. */
+/** The record and, if there are few, its children, in one transaction. */
 async function open(context: ResubmitContext, record: NewResubmission): Promise<BatchOutcome | 'known' | 'later'> {
   const { log, sync } = context
   return context.db.transaction(async (tx) => {

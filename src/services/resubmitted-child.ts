@@ -13,7 +13,7 @@ export interface OverrideScope {
   agents: ReadonlyMap<string, string>
 }
 
-/** The child of a session that may be resubmitted, or why there can be none with these overrides. */
+/** The child of a session that may be resubmitted, or why these overrides allow none. */
 export function resubmittedChild(
   target: LockedTarget,
   cause: FailureCause | null,

@@ -6,7 +6,7 @@ import { CLUSTER_ID, findScopeId } from '../store/sql/retry-scope.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** Where something is set that holds for many sessions; `name` is a domain's or project's. */
+/** A scope in which something is set for many sessions; `name` is that of a domain or project. */
 export interface RetryScopeInput {
   scope: RetryScope
   name?: string | null
@@ -30,7 +30,7 @@ export function scopeIssues({ scope, name }: RetryScopeInput): ValidationIssue[]
 }
 
 /**
- * For administrators; those of one project reach nothing but their project.
+ * For administrators; those of one project may change only their project.
  * @throws RepriseError FORBIDDEN, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function resolveScope(context: ServiceContext, input: RetryScopeInput): Promise<ResolvedScope> {

@@ -6,8 +6,8 @@ import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * The token works no longer, on any server, after the few seconds for which one is trusted. Revoking it again
- * changes nothing. The own one is refused, so that an administrator is left.
+ * The token stops working on every server within the few seconds for which a server trusts a token. Revoking it again
+ * changes nothing. A token cannot revoke itself, so that an administrator remains.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
  */
 export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {

@@ -7,7 +7,7 @@ import { changeWebhook } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * A new secret, told this once. Until the overlap is over, requests are signed with the one before, too.
+ * A new secret, returned only once. During the overlap, requests are also signed with the previous one.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
  */
 export async function rotateWebhookSecret(

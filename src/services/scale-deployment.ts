@@ -14,11 +14,11 @@ export const scaleSchema = z.strictObject({
   maxSurge: replicas.nullish(),
 })
 
-/** Nothing leaves a setting as it is; null stands for the default of `minHealthy` and `maxSurge`. */
+/** A missing field leaves a setting as it is; null means the default of `minHealthy` and `maxSurge`. */
 export type ScaleDeploymentInput = z.input<typeof scaleSchema> & { deploymentId: string }
 
 /**
- * How many replicas are wanted from now on, and how an update may go about it.
+ * Sets the desired number of replicas, and the limits for updates.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
  */
 export async function scaleDeployment(

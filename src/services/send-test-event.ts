@@ -4,7 +4,7 @@ import { assertEnabled, changeWebhook } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * A delivery of `webhook.test`, with one attempt, for people to look at.
+ * A delivery of `webhook.test` with a single attempt.
  * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function sendTestEvent(

@@ -11,11 +11,11 @@ export interface Viewer {
   userId: string | null
   name: string
   role: Role
-  /** The one project that it sees; null sees all (ADMIN only). */
+  /** The only project that it sees; null: all (ADMIN only). */
   projectId: string | null
 }
 
-/** What every service is given: the database, who asks, how to say that there is work, and where to count. */
+/** Context of every service: the database, the viewer, wake-ups, log and metrics. */
 export interface ServiceContext {
   db: Database
   viewer: Viewer

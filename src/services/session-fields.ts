@@ -13,7 +13,7 @@ import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
-/** Fields of a session as clients give them, wherever they may be given. */
+/** Fields of a session as clients give them, shared by all inputs. */
 
 export const text = (max: number) => z.string().min(1).max(max).refine(isStorableText, STORABLE_TEXT)
 export const argument = z
@@ -23,7 +23,7 @@ export const argument = z
 
 export const command = z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX)
 
-/** A session that asks for nothing still takes a place: an agent runs no more of them than it has cores. */
+/** A session that asks for nothing still takes one core, so an agent runs no more of them than it has cores. */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
 /** Nothing of a slot is not asking for it. */

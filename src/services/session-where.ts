@@ -4,7 +4,7 @@ import type { FailureCause, RetryPhase } from '../domain/retry/causes.ts'
 import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../domain/session/statuses.ts'
 import type { SessionWhere } from '../store/prisma.ts'
 
-/** Which sessions, as clients say it. All that are given must match; null is not given. */
+/** Which sessions. All given conditions must match; null counts as missing. */
 export interface SessionFilterInput {
   status?: SessionStatus[] | null
   result?: SessionResult[] | null
@@ -70,7 +70,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   return all.length > 0 ? { ...own, AND: all } : own
 }
 
-/** Said so that Prisma, which drops an empty OR inside an AND, does not overlook it. */
+/** Written this way because Prisma drops an empty OR inside an AND. */
 const NOTHING: SessionWhere = { id: { in: [] } }
 
 /** An empty filter matches everything. Prisma would leave it out of an OR, and so let it match nothing. */
@@ -89,7 +89,7 @@ export function isEmptyWhere(inner: SessionWhere): boolean {
   return Object.keys(inner).length === 0
 }
 
-/** Null is "not given"; Prisma would look for NULL. A filter of a field that says nothing is none. */
+/** Null counts as missing; Prisma would look for NULL. A field's filter without conditions is no filter. */
 function given<K extends string>(name: K, filter: object | null | undefined): { [key in K]?: object } {
   const said = Object.entries(filter ?? {}).filter(([, value]) => value != null)
   return said.length === 0 ? {} : ({ [name]: Object.fromEntries(said) } as never)

@@ -19,7 +19,7 @@ const schema = z.strictObject({
   maxPending: count,
 })
 
-/** Nothing leaves a limit as it is, null lifts it; `slots` are replaced together. */
+/** A missing field leaves a limit as it is, null removes it; `slots` are replaced together. */
 export type SetQuotaInput = z.input<typeof schema>
 
 /**

@@ -13,7 +13,7 @@ export interface SetRetryDefaultsInput extends RetryScopeInput {
   policy?: object | null
 }
 
-/** What a scope says of policies; null where it says nothing. */
+/** Policy defaults of a scope; null if there are none. */
 export interface RetryDefaults {
   scope: RetryScope
   /** Null for the cluster. */

@@ -19,11 +19,11 @@ import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.t
 import type { ServiceContext } from './service-context.ts'
 
 export interface SetRetrySwitchInput extends RetryScopeInput {
-  /** True holds every retry that becomes due. Null or nothing leaves it as it is. */
+  /** True holds every due retry. Null or missing: unchanged. */
   disabled?: boolean | null
-  /** Null lifts the limit; nothing leaves it as it is. */
+  /** Null removes the limit; missing: unchanged. */
   rateLimit?: RateLimit | null
-  /** What this sets goes back by itself then to what held for good. */
+  /** When this change reverts by itself to the permanent setting. */
   until?: Date | null
 }
 
@@ -40,8 +40,8 @@ export interface RetrySwitchView {
 const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
 
 /**
- * Kill switch and rate limit of a scope. In force for every server when this is answered: they read it in the
- * transactions that dispatch. What was held by what is changed comes forward in a ramp.
+ * Kill switch and rate limit of a scope. Effective on every server when this returns: they read it in the
+ * transactions that dispatch. Retries held by the old setting are released gradually.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwitchInput): Promise<RetrySwitchView> {
@@ -92,7 +92,7 @@ function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInpu
   }
 }
 
-/** The bucket of a limit that is new is full; one that was there keeps what it has. */
+/** The bucket of a new limit is full; an existing one keeps its tokens. */
 function tokensAfter({ state, tokens, now }: StoredSwitch, after: SwitchState): number {
   const limit = present(after.rateLimit, now)
   if (!limit) return 0

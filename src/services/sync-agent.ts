@@ -18,7 +18,7 @@ const exitCode = z
   .min(-2_147_483_648)
   .max(4_294_967_295)
   .transform((code) => code | 0)
-/** Never refused for its words: the end of a kernel would not be booked. */
+/** Never refused for its text, or the end of a kernel would not be recorded. */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
 const failure = z.object({ name: words(64), message: words(4_096), exitCode: exitCode.optional() })
 
@@ -37,7 +37,7 @@ const schema = z.object({
         error: failure.nullable(),
         startedAt: z.string().max(64).nullable(),
         endedAt: z.string().max(64).nullable(),
-        // Agents from before there were ports say nothing of it.
+        // Older agents send no port.
         port: z.int().min(1).max(65_535).nullable().default(null),
       }),
     )
@@ -49,7 +49,7 @@ const schema = z.object({
       stream: z.enum(['STDOUT', 'STDERR']),
       offset: z.int().min(0),
       bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
-      // Each byte that is no UTF-8 is read as a character of three.
+      // Each byte that is not UTF-8 is decoded as a character of three bytes.
       text: z.string().max(LOG_CHUNK_BYTES_MAX).refine(isStorableText, STORABLE_TEXT),
       // There is no year 0 in the database's calendar.
       at: z.iso.datetime().refine((at) => at >= '0001', 'must not lie before the year 1'),
@@ -81,7 +81,7 @@ export async function syncAgent(
   if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
   if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
   if (heard.wasAway) wake.wake('schedule-sessions')
-  // Logs first: a kernel that is booked as ended has all of its output.
+  // Logs first, so that a kernel recorded as ended has all of its output.
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   const report = await bookReport(db, sync)

@@ -1,6 +1,6 @@
 import type { Viewer } from './service-context.ts'
 
-/** The part of a `where` that keeps a viewer within its project. All that is read for somebody passes through it. */
+/** The part of a `where` that restricts a viewer to its project. Every read for a viewer passes through it. */
 export function projectScope({ projectId }: Viewer): { projectId?: string } {
   return projectId === null ? {} : { projectId }
 }

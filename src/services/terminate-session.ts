@@ -8,7 +8,7 @@ import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Ends a session by a person's wish; it is not retried. `force` kills its kernels without a grace.
+ * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period.
  * @throws RepriseError SESSION_NOT_FOUND, SESSION_ALREADY_FINISHED, VALIDATION_FAILED, FORBIDDEN
  */
 export async function terminateSession(

@@ -8,7 +8,7 @@ export function newToken(): string {
   return PREFIX + randomBytes(32).toString('base64url')
 }
 
-/** What cannot be a token needs no look into the database. */
+/** Text that cannot be a token needs no database lookup. */
 export function isToken(text: string): boolean {
   return TOKEN.test(text)
 }
@@ -18,7 +18,7 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Enough to tell tokens apart in a list, too little to use. */
+/** Enough to tell tokens apart in a list, too little to be useful to an attacker. */
 export function tokenPrefix(token: string): string {
   return token.slice(0, PREFIX.length + 6)
 }

@@ -21,9 +21,10 @@ export type UpdateDeploymentInput = { deploymentId: string } & {
 } & { healthCheck?: HealthCheckInput | null }
 
 /**
- * A new revision, to which the routes are brought one after the other. Where nothing differs from the present one
- * there is none: the same update twice is one.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED, RESOURCE_GROUP_NOT_FOUND
+ * A new revision, to which the routes are brought one after the other. Where nothing differs from the present one there
+ * is none: the same update twice is one.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED,
+ * RESOURCE_GROUP_NOT_FOUND
  */
 export async function updateDeployment(
   context: ServiceContext,
@@ -60,7 +61,7 @@ function mergedCheck(stored: HealthCheckInput, change: HealthCheckInput | null |
   return { ...stored, ...withoutNulls(change), staleAfter: staleAfter ?? undefined }
 }
 
-/** A stored spec as a client would give it. An age limit that follows from the interval follows the next one, too. */
+/** A stored spec as client input. A `staleAfter` derived from the interval is derived again from a new interval. */
 function inputOf(spec: DeploymentSpec) {
   const interval = spec.healthIntervalMs / 1000
   const timeout = spec.healthTimeoutMs / 1000

@@ -1,4 +1,4 @@
-/** Null counts as not given, in the fields of an input; not within them. */
+/** In the fields of an input, null counts as missing; not inside their values. */
 export function withoutNulls<Input>(input: Input): Input {
   if (typeof input !== 'object' || input === null) return input
   const given = Object.entries(input).filter(([, value]) => value !== null && value !== undefined)

@@ -14,7 +14,7 @@ export interface RouteOrder {
   count: number
 }
 
-/** Retries are not for what is replaced anyway. */
+/** Routes are replaced, not retried. */
 const NEVER_RETRIED = resolvePolicy([{ source: 'SESSION', policy: { maxRetries: 0 } }])
 
 /**

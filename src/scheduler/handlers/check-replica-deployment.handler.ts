@@ -2,7 +2,7 @@ import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
 import { claimInTurn } from './claim-in-turn.ts'
 
-/** READY → SCALING where there are not as many routes as are wanted. */
+/** READY → SCALING if the number of routes differs from the number of replicas. */
 export function checkReplicaDeployment(): DeploymentHandler {
   const declaration = DEPLOYMENT_HANDLERS['check-replica-deployment']
   return {

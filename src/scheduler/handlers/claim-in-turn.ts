@@ -4,7 +4,7 @@ import { claimDeployments, type ClaimedDeployment } from '../../store/sql/claim-
 
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
-/** Batch after batch behind the last, until none is left: a handler is made anew for each look. */
+/** Batch after batch, each after the last, until none is left; each pass makes a new handler. */
 export function claimInTurn(declaration: DeploymentDeclaration) {
   let after = BEFORE_ALL
   return async (tx: Queryable, { limit }: { limit: number }): Promise<ClaimedDeployment[]> => {

@@ -21,7 +21,7 @@ export async function countFailedStarts(tx: Queryable, moved: readonly MovedRout
   if (counted.length > 0) await countFailures(tx, counted)
 }
 
-/** What has failed to start is counted then, and not once more as it leaves. */
+/** A failed start is counted when it fails, and not again when it ends. */
 function hasFailed({ from, to, lasted }: MovedRoute): boolean {
   if (to === 'FAILED_TO_START') return true
   return to === 'TERMINATING' && from !== 'FAILED_TO_START' && !lasted

@@ -35,7 +35,7 @@ export async function decideRetries(context: {
     return { decisions: rows, sessions: new Map(claimed.map((session) => [session.id, session])) }
   })
   count(context.metrics, decisions, sessions)
-  // A chain may have come to its end, and others may depend on it.
+  // A chain may have ended, and others may depend on it.
   if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
   if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
   tell(decisions, sessions, context.log)
@@ -49,7 +49,7 @@ export async function decideRetries(context: {
 
 type Sessions = ReadonlyMap<string, UndecidedSession>
 
-/** After the commit: what was rolled back did not happen. */
+/** After the commit, since what is rolled back did not happen. */
 function count({ retries }: Metrics, decisions: readonly DecisionRow[], sessions: Sessions): void {
   for (const { phase, cause, sessionId } of decisions) {
     if (phase === 'SCHEDULED') retries.scheduled.inc({ cause: cause! })

@@ -43,7 +43,7 @@ export function tellDispatched(log: Logger, { claimed, created, children, held, 
     const refusal = refusals.get(retry.sessionId)
     return refusal ? [{ ids: { ...idsOf(retry), code: refusal.code }, says: `not retried: ${refusal.message}` }] : []
   })
-  // One that goes on being held for the same reason is looked at every few seconds.
+  // A retry that stays held for the same reason is examined every few seconds.
   const newlyHeld = held
     .filter(({ retry, reason }) => retry.holdReason !== reason)
     .map(({ retry, reason }) => ({ ids: { ...idsOf(retry), reason }, says: `the retry is held: ${reason}` }))

@@ -81,7 +81,7 @@ export async function dispatchRetries(context: {
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
 }
 
-/** A policy that was damaged since the decision would fail the statement that creates all children of the batch. */
+/** A policy damaged since the decision would fail the statement that creates all children of the batch. */
 function refuseUnreadable(due: readonly DueRetry[]): Map<string, Refusal> {
   const refusals = due.map(({ sessionId, retryPolicy }) => ({ sessionId, policy: readStoredPolicy(retryPolicy) }))
   return new Map(

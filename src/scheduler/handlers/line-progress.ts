@@ -16,7 +16,7 @@ export interface LineProgress {
   lineIsLong: boolean
   /** Behind which lane to go on; null for the first. */
   fromLane: string | null
-  /** Looks in a row that found nothing to do while there are lanes that were not seen. */
+  /** Consecutive passes that found nothing to do while there are unseen lanes. */
   idleLooks: number
   /** Of `performance.now()`: when expired sessions were last looked for. */
   expiredAt: number
@@ -44,7 +44,7 @@ export function nextClaim(group: PendingGroup, progress: LineProgress): PendingC
   if (looksForExpired) progress.expiredAt = performance.now()
   return {
     resourceGroup: group.name,
-    // Shares decide who is next, wherever in the line.
+    // Shares decide who is next, at whatever position in the queue.
     head: group.sequencer === 'DRF' ? 0 : reach,
     youngestFirst: group.sequencer === 'LIFO',
     lanes: LANES_PER_LOOK_MAX,

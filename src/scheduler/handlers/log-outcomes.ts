@@ -8,7 +8,7 @@ export interface OutcomeLine {
 
 const TOLD_ONE_BY_ONE_MAX = 10
 
-/** A line for each of few, or one for many at once and each at debug. */
+/** One line each for a few; for many, one summary line, and one each at debug. */
 export function logOutcomes(log: Logger, lines: readonly OutcomeLine[], summary: () => string): void {
   const many = lines.length > TOLD_ONE_BY_ONE_MAX
   if (many) log.info(summary())

@@ -2,7 +2,7 @@ import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
 import { claimInTurn } from './claim-in-turn.ts'
 
-/** READY → SCALING where a route is not as it should be, and nothing else has seen to it in time. */
+/** READY → SCALING if a route is not as it should be and nothing else has fixed it in time. */
 export function reconcileDeployment(): DeploymentHandler {
   const declaration = DEPLOYMENT_HANDLERS['reconcile-deployment']
   return {

@@ -20,7 +20,7 @@ export interface RetentionPolicy {
 }
 
 /**
- * Removes what is kept no longer, in transactions of a bounded size, one after the other until nothing is left to
+ * Removes expired data in transactions of bounded size, one after the other until nothing is left to
  * remove. Events go before the chains that they tell of. Any number of servers may do it at once.
  */
 export async function removeOld(
@@ -46,7 +46,9 @@ export async function removeOld(
   return { done }
 }
 
-/** Of each project by its own bound, with what tells of chains and deployments that have gone, or went on without it. */
+/**
+ * Of each project by its own bound, with what tells of chains and deployments that have gone, or went on without it.
+ */
 async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
   const rows = RETENTION_BATCH_ROWS_MAX
   let done = 0

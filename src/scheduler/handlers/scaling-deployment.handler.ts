@@ -66,7 +66,7 @@ function findingOf({ deployment, plan, routes }: Planned, refused: string | unde
   return { id, result: 'FAILURE', message: [counts, ...whyNone(deployment, plan, refused)].join('; ') }
 }
 
-/** In words that stay the same until something happens: history is not to grow by waiting. */
+/** Worded so that it stays the same until something happens: waiting must not make the history grow. */
 function whyNone(deployment: ClaimedDeployment, plan: ReplicaPlan, refused: string | undefined): string[] {
   const { failures, nextRouteInMs, backoffMs } = deployment
   if (refused !== undefined) return [`no more can begin: ${refused}`]

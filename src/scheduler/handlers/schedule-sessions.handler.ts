@@ -65,7 +65,7 @@ function agentIds(kernels: readonly { agentId: string }[]): string[] {
   return kernels.map(({ agentId }) => agentId)
 }
 
-/** Nothing new is scheduled in a group that is being drained, whatever room there is. */
+/** Nothing new is scheduled in a group that is being drained. */
 function unlessDrained(
   { drained }: PendingGroup,
   sessions: readonly PendingSession[],
@@ -76,7 +76,7 @@ function unlessDrained(
   return []
 }
 
-/** A short line is the usual one, and cheaper to plan. */
+/** The queue is usually short, and a short one is cheaper to plan. */
 async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgress): Promise<ClaimedLine> {
   const claim = nextClaim(group, progress)
   const short = claim.head > 0 && !progress.lineIsLong ? await claimShortLine(tx, claim) : undefined
@@ -85,7 +85,7 @@ async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgr
   return claimed
 }
 
-/** Sorts out what waits for its time or for other chains. What rests is here to expire and for nothing else. */
+/** Filters out sessions that wait for their time or for other chains. Resting sessions are read only to expire. */
 function mayStart(session: PendingSession, result: HandlerResult): boolean {
   const { id } = session
   if (session.rests) return false

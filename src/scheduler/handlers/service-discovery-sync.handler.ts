@@ -1,7 +1,7 @@
 import { ROUTE_HANDLERS } from '../../domain/deployment/handlers.ts'
 import { handleRoutes } from './handle-routes.ts'
 
-/** HEALTHY routes that service discovery does not name yet are named from now on. */
+/** Publishes HEALTHY routes that service discovery does not list yet. */
 export const serviceDiscoverySync = handleRoutes(ROUTE_HANDLERS['service-discovery-sync'], {
   wakes: [],
   find: ({ id }) => ({ id, result: 'SUCCESS', message: 'clients are sent to it', publish: true }),

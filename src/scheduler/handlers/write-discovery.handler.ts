@@ -7,8 +7,8 @@ import { readServices } from '../../store/sql/read-endpoints.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**
- * By name. Traefik's directory provider reads no `.json`: its file is YAML, of which JSON is a part. Traefik takes files
- * as templates, too; indented JSON has no two braces in a row that would begin one.
+ * By name. Traefik's directory provider reads no `.json`: its file is YAML, of which JSON is a subset. Traefik treats
+ * files as templates, too; indented JSON has no two braces in a row, which would start one.
  */
 const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> = {
   'prometheus.json': prometheusTargets,
@@ -16,7 +16,7 @@ const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> 
 }
 
 /**
- * Files that differ from what is published are replaced, each at once: nobody reads half of one. What was there
+ * Files that differ from what is published are replaced atomically, so nobody reads half a file. The old file
  * stays where it cannot be replaced, for want of space say; the next look tries again. Several servers may write to one
  * directory: the last look is the truest.
  * @throws what the file system says

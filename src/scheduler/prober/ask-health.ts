@@ -10,7 +10,9 @@ export interface HealthQuestion {
   timeoutMs: number
 }
 
-/** What was wrong, in words; null where it is well: any status of 200 to 299. A redirect is not followed, and not well. */
+/**
+ * What was wrong, in words; null where it is well: any status of 200 to 299. A redirect is not followed, and not well.
+ */
 export type AskHealth = (question: HealthQuestion, signal: AbortSignal) => Promise<string | null>
 
 const FAULTS: Readonly<Record<string, string>> = {
@@ -49,7 +51,7 @@ export const askHealth: AskHealth = ({ host, port, path, timeoutMs }, signal) =>
     outgoing.end()
   })
 
-/** So that a short answer ends in peace, and a long one ends. */
+/** Lets a short response finish, and cuts off a long one. */
 function discard(answer: IncomingMessage): void {
   let bytes = 0
   answer.on('error', () => {})

@@ -18,14 +18,14 @@ import type { RunReport } from '../background-service.ts'
 import type { AskHealth } from './ask-health.ts'
 
 /**
- * Health checks under way in this process. Due → claimed with a lease, asked, counted; no transaction is open while
- * an answer is awaited. A crash leaves claims whose leases run out by the database's clock: others make them then.
- * What is found is counted and nothing else: what it means is for the handlers.
+ * Health checks in progress in this process. Due → claimed with a lease, sent, counted; no transaction is open while a
+ * response is awaited. A crash leaves claims whose leases expire by the database's clock; other servers then repeat
+ * them. Results are only counted; the handlers interpret them.
  */
 export interface Prober {
-  /** Claims what is due and there is room for, and begins; does not wait for the answers. */
+  /** Claims due checks as far as there is room, and starts them; does not wait for the responses. */
   fill(): Promise<RunReport>
-  /** What is under way is given up, and comes again when its lease is over. */
+  /** Checks in progress are abandoned, and repeated when their lease expires. */
   stop(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export function createProber(context: ProberContext): Prober {
   const underWay = new Set<Promise<void>>()
   let outcomes: CheckOutcome[] = []
   let settling: Promise<void> | null = null
-  /** A look found more than there was room for: an answer makes room. */
+  /** A pass found more than there was room for; each response makes room. */
   let crowded = false
 
   async function check(due: DueCheck): Promise<void> {

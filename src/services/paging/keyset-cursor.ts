@@ -8,13 +8,13 @@ export interface OrderColumn {
 
 type Value = string | number | Date
 
-/** Opaque to clients: the order that it belongs to, and the row's values in it. */
+/** Opaque to clients: the order it belongs to, and the row's values in that order. */
 export function encodeKeyset(order: readonly OrderColumn[], row: object): string {
   const values = order.map(({ column }) => (row as Record<string, Value>)[column])
   return Buffer.from(JSON.stringify([signature(order), ...values])).toString('base64url')
 }
 
-/** Undefined where the text is no cursor of this order. */
+/** Undefined if the text is not a cursor of this order. */
 export function decodeKeyset(order: readonly OrderColumn[], cursor: string): Value[] | undefined {
   const parsed = parse(cursor)
   if (!Array.isArray(parsed) || parsed.length !== order.length + 1 || parsed[0] !== signature(order)) return undefined

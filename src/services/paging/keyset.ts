@@ -15,8 +15,8 @@ export interface KeysetQuery {
 }
 
 /**
- * A page that begins behind a row rather than at a number: rows that come and go elsewhere move nothing. The
- * last column of the order is unique, and each row carries all of them.
+ * Keyset pagination: a page starts after a row rather than at an offset, so rows added or removed elsewhere move
+ * nothing. The last column of the order is unique, and each row carries all of them.
  */
 export async function keysetPage<Row extends object>(options: {
   args: PageArguments
@@ -29,7 +29,7 @@ export async function keysetPage<Row extends object>(options: {
   const bounds = [bound(order, 'after', args.after), bound(order, 'before', args.before)].filter(
     (where) => where !== null,
   )
-  // One more than the page tells whether there is another.
+  // One more row than the page shows whether there is another page.
   const rows = await find({ where: { AND: bounds }, orderBy: orderBy(order, backward), take: size + 1 })
   return assemblePage({ args, rows, cursorOf: (node) => encodeKeyset(order, node), count })
 }
@@ -65,7 +65,7 @@ function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery[
 
 /**
  * (a, b, id) beyond (x, y, z), spelt out for Prisma. The first column's own bound is implied by the rest, but
- * only it lets PostgreSQL begin its index scan at the cursor.
+ * only it lets PostgreSQL start its index scan at the cursor.
  */
 function bound(
   order: readonly OrderColumn[],

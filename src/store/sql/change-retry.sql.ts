@@ -56,12 +56,12 @@ interface Whose {
   actor: string
 }
 
-/** Undefined where the viewer has no such session. */
+/** Undefined if the viewer sees no such session. */
 export async function cancelPendingRetry(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
   return run(db, CANCEL_SQL, whose, `cancelled by ${whose.actor}`)
 }
 
-/** Undefined where the viewer has no such session. */
+/** Undefined if the viewer sees no such session. */
 export async function makeRetryDue(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
   return run(db, NOW_SQL, whose, `made due at once by ${whose.actor}`)
 }
