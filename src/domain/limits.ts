@@ -120,6 +120,8 @@ export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
 export const RETENTION_INTERVAL_MS = 300_000
 /** Chains in one transaction: with their sessions, kernels, logs and history some thousands of rows. */
 export const RETENTION_BATCH_CHAINS_MAX = 200
+/** Agents in one transaction: for each all kernels are looked through once. */
+export const RETENTION_BATCH_AGENTS_MAX = 10
 /** Rows of one table in one transaction. */
 export const RETENTION_BATCH_ROWS_MAX = 5_000
 

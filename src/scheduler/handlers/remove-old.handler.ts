@@ -1,7 +1,12 @@
-import { RETENTION_BATCH_CHAINS_MAX, RETENTION_BATCH_ROWS_MAX } from '../../domain/limits.ts'
+import {
+  RETENTION_BATCH_AGENTS_MAX,
+  RETENTION_BATCH_CHAINS_MAX,
+  RETENTION_BATCH_ROWS_MAX,
+} from '../../domain/limits.ts'
 import { isBounded, type Retention } from '../../domain/retention.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Database } from '../../store/database.ts'
+import { removeOldAgents } from '../../store/sql/remove-old-agents.sql.ts'
 import { readChainBounds, removeOldChains } from '../../store/sql/remove-old-chains.sql.ts'
 import { removeOldDeployments } from '../../store/sql/remove-old-deployments.sql.ts'
 import { removeOldEvents } from '../../store/sql/remove-old-events.sql.ts'
@@ -62,9 +67,11 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
     }
   }
   if (bounds.length === 0) return done
-  // One that was asked for over all projects is of none of them.
+  // Of no project: a resubmission may have been asked for over all of them.
   const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
-  return done + (await drain(signal, rows, () => removeOldResubmissions(db, before, rows)))
+  done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
+  const agents = RETENTION_BATCH_AGENTS_MAX
+  return done + (await drain(signal, agents, () => removeOldAgents(db, before, agents)))
 }
 
 /** Batch after batch, until one is not full. */

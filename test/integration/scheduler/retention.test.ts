@@ -120,6 +120,42 @@ describe('deployments that live', () => {
   })
 })
 
+describe('agents', () => {
+  async function goneFor(days: number, sets = `status = 'LOST'`): Promise<string> {
+    const id = await server.factory.agent()
+    await server.db.query(
+      `UPDATE agents SET ${sets}, last_heard_at = now() - make_interval(days => $2), lease_from = now() - interval '1 year'
+       WHERE id = $1`,
+      [id, days],
+    )
+    return id
+  }
+
+  test('that are gone for long go when no session of their time is left', async () => {
+    const { kernelIds, chainId } = await server.factory.session({ status: 'TERMINATED' })
+    await server.db.query(`UPDATE sessions SET created_at = now() - interval '200 days'`)
+    const ran = await goneFor(199)
+    await server.db.query('UPDATE kernels SET agent_id = $2 WHERE id = $1', [kernelIds[0], ran])
+    const before = await goneFor(201)
+    const stay = [
+      await goneFor(89),
+      await goneFor(201, `status = 'LOST', drained_at = now()`),
+      await goneFor(201, `status = 'ALIVE'`),
+    ]
+    expect(await keep({ chains: '90d' })).toEqual({ done: 1 })
+    const left = async () => {
+      const statement = 'SELECT id FROM agents WHERE id = ANY($1)'
+      const all = [ran, before, ...stay]
+      return (await server.db.query<{ id: string }>(statement, [all])).rows.map(({ id }) => id).toSorted()
+    }
+    expect(await left()).toEqual([ran, ...stay].toSorted())
+    await age(chainId, 199)
+    expect(await keep({ chains: '90d' })).toEqual({ done: 2 })
+    expect(await left()).toEqual(stay.toSorted())
+    await server.db.query('DELETE FROM agents WHERE id = ANY($1)', [stay])
+  })
+})
+
 describe('resubmissions without a child', () => {
   async function resubmission(items: readonly { sessionId: string; code: string }[], finishedDaysAgo: number) {
     const id = randomUUID()
