@@ -64,7 +64,7 @@ function keepFor(holders: readonly Asking[], rooms: readonly AgentRoom[]): void 
   for (const holder of holders) pool.keepFor(shapeOfAsking(holder), new Set(holder.avoidAgents))
 }
 
-/** The owner of the record sees all of it. */
+/** To the sessions for which room is kept, that room is free. */
 function unkept(rooms: readonly AgentRoom[] = []): AgentRoom[] {
   return rooms.map((room) => {
     const free = new Map([...room.free].map(([slot, amount]) => [slot, amount + (room.kept.get(slot) ?? 0n)]))

@@ -1,41 +1,15 @@
-import { createDomain, createProject, createUser } from '../../../services/create-tenants.ts'
+import { createProject } from '../../../services/create-tenants.ts'
 import { removeProjectMember, setProjectMember } from '../../../services/set-project-member.ts'
 import { builder } from '../../builder.ts'
-import { DomainNode } from '../domain/domain.type.ts'
 import { ConflictError, ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
-import { UserNode } from '../user/user.type.ts'
 import { ProjectNode } from './project.type.ts'
 
 interface Made<Name extends string> {
   __typename: Name
   id: string
 }
-
-const DomainPayload = builder.objectRef<Made<'CreateDomainPayload'>>('CreateDomainPayload').implement({
-  description: 'The new domain.',
-  fields: (t) => ({
-    domain: t.prismaField({
-      type: DomainNode,
-      description: 'The new domain.',
-      resolve: (query, { id }, _args, { services }) =>
-        services.prisma.domain.findUniqueOrThrow({ ...query, where: { id } }),
-    }),
-  }),
-})
-
-const UserPayload = builder.objectRef<Made<'CreateUserPayload'>>('CreateUserPayload').implement({
-  description: 'The new user.',
-  fields: (t) => ({
-    user: t.prismaField({
-      type: UserNode,
-      description: 'The new user.',
-      resolve: (query, { id }, _args, { services }) =>
-        services.prisma.user.findUniqueOrThrow({ ...query, where: { id } }),
-    }),
-  }),
-})
 
 function projectPayload<Name extends string>(name: Name) {
   return builder.objectRef<Made<Name>>(name).implement({
@@ -51,16 +25,6 @@ function projectPayload<Name extends string>(name: Name) {
   })
 }
 
-const DomainResult = builder.unionType('CreateDomainResult', {
-  description: 'The domain, or an error that the caller can correct.',
-  types: [DomainPayload, ValidationError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
-})
-const UserResult = builder.unionType('CreateUserResult', {
-  description: 'The user, or an error that the caller can correct.',
-  types: [UserPayload, ValidationError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
-})
 const ProjectResult = builder.unionType('CreateProjectResult', {
   description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('CreateProjectPayload'), ValidationError, NotFoundError, ConflictError, ForbiddenError],
@@ -77,14 +41,6 @@ const RemoveMemberResult = builder.unionType('RemoveProjectMemberResult', {
   resolveType: typeOf,
 })
 
-const CreateDomainInput = builder.inputType('CreateDomainInput', {
-  description: 'A group of projects.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
-})
-const CreateUserInput = builder.inputType('CreateUserInput', {
-  description: 'Somebody who creates sessions.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
-})
 const CreateProjectInput = builder.inputType('CreateProjectInput', {
   description: 'The project to create.',
   fields: (t) => ({
@@ -109,20 +65,6 @@ const RemoveMemberInput = builder.inputType('RemoveProjectMemberInput', {
 })
 
 builder.mutationFields((t) => ({
-  createDomain: t.field({
-    type: DomainResult,
-    description: 'Creates a domain; for administrators.',
-    args: { input: t.arg({ type: CreateDomainInput, required: true, description: 'Its name.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CreateDomainPayload' as const, ...(await createDomain(context, input)) })),
-  }),
-  createUser: t.field({
-    type: UserResult,
-    description: 'Creates a user; for administrators.',
-    args: { input: t.arg({ type: CreateUserInput, required: true, description: 'Its name.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CreateUserPayload' as const, ...(await createUser(context, input)) })),
-  }),
   createProject: t.field({
     type: ProjectResult,
     description: 'Creates a project; for administrators.',

@@ -1,0 +1,40 @@
+import { createDomain } from '../../../services/create-tenants.ts'
+import { builder } from '../../builder.ts'
+import { ConflictError, ForbiddenError, ValidationError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { DomainNode } from './domain.type.ts'
+
+const DomainPayload = builder
+  .objectRef<{ __typename: 'CreateDomainPayload'; id: string }>('CreateDomainPayload')
+  .implement({
+    description: 'The new domain.',
+    fields: (t) => ({
+      domain: t.prismaField({
+        type: DomainNode,
+        description: 'The new domain.',
+        resolve: (query, { id }, _args, { services }) =>
+          services.prisma.domain.findUniqueOrThrow({ ...query, where: { id } }),
+      }),
+    }),
+  })
+
+const DomainResult = builder.unionType('CreateDomainResult', {
+  description: 'The domain, or an error that the caller can correct.',
+  types: [DomainPayload, ValidationError, ConflictError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+const CreateDomainInput = builder.inputType('CreateDomainInput', {
+  description: 'A group of projects.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
+})
+
+builder.mutationFields((t) => ({
+  createDomain: t.field({
+    type: DomainResult,
+    description: 'Creates a domain; for administrators.',
+    args: { input: t.arg({ type: CreateDomainInput, required: true, description: 'Its name.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'CreateDomainPayload' as const, ...(await createDomain(context, input)) })),
+  }),
+}))

@@ -1,0 +1,38 @@
+import { createUser } from '../../../services/create-tenants.ts'
+import { builder } from '../../builder.ts'
+import { ConflictError, ForbiddenError, ValidationError } from '../error/error.type.ts'
+import { asResult, typeOf } from '../error/result.ts'
+import { UserNode } from './user.type.ts'
+
+const UserPayload = builder.objectRef<{ __typename: 'CreateUserPayload'; id: string }>('CreateUserPayload').implement({
+  description: 'The new user.',
+  fields: (t) => ({
+    user: t.prismaField({
+      type: UserNode,
+      description: 'The new user.',
+      resolve: (query, { id }, _args, { services }) =>
+        services.prisma.user.findUniqueOrThrow({ ...query, where: { id } }),
+    }),
+  }),
+})
+
+const UserResult = builder.unionType('CreateUserResult', {
+  description: 'The user, or an error that the caller can correct.',
+  types: [UserPayload, ValidationError, ConflictError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+const CreateUserInput = builder.inputType('CreateUserInput', {
+  description: 'Somebody who creates sessions.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
+})
+
+builder.mutationFields((t) => ({
+  createUser: t.field({
+    type: UserResult,
+    description: 'Creates a user; for administrators.',
+    args: { input: t.arg({ type: CreateUserInput, required: true, description: 'Its name.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'CreateUserPayload' as const, ...(await createUser(context, input)) })),
+  }),
+}))
