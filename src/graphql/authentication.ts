@@ -7,7 +7,6 @@ import { mayRead } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
-import type { ServerContext } from './context.ts'
 import { requestIdOf } from './request-id.ts'
 import { NO_UUID } from './uuid.ts'
 
@@ -52,7 +51,7 @@ export function useAuthentication(options: {
         else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
         else setResult({ errors: [identity] })
       } catch (error) {
-        setResult({ errors: [presentFault(error, { log, requestId: requestIdOf(request, context as ServerContext) })] })
+        setResult({ errors: [presentFault(error, { log, requestId: requestIdOf(request, context) })] })
       }
     },
   }

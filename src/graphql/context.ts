@@ -57,12 +57,14 @@ export interface ServerContext {
   requestId?: string
 }
 
-export function createContext(
+/** Makes the context of what the server knows of an operation: in place, since it is made once for each. */
+export function fillContext(
+  initial: object,
   services: GraphQLServices,
   { viewer, token, requestId, connection = {}, revoked = () => {} }: Requester,
-): GraphQLContext {
+): asserts initial is GraphQLContext {
   const { db, wake, metrics } = services
-  return {
+  const context: Omit<GraphQLContext, 'log'> = Object.assign(initial, {
     ...initContextCache(),
     services,
     db,
@@ -70,12 +72,14 @@ export function createContext(
     metrics,
     viewer,
     requestId,
-    log: services.log.child({ requestId }),
     loaders: loadersOf(services, viewer),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
     connection,
     revoked,
-  }
+  })
+  // Few operations log anything.
+  let log: Logger | undefined
+  Object.defineProperty(context, 'log', { get: () => (log ??= services.log.child({ requestId })) })
 }
 
 /** For the next event of a subscription: nothing that an earlier event loaded is believed any more. */

@@ -4,7 +4,10 @@ import { ERRORS, RepriseError } from '../domain/errors.ts'
 import { REQUEST_BYTES_MAX } from './limits.ts'
 import { readWhole } from './read-whole.ts'
 import type { GraphQLServer } from './server.ts'
-import { urlOf, wholeRequests } from './whole-request.ts'
+import { wholeRequests } from './whole-request.ts'
+
+/** The request carries what is to be known of it: a context would be copied property by property. */
+const NO_CONTEXT = undefined!
 
 type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
 
@@ -13,22 +16,28 @@ type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId:
  * and an answer is written at once with its length: streams of both cost a third more CPU. Event streams stay streams.
  */
 export function createServeHttp(server: GraphQLServer): ServeHttp {
-  const newWholeRequest = wholeRequests(server.fetchAPI as { Request: typeof Request })
+  const newWholeRequest = wholeRequests(server.fetchAPI)
+  const urlOf = urlParser()
 
-  async function servePost(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+  async function servePost(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { url, requestId }: { url: URL; requestId: string },
+  ): Promise<void> {
     const body = await readWhole(request, REQUEST_BYTES_MAX)
     if (body === null) return
     const gone = new AbortController()
     const abort = () => gone.abort()
     response.once('close', abort)
-    // The server would copy a context that it is given, property by property: the request carries what it has to know.
-    const answer = await server.handleRequest(newWholeRequest(request, { body, signal: gone.signal, requestId }), {})
+    const whole = newWholeRequest(request, { url, body, signal: gone.signal, requestId })
+    const answer = await server.handleRequest(whole, NO_CONTEXT)
     if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
       response.once('finish', () => response.off('close', abort))
       await sendNodeResponse(answer, response, request, false)
       return
     }
     const text = await answer.text()
+    if (response.destroyed) return
     response.off('close', abort)
     response.setHeaders(answer.headers)
     response.writeHead(answer.status, { 'Content-Length': Buffer.byteLength(text) })
@@ -37,15 +46,27 @@ export function createServeHttp(server: GraphQLServer): ServeHttp {
 
   return async (request, response, requestId) => {
     try {
-      if (!URL.canParse(urlOf(request))) {
-        throw new RepriseError('MALFORMED_REQUEST', 'The Host or the path of the request is none.')
-      }
-      if (request.method === 'POST') await servePost(request, response, requestId)
+      const url = urlOf(request)
+      if (request.method === 'POST') await servePost(request, response, { url, requestId })
       else await server(request, response, { requestId })
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error
       refuse(response, error)
     }
+  }
+}
+
+/** Almost all requests have the same one. */
+function urlParser(): (request: IncomingMessage) => URL {
+  let last = new URL('http://localhost')
+  let lastText = last.href
+  return ({ headers: { host = 'localhost' }, url }) => {
+    const text = `http://${host}${url}`
+    if (text === lastText) return last
+    const parsed = URL.parse(text)
+    if (!parsed) throw new RepriseError('MALFORMED_REQUEST', 'The Host or the path of the request is none.')
+    lastText = text
+    return (last = parsed)
   }
 }
 

@@ -1,8 +1,8 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import { createYoga, type YogaServerInstance } from 'graphql-yoga'
+import { createYoga, type Plugin, type YogaInitialContext, type YogaServerInstance } from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
 import { useAuthentication, type Identity } from './authentication.ts'
-import { createContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
+import { fillContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
 import { useDocumentLimits } from './document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
 import { requestIdOf } from './request-id.ts'
@@ -28,14 +28,8 @@ export function createGraphQLServer(options: {
   return createYoga<ServerContext, GraphQLContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
-    context: ({ requester, request, params, requestId }) => {
-      if (params.operationName) currentSpan()?.note({ 'graphql.operation.name': params.operationName })
-      if (requester) return createContext(services, requester)
-      const { viewer, token } = identities.get(request)!
-      const id = requestIdOf(request, { requestId })
-      return createContext(services, { viewer, token, requestId: id, connection: request })
-    },
     plugins: [
+      useContext(services, identities),
       useAuthentication({ authenticate, identities, introspectionForStrangers, log }),
       ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),
       useDocumentLimits(),
@@ -62,6 +56,18 @@ export function createGraphQLServer(options: {
     // Ten megabytes of text that only people with a browser need.
     renderGraphiQL: async (page) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page),
   })
+}
+
+function useContext(services: GraphQLServices, identities: WeakMap<Request, Identity>): Plugin<GraphQLContext> {
+  return {
+    onContextBuilding({ context }) {
+      const { requester, request, params } = context as unknown as ServerContext & YogaInitialContext
+      if (params.operationName) currentSpan()?.note({ 'graphql.operation.name': params.operationName })
+      if (requester) return fillContext(context, services, requester)
+      const requestId = requestIdOf(request, context)
+      fillContext(context, services, { ...identities.get(request)!, requestId, connection: request })
+    },
+  }
 }
 
 const GREETING = `# Put the token of the data directory's file "admin-token" into the headers below.

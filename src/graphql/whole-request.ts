@@ -6,17 +6,18 @@ export interface WholeRequest extends Request {
 }
 
 interface Parts {
+  url: URL
   body: string
   signal: AbortSignal
   requestId: string
 }
 
-/** Makes them of a POST of Node whose body was read, as the implementation of the Fetch API has them. */
+/** Makes them of a POST of Node whose body was read. The base is the class that the server knows. */
 export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   class Whole extends Base implements WholeRequest {
     readonly requestId: string
 
-    constructor(url: string, init: RequestInit, requestId: string) {
+    constructor(url: URL, init: RequestInit, requestId: string) {
       super(url, init)
       this.requestId = requestId
     }
@@ -27,12 +28,6 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
     }
   }
 
-  return (request: IncomingMessage, { body, signal, requestId }: Parts): WholeRequest => {
-    const headers = request.headers as Record<string, string>
-    return new Whole(urlOf(request), { method: 'POST', headers, body, signal }, requestId)
-  }
-}
-
-export function urlOf({ headers, url }: IncomingMessage): string {
-  return `http://${headers.host ?? 'localhost'}${url}`
+  return ({ headers }: IncomingMessage, { url, body, signal, requestId }: Parts): WholeRequest =>
+    new Whole(url, { method: 'POST', headers: headers as Record<string, string>, body, signal }, requestId)
 }
