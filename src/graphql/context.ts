@@ -79,7 +79,8 @@ export function fillContext(
   })
   // Few operations log anything.
   let log: Logger | undefined
-  Object.defineProperty(context, 'log', { get: () => (log ??= services.log.child({ requestId })) })
+  const get = () => (log ??= services.log.child({ requestId }))
+  Object.defineProperty(context, 'log', { get, enumerable: true })
 }
 
 /** For the next event of a subscription: nothing that an earlier event loaded is believed any more. */
