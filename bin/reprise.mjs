@@ -19,6 +19,9 @@ if (installed) {
   const program = new Command('reprise').description(description).version(version)
   await runProgram(await addClientCommands(program, process.argv[2]))
 } else if (process.features.typescript) {
+  const { enableCompileCache } = await import('node:module')
+  // Before the first file with types: to strip them from one alone is a third of a command's start.
+  enableCompileCache(join(root, '.cache/compiled'))
   await import('../src/main.ts')
 } else {
   runWithNewerNode()
