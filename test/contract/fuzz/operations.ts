@@ -10,6 +10,7 @@ import {
   type GraphQLSchema,
   type GraphQLUnionType,
 } from 'graphql'
+import { QUERY_BREADTH_MAX } from '../../../src/graphql/limits.ts'
 import { fillArguments, type Values } from '../tenancy/fill-arguments.ts'
 import { fieldName, fieldPaths, leavesOf, needsArguments, type FieldPath } from '../tenancy/field-paths.ts'
 import { arbitraryArguments, type Known } from './arbitrary-arguments.ts'
@@ -95,10 +96,15 @@ export function arbitraryOperation(target: Target, known: Known): fc.Arbitrary<O
   })
 }
 
-/** All leaves of what a field gives, and of the objects in it. */
+/** All leaves of what a field gives, and of the objects in it, as deep as an operation may ask for all of them. */
 function resultOf(schema: GraphQLSchema, field: Field): string {
-  return selection(schema, getNamedType(field.type), isPage(field) ? 3 : 2)
+  const depths = isPage(field) ? [3, 2, 1, 0] : [2, 1, 0]
+  const texts = depths.map((depth) => selection(schema, getNamedType(field.type), depth))
+  return texts.find((text) => (text.match(/\w+/g)?.length ?? 0) < RESULT_FIELDS_MAX)!
 }
+
+/** What leads to the field counts, too. */
+const RESULT_FIELDS_MAX = QUERY_BREADTH_MAX - 20
 
 function isPage({ args }: Field): boolean {
   return args.some(({ name }) => name === 'after')
