@@ -7,12 +7,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * wait, and none of them is left alone at the end.
  */
 const LONGEST = [
-  'e2e/crashes',
-  'e2e/command-line/administration',
-  'e2e/command-line/help-examples',
   'e2e/client-restarts',
+  'e2e/crashes',
   'e2e/several-servers',
+  'e2e/command-line/help-examples',
+  'e2e/command-line/administration',
+  'e2e/deployments/deployments',
   'e2e/command-line/run',
+  'e2e/command-line/deployments',
   'e2e/server',
   'e2e/remote/partitions',
   'e2e/readme-tour',

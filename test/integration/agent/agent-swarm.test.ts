@@ -76,17 +76,25 @@ it('two hundred agents, some of which lie, die and are cut off, bring every sess
 
   const open = `SELECT count(*) FROM sessions WHERE NOT retry_decided OR status NOT IN ('TERMINATED', 'ERROR')`
   const pending = `SELECT count(*) FROM retry_decisions WHERE phase IN ('SCHEDULED', 'HELD')`
-  await eventually(async () => (await count(open)) + (await count(pending)) === 0, { withinMs: 60_000 })
+  await eventually(async () => (await count(open)) + (await count(pending)) === 0, { withinMs: 180_000 })
   const { rows } = await db.query<{ id: string; ends: string; causes: string[] }>(
     `SELECT sessions.chain_id AS id, (array_agg(status || ' ' || phase ORDER BY attempt DESC))[1] || ' ' || count(*) AS ends,
       array_agg(coalesce(failure_cause::text, '') ORDER BY attempt) AS causes
     FROM sessions JOIN retry_decisions d ON d.session_id = sessions.id GROUP BY sessions.chain_id`,
   )
   const ends = new Map(rows.map((row) => [row.id, row]))
-  // Those that were on an agent that died have used up an attempt for it.
+  // Those that were on an agent that died, or was too busy to be heard, have used up an attempt for it.
   const hit = new Set(rows.filter(({ causes }) => causes[0] === 'AGENT_TRANSIENT').map(({ id }) => id))
   expect(ids.filter((id, index) => !hit.has(id) && ends.get(id)?.ends !== kindOf(index).ends)).toEqual([])
-  expect(ids.filter((id, index) => hit.has(id) && kindOf(index).command[1] !== 'vanish').length).toBeLessThan(40)
+  const silent = await db.query<{ id: string }>(
+    `SELECT DISTINCT s.chain_id AS id FROM sessions s JOIN kernels k ON k.session_id = s.id JOIN agents a ON a.id = k.agent_id
+    WHERE s.attempt = 1 AND (a.name = ANY ($1) OR a.id IN (
+      SELECT entity_id FROM scheduling_history WHERE entity = 'AGENT' AND to_status = 'LOST'))`,
+    [swarm.members.slice(20, 28).map(({ name }) => name)],
+  )
+  const excused = new Set(silent.rows.map(({ id }) => id))
+  const unexcused = ids.filter((id, index) => hit.has(id) && !excused.has(id) && kindOf(index).command[1] !== 'vanish')
+  expect(unexcused).toEqual([])
   expect(await misbookedSlots(db)).toEqual([])
   expect(await count('SELECT count(*) FROM kernels WHERE slots_held OR NOT confirmed_gone')).toBe(0)
-}, 90_000)
+}, 240_000)
