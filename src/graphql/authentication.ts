@@ -28,7 +28,7 @@ export async function identify(authenticate: Authenticate, authorization: unknow
   if (token === undefined || !viewer) {
     return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
   }
-  if (!mayRead(viewer)) return refusal('FORBIDDEN', `The token "${viewer.name}" is an agent's; it opens nothing here.`)
+  if (!mayRead(viewer)) return refusal('FORBIDDEN', `The token "${viewer.name}" is an agent's; it has no access here.`)
   return { viewer, token }
 }
 

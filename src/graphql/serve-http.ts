@@ -64,7 +64,7 @@ function urlParser(): (request: IncomingMessage) => URL {
     const text = `http://${host}${url}`
     if (text === lastText) return last
     const parsed = URL.parse(text)
-    if (!parsed) throw new RepriseError('MALFORMED_REQUEST', 'The Host or the path of the request is none.')
+    if (!parsed) throw new RepriseError('MALFORMED_REQUEST', 'The Host header or the path of the request is invalid.')
     lastText = text
     return (last = parsed)
   }

@@ -17,7 +17,7 @@ export function authenticated(authenticate: Authenticate, base: Omit<ReadContext
     const viewer = token === undefined ? null : await authenticate(token)
     if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
     if (!mayRead(viewer))
-      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is an agent's; it opens nothing here.`)
+      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is an agent's; it has no access here.`)
     c.set('context', { ...base, viewer, log: base.log.child({ requestId: c.get('requestId') }) })
     await next()
   }
@@ -60,7 +60,7 @@ async function readBounded(request: Request): Promise<Uint8Array> {
     }
   } catch (error) {
     // The client has hung up, or was too slow: nobody is there to be answered.
-    throw error instanceof RepriseError ? error : new RepriseError('MALFORMED_REQUEST', 'The body broke off.')
+    throw error instanceof RepriseError ? error : new RepriseError('MALFORMED_REQUEST', 'The body is incomplete.')
   }
   return Buffer.concat(chunks)
 }

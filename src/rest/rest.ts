@@ -89,7 +89,7 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
     if (allowed.length > 0) c.header('Allow', allowed.join(', '))
     throw allowed.length > 0
       ? new RepriseError('METHOD_NOT_ALLOWED', `${c.req.path} answers to ${allowed.join(', ')}.`)
-      : new RepriseError('NO_SUCH_PATH', `There is nothing at ${c.req.path}; ${OPENAPI_PATH} says what there is.`)
+      : new RepriseError('NO_SUCH_PATH', `There is nothing at ${c.req.path}; ${OPENAPI_PATH} lists what there is.`)
   })
   app.onError((thrown, c) => {
     const requestId = c.get('requestId')

@@ -6,7 +6,10 @@ import { problemOf } from './resources/problem.ts'
  * do not speak problem+json, find theirs.
  */
 export function startingProblem(requestId: string): { status: number; body: object } {
-  const error = new RepriseError('SERVER_STARTING', 'The server is starting. Ask another, or again in a moment.')
+  const error = new RepriseError(
+    'SERVER_STARTING',
+    'The server is starting. Try again in a moment, or use another one.',
+  )
   const { status, body } = problemOf(error, requestId)
   const { code } = error
   const errors = [{ message: error.message, extensions: { code, requestId } }]

@@ -23,7 +23,7 @@ export function createAgentOwnership(db: Database): AgentOwnership {
   return {
     assertIsAgent(viewer) {
       if (viewer.role === 'AGENT' || speaksForAll(viewer)) return
-      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is no agent's: it needs the role AGENT.`)
+      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is not an agent's: it needs the role AGENT.`)
     },
     async assertOwns(viewer, agentId) {
       if (speaksForAll(viewer) || known.get(agentId) === viewer.tokenId) return

@@ -8,7 +8,10 @@ export function mayRead(viewer: Viewer): boolean {
 
 export function assertMayChange(viewer: Viewer): void {
   if (viewer.role === 'ADMIN' || viewer.role === 'MEMBER') return
-  throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}, which changes nothing.`)
+  throw new RepriseError(
+    'FORBIDDEN',
+    `The token "${viewer.name}" has the role ${viewer.role}, which may not change anything.`,
+  )
 }
 
 /** An administrator of one project has no rights over other projects, its domain or the cluster. */

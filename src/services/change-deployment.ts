@@ -33,5 +33,5 @@ export async function changeDeployment(
 /** @throws RepriseError DEPLOYMENT_DESTROYED */
 export function assertLives({ id, status }: LockedDeployment): void {
   if (status !== 'DESTROYING' && status !== 'DESTROYED') return
-  throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} is ${status}: nothing changes it any more`)
+  throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} is ${status}: it can no longer be changed`)
 }

@@ -45,5 +45,8 @@ function isOutageCode(code: unknown): boolean {
 
 /** What callers are told of it. */
 export function databaseUnavailable(): RepriseError {
-  return new RepriseError('DATABASE_UNAVAILABLE', 'The database is away at the moment. Ask again in a few seconds.')
+  return new RepriseError(
+    'DATABASE_UNAVAILABLE',
+    'The database is unreachable at the moment. Try again in a few seconds.',
+  )
 }

@@ -20,7 +20,8 @@ export async function deleteResourceGroup(
   await db.transaction(async (tx) => {
     const options = name.includes('\0') ? undefined : await lockGroupOptions(tx, name)
     if (!options) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${name}`)
-    if (name === DEFAULT_GROUP) throw new RepriseError('RESOURCE_GROUP_IN_USE', 'what names no group needs this one')
+    if (name === DEFAULT_GROUP)
+      throw new RepriseError('RESOURCE_GROUP_IN_USE', 'it is the default group, used where none is named')
     const { agents, sessions, deployments, retries } = await countGroupUsers(tx, name)
     if (agents + sessions + deployments + retries > 0) {
       const counts = `${agents} agents, ${sessions} sessions that are not finished, ${deployments} deployments and ${retries} retries that wait`

@@ -24,7 +24,7 @@ export interface ResolvedScope {
 
 export function scopeIssues({ scope, name }: RetryScopeInput): ValidationIssue[] {
   if (scope === 'CLUSTER') {
-    return name == null ? [] : [{ path: 'name', message: 'Only for a domain or a project: there is one cluster' }]
+    return name == null ? [] : [{ path: 'name', message: 'Only for a domain or a project: there is only one cluster' }]
   }
   return name ? [] : [{ path: 'name', message: `Which ${scope.toLowerCase()}?` }]
 }

@@ -53,8 +53,9 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<object> {
     const call = calls[request.url!.split('?', 1)[0]!]!
-    if (request.method !== 'POST') throw new RepriseError('METHOD_NOT_ALLOWED', 'this answers to POST alone')
-    if (polls.ended) throw new RepriseError('SERVER_STOPPING', 'the server stops; ask another, or again later')
+    if (request.method !== 'POST') throw new RepriseError('METHOD_NOT_ALLOWED', 'only POST is allowed here')
+    if (polls.ended)
+      throw new RepriseError('SERVER_STOPPING', 'the server is shutting down; try again later, or use another one')
     const token = bearerToken(request.headers.authorization)
     const viewer = token === undefined ? null : await context.authenticate(token)
     if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'a valid token is needed: `Authorization: Bearer …`')

@@ -32,7 +32,7 @@ async function readBody(
   const onEnd = () => resolve(Buffer.concat(chunks, bytes))
   const onGone = () => reject(new RequestGone('the client hung up'))
   const timer = setTimeout(
-    () => reject(new RepriseError('REQUEST_TIMEOUT', `the request did not come within ${withinMs / 1000} s`)),
+    () => reject(new RepriseError('REQUEST_TIMEOUT', `the request did not arrive within ${withinMs / 1000} s`)),
     withinMs,
   )
   if (Number(request.headers['content-length']) > bytesMax) tooLarge()

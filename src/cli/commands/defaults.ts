@@ -63,7 +63,7 @@ function set(): Command {
   addScope(command)
   return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, args) => {
     const policy = readPolicy(options)
-    if (!policy) throw new UsageError('Say what to set, like --retries 3; `defaults clear` takes all away.')
+    if (!policy) throw new UsageError('Say what to set, like --retries 3; `defaults clear` removes everything.')
     const made = await client.setRetryDefaults({ ...scopeOf(args), policy })
     out.show(made, () => `set for ${args.join(' ')}: ${(made.policy?.given ?? []).join(', ')}`)
   })

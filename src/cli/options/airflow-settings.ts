@@ -45,7 +45,7 @@ function readObject(given: string): object {
   } catch (error) {
     throw new UsageError(`--from-airflow: ${(error as Error).message}`)
   }
-  throw new UsageError('--from-airflow: it is no JSON object')
+  throw new UsageError('--from-airflow: not a JSON object')
 }
 
 function toSeconds(name: string, value: unknown): number | null {

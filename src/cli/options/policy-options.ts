@@ -81,5 +81,5 @@ export function readJson<Value extends object>(path: string, option: string): Va
   } catch (error) {
     throw new UsageError(`${option} ${path}: ${(error as Error).message}`)
   }
-  throw new UsageError(`${option} ${path}: it is no JSON object`)
+  throw new UsageError(`${option} ${path}: not a JSON object`)
 }

@@ -77,5 +77,5 @@ function parseProfiles(path: string, text: string): Profiles {
   } catch {
     // Told below.
   }
-  throw new ClientConfigurationError(`${path} is no file of profiles. Mend it or remove it.`)
+  throw new ClientConfigurationError(`${path} is not a valid profiles file. Repair or remove it.`)
 }

@@ -92,6 +92,6 @@ describe('the file of profiles', () => {
     const path = profilesPath(environment)
     mkdirSync(join(path, '..'), { recursive: true })
     writeFileSync(path, text, { mode: 0o600 })
-    expect(() => find()).toThrow('no file of profiles')
+    expect(() => find()).toThrow('not a valid profiles file')
   })
 })
