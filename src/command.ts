@@ -10,6 +10,9 @@ const EXIT_FAULT = 1
 const EXIT_CONFIGURATION = 78
 /** A clean stop that takes longer than this is aborted; the next start does what it left undone. */
 const STOP_WITHIN_MS = 30_000
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/** Ctrl-C reaches `npm start` and the server, and npm passes it on: a repetition this soon is the same signal. */
+const SAME_SIGNAL_WITHIN_MS = 1_000
 
 /** Returns the exit status. Of a ConfigurationError only the message is printed. */
 export async function withConfig(
@@ -33,19 +36,28 @@ export async function withConfig(
   }
 }
 
-/** The name of the signal that asks this process to stop. A second one kills it. */
+/** The name of the signal that asks this process to stop. A second one, at least SAME_SIGNAL_WITHIN_MS later, kills it. */
 export async function stopSignal(): Promise<string> {
   const ending = new AbortController()
   try {
     return await Promise.race(
-      ['SIGTERM', 'SIGINT'].map(async (name) => {
+      STOP_SIGNALS.map(async (name) => {
         await once(process, name, { signal: ending.signal })
         return name
       }),
     )
   } finally {
+    ignoreSignals(SAME_SIGNAL_WITHIN_MS)
     ending.abort()
   }
+}
+
+function ignoreSignals(forMs: number): void {
+  const ignore = () => {}
+  for (const name of STOP_SIGNALS) process.on(name, ignore)
+  setTimeout(() => {
+    for (const name of STOP_SIGNALS) process.off(name, ignore)
+  }, forMs).unref()
 }
 
 /** Exits if a clean stop takes too long. `drainMs`: time before it starts. */
