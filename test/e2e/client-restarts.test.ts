@@ -5,6 +5,7 @@ import { readAdminToken, startServer } from '../../src/cli/demo/server-process.t
 import { createClient } from '../../src/client/node/index.ts'
 import { encodeCursor } from '../../src/domain/events.ts'
 import { testDatabase } from '../support/database.ts'
+import { lastingPort } from '../support/lasting-port.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const RESTARTS = 20
@@ -16,7 +17,7 @@ test(
     const database = await testDatabase()
     const dataDir = join(await temporaryDirectory('restarts'), 'data')
     const env = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ROLES: 'api' }
-    let server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+    let server = await startServer({ dataDir, port: await lastingPort(), onLog: () => {}, env })
     const { url } = server
     await using client = createClient({
       url,

@@ -12,6 +12,7 @@ import {
   type Client,
   type CreateSessionInput,
 } from '../../src/client/node/index.ts'
+import { lastingPort } from '../support/lasting-port.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /**
@@ -81,7 +82,7 @@ const onLog = (line: string) => {
 
 beforeAll(async () => {
   dataDir = await temporaryDirectory('crashes')
-  server = await startServer({ dataDir, port: 0, onLog })
+  server = await startServer({ dataDir, port: await lastingPort(), onLog })
   url = server.url
   // The server is up for moments only: look often, and give up never.
   const retry = {

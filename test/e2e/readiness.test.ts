@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -8,6 +7,7 @@ import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { emptyDatabase, testDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { lastingPort } from '../support/lasting-port.ts'
 import { spawnProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -24,12 +24,8 @@ let url: string
 
 beforeEach(async () => {
   dataDir = await temporaryDirectory('readiness')
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  port = (probe.address() as AddressInfo).port
+  port = await lastingPort()
   url = `http://127.0.0.1:${port}`
-  probe.close()
-  await once(probe, 'close')
 })
 
 function start(

@@ -8,6 +8,7 @@ import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
 import { emptyDatabase } from '../support/database.ts'
+import { lastingPort } from '../support/lasting-port.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** The server as a process: what it prints, how it starts and stops, and what it leaves behind. */
@@ -38,7 +39,7 @@ async function run(args: string[], environment: Record<string, string>) {
 }
 
 test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', { timeout: 60_000 }, async () => {
-  const first = await startServer({ dataDir, port: 0, onLog: () => {} })
+  const first = await startServer({ dataDir, port: await lastingPort(), onLog: () => {} })
   const token = await readAdminToken(dataDir)
   expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)
   await using client = createClient({ url: first.url, token })

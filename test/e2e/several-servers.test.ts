@@ -16,6 +16,7 @@ import { connectionString, openCluster, type Cluster } from '../../src/store/pos
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
+import { lastingPort } from '../support/lasting-port.ts'
 import { misbookedSlots } from '../support/session-rows.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -79,7 +80,7 @@ beforeAll(async () => {
   port = (await ensureRunning(cluster, TEST_SETTINGS)).port
   await migrate(databaseUrl(), pino({ enabled: false }))
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
-  servers.push(...(await Promise.all(ROLES.map((_, index) => serve(index, 0)))))
+  servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await lastingPort())))))
   const urls = servers.map(({ url }) => url).filter((url) => url !== '')
   client = createClient({ urls, token: await readAdminToken(join(directory, 'servers')) })
   const token = await agentToken()

@@ -4,6 +4,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../../src/cl
 import { createClient, type Client } from '../../../src/client/node/index.ts'
 import { commandLine, startCommand } from '../../support/command-line.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { lastingPort } from '../../support/lasting-port.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/pseudo-terminal.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
   database = await testDatabase()
   server = await startServer({
     dataDir,
-    port: 0,
+    port: await lastingPort(),
     onLog: () => {},
     env: { REPRISE_DATABASE_URL: database.connectionString },
   })

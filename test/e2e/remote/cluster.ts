@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
 import { testDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
+import { lastingPort } from '../../support/lasting-port.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/spawned-program.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -82,7 +83,7 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
       },
       ready: /^reprise ready (http:\S+)$/,
     })
-  let server = await startServer('0')
+  let server = await startServer(String(await lastingPort()))
   resources.defer(() => server.stop().then(() => {}))
   const url = server.ready
   const adminToken = (await readFile(join(root, 'server/admin-token'), 'utf8')).trim()
