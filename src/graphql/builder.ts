@@ -55,7 +55,7 @@ export const builder = new SchemaBuilder<{
   complexity: {
     defaultComplexity: 1,
     defaultListMultiplier: LIST_LENGTH_ASSUMED,
-    // Fields say what they cost, operations are weighed before they are executed.
+    // The plugin lets fields declare their cost; operation-cost.ts enforces the limits.
     disabled: true,
   },
 })

@@ -57,7 +57,7 @@ export interface ServerContext {
   requestId?: string
 }
 
-/** Makes the context of what the server knows of an operation: in place, since it is made once for each. */
+/** Turns what the server knows about an operation into its context. In place: a copy for each would cost more. */
 export function fillContext(
   initial: object,
   services: GraphQLServices,
@@ -77,7 +77,7 @@ export function fillContext(
     connection,
     revoked,
   })
-  // Few operations log anything.
+  // Created on first use: few operations log anything.
   let log: Logger | undefined
   const get = () => (log ??= services.log.child({ requestId }))
   Object.defineProperty(context, 'log', { get, enumerable: true })

@@ -1,10 +1,7 @@
-/** How each property of a T is made of a Source. */
+/** How to make each property of a T from a Source. */
 export type Makers<Source, T> = { [Name in keyof T]: (source: Source) => T[Name] }
 
-/**
- * Objects each of whose properties is made when it is first asked for. A Source and its T cost one allocation, however
- * many properties there are.
- */
+/** Makes objects whose properties are created on first use, so that an object costs one allocation until then. */
 export function lazily<Source, T extends object>(makers: Makers<Source, T>): (source: Source) => T {
   class Lazy {
     readonly #source: Source

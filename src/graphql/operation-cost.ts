@@ -15,9 +15,9 @@ import {
 import type { Plugin } from 'graphql-yoga'
 import { tooMuch, type Cost } from './query-cost.ts'
 
-/** Operations are weighed before anything of them is executed; documents that always weigh the same, once. */
+/** Computes the cost of an operation before any of it is executed, and only once where variables cannot change it. */
 export function useOperationCost(): Plugin {
-  /** By document and operation's name; null: it is another with other variables. */
+  /** By document and name of the operation; null if the cost depends on variables. */
   const known = new WeakMap<DocumentNode, Map<string, Cost | null>>()
 
   function costOf(args: ExecutionArgs): Cost | undefined {
@@ -42,12 +42,12 @@ export function useOperationCost(): Plugin {
   return { onExecute: check, onSubscribe: check }
 }
 
-/** Undefined where there is no such operation or its variables are not what it declares: executing it will tell. */
+/** Undefined if there is no such operation or its variables are invalid; executing it then reports the error. */
 function weigh({ schema, document, operationName, variableValues }: ExecutionArgs): Cost | undefined {
   const operation = getOperationAST(document, operationName)
   if (!operation) return undefined
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)
-  // What is weighed is a document's first operation.
+  // The plugin computes the cost of the first operation.
   const alone = { ...document, definitions: [operation, ...fragments] }
   try {
     return complexityFromQuery(alone, { schema, variables: { ...variableValues } })
@@ -57,7 +57,7 @@ function weigh({ schema, document, operationName, variableValues }: ExecutionArg
   }
 }
 
-/** Whether an argument that a field's cost is worked out of stands in a variable. */
+/** Whether a field whose cost depends on its arguments has a variable in one of them. */
 function dependsOnVariables({ schema, document }: { schema: GraphQLSchema; document: DocumentNode }): boolean {
   const typeInfo = new TypeInfo(schema)
   let depends = false

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../domain/errors.ts'
 
 /**
- * The body of a request as text; null where the client hung up before it had said everything. How long it may take
- * is limited for the server as a whole.
- * @throws RepriseError REQUEST_TOO_LARGE; the rest of the request goes by unread
+ * The body of a request as text; null if the client hung up before the end. The HTTP server limits how long it may
+ * take to arrive.
+ * @throws RepriseError REQUEST_TOO_LARGE; the rest of the request is discarded
  */
 export function readWhole(request: IncomingMessage, bytesMax: number): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>()

@@ -6,14 +6,14 @@ import { readWhole } from './read-whole.ts'
 import type { GraphQLServer } from './server.ts'
 import { wholeRequests } from './whole-request.ts'
 
-/** The request carries what is to be known of it: a context would be copied property by property. */
+/** The server copies a context property by property; what it needs to know is on the request instead. */
 const NO_CONTEXT = undefined!
 
 type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
 
 /**
- * Serves requests of Node by a server that knows those of the Fetch API. The body of a request is read whole before,
- * and an answer is written at once with its length: streams of both cost a third more CPU. Event streams stay streams.
+ * Serves Node's requests through a server that takes requests of the Fetch API. A POST is read completely first, and
+ * its response is sent with one write: streaming both costs a third more CPU per request. Event streams are streamed.
  */
 export function createServeHttp(server: GraphQLServer): ServeHttp {
   const newWholeRequest = wholeRequests(server.fetchAPI)
@@ -56,7 +56,7 @@ export function createServeHttp(server: GraphQLServer): ServeHttp {
   }
 }
 
-/** Almost all requests have the same one. */
+/** Remembers the last URL: almost all requests have the same one. */
 function urlParser(): (request: IncomingMessage) => URL {
   let last = new URL('http://localhost')
   let lastText = last.href

@@ -44,7 +44,7 @@ export function createGraphQLServer(options: {
     landingPage: false,
     multipart: false,
     extraParamNames: ['documentId'],
-    // Bodies are read, and limited, before.
+    // serve-http.ts reads and limits bodies.
     maxRequestBodySize: false,
     graphiql: {
       title: 'Reprise',

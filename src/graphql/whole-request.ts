@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** A request of the Fetch API of which nothing is left to read. */
+/** A request of the Fetch API whose body has been read. */
 export interface WholeRequest extends Request {
   readonly requestId: string
 }
@@ -12,7 +12,7 @@ interface Parts {
   requestId: string
 }
 
-/** Makes them of a POST of Node whose body was read. The base is the class that the server knows. */
+/** Answers with how to make one from a POST of Node. `Request` is the class that the server works with. */
 export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   class Whole extends Base implements WholeRequest {
     readonly requestId: string
@@ -22,7 +22,7 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
       this.requestId = requestId
     }
 
-    /** `text` and `json` have it; as a stream it would be read and counted once more. */
+    /** Not offered as a stream, which would be read again; `text` and `json` return it. */
     override get body(): null {
       return null
     }
