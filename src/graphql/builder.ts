@@ -55,7 +55,7 @@ export const builder = new SchemaBuilder<{
   complexity: {
     defaultComplexity: 1,
     defaultListMultiplier: LIST_LENGTH_ASSUMED,
-    // The plugin lets fields declare their cost; operation-cost.ts enforces the limits.
+    // Fields declare their cost here; `useOperationCost` enforces the limits.
     disabled: true,
   },
 })

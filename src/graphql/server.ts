@@ -44,7 +44,7 @@ export function createGraphQLServer(options: {
     landingPage: false,
     multipart: false,
     extraParamNames: ['documentId'],
-    // serve-http.ts reads and limits bodies.
+    // Bodies have been read, within their limit.
     maxRequestBodySize: false,
     graphiql: {
       title: 'Reprise',
