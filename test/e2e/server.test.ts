@@ -70,7 +70,7 @@ test('starts, stops cleanly, and goes on where it stopped with what ran meanwhil
   expect(await findLeftovers(dataDir)).toEqual([])
 })
 
-test('uses the database that it is given', { timeout: 60_000 }, async () => {
+test('uses the database that it is given, and stops cleanly at Ctrl-C', { timeout: 60_000 }, async () => {
   const database = await emptyDatabase()
   try {
     await mkdir(dataDir)
@@ -87,13 +87,17 @@ test('uses the database that it is given', { timeout: 60_000 }, async () => {
         REPRISE_PORT: '0',
         REPRISE_LOG_FORMAT: 'json',
       },
-      stdio: ['ignore', 'pipe', 'ignore'],
+      stdio: 'pipe',
     })
-    const output: string[] = []
+    const [output, log]: [string[], string[]] = [[], []]
     child.stdout.on('data', (chunk: Buffer) => output.push(chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => log.push(chunk.toString()))
     await vi.waitFor(() => expect(output.join('')).toMatch(/reprise ready http:\/\/127\.0\.0\.1:\d+\n$/), WITHIN)
     await expect(stat(join(dataDir, 'postgres'))).rejects.toThrow('ENOENT')
-    child.kill('SIGTERM')
+    // Ctrl-C under `npm start`: the terminal signals the whole group, and npm passes its own signal on.
+    child.kill('SIGINT')
+    await vi.waitFor(() => expect(log.join('')).toMatch(/SIGINT/), { ...WITHIN, interval: 10 })
+    child.kill('SIGINT')
     const [status] = (await once(child, 'close')) as [number | null]
     expect(status).toBe(0)
   } finally {
