@@ -77,7 +77,7 @@ async function cleaned({ connectionString, seeds }: Clone): Promise<boolean> {
   try {
     if (!(await isLeftAlone(db))) return false
     await restoreSeeds(db, seeds)
-    // What autovacuum learned of rows that are gone would mislead the planner.
+    // Statistics of rows that are gone would mislead the planner.
     await db.query(FORGET_STATISTICS)
     return true
   } finally {
