@@ -14,10 +14,17 @@ export interface ManyDeployments {
 /** Deployments of three revisions, in the last of which all routes are; checks are due in a minute. */
 export async function addManyDeployments(db: Database, many: ManyDeployments): Promise<void> {
   const { living, routes, ended, destroyed } = many
-  for (const statement of DEPLOYMENTS) await withoutTriggers(db, statement, [living, destroyed, DEFAULT_PROJECT_ID])
-  await withoutTriggers(db, ROUTES, [routes, ended])
-  for (const statement of OF_ROUTES) await withoutTriggers(db, statement)
-  await db.query('VACUUM ANALYZE')
+  const steps: [string, unknown[]][] = [
+    ...DEPLOYMENTS.map((statement): [string, unknown[]] => [statement, [living, destroyed, DEFAULT_PROJECT_ID]]),
+    [ROUTES, [routes, ended]],
+    ...OF_ROUTES.map((statement): [string, unknown[]] => [statement, []]),
+  ]
+  for (const [statement, values] of steps) {
+    await withoutTriggers(db, statement, values)
+    // Each is planned by what those before it wrote; events wait for long transactions in any database of the server.
+    await db.query('ANALYZE')
+  }
+  await db.query('VACUUM')
 }
 
 const ID = (space: string, n: string) => `('00000000-0000-7000-${space}-' || lpad(to_hex(${n}), 12, '0'))::uuid`

@@ -7,6 +7,8 @@ export const TEST_SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
+  // Events wait for the oldest transaction of any database: a statement that runs away fails itself, and nobody else.
+  transaction_timeout: '30s',
   // Plans then do not depend on the moment at which it came; tests that need statistics take them.
   autovacuum: 'off',
 }
