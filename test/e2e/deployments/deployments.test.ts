@@ -111,7 +111,7 @@ test('a server that is killed finds everything as it was, and goes on', { timeou
   process.kill((await deployment.ask(two[0]!)).pid, 'SIGKILL')
   await cluster.restartServer()
   const four = await deployment.settled(4)
-  expect(idsOf(four)).toContain(two[1]!.id)
+  expect(idsOf(four), (await deployment.story(two[1]!.id)).join('\n')).toContain(two[1]!.id)
   expect(idsOf(four)).not.toContain(two[0]!.id)
   // Nobody checked them for a while, and nobody was kept from them by that.
   expect(await deployment.story(two[1]!.id)).toHaveLength(4)

@@ -18,7 +18,8 @@ export const SHORT_LEASE: Lease = {
   suspectAfterMs: 3_000,
   lostAfterMs: 5_000,
   fenceMarginMs: 3_000,
-  outageAfterMs: 3_000,
+  // A restart that is quicker leaves agents 2 s of their lease to come back in.
+  outageAfterMs: 2_000,
 }
 
 export interface Seen {
