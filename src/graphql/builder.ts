@@ -4,6 +4,7 @@ import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
 import type { GraphQLContext } from './context.ts'
+import exposedColumns from './exposed-columns.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
 
 export const builder = new SchemaBuilder<{
@@ -20,7 +21,7 @@ export const builder = new SchemaBuilder<{
     AirflowBackoff: { Input: boolean | number; Output: never }
   }
 }>({
-  plugins: [ComplexityPlugin, RelayPlugin, PrismaPlugin],
+  plugins: [exposedColumns, ComplexityPlugin, RelayPlugin, PrismaPlugin],
   defaultFieldNullability: false,
   relay: {
     cursorType: 'String',

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
-import { cutOffStalled } from './cut-off-stalled.ts'
+import { guardAgainstStalls } from './stall-guard.ts'
 import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
 import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
@@ -48,13 +48,13 @@ export function createHttpServer(options: {
     const requestId = requestIdOf(request)
     const span = watchRequest(options, request, response, requestId)
     setSafeHeaders(response, requestId)
-    cutOffStalled(response, requestLimits.stalledAfterMs)
     inSpan(span, () => route(request, response, requestId)).catch((error) => {
       log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
       if (response.headersSent) response.destroy()
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
   })
+  guardAgainstStalls(server, requestLimits.stalledAfterMs)
   server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
   let app: HttpApp | undefined

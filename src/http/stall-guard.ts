@@ -1,0 +1,25 @@
+import type { Server, ServerResponse } from 'node:http'
+
+/**
+ * Destroys the connections of responses of which the client reads nothing, within one to two times `afterMs`. The
+ * socket's own timeout does not do: what serves GraphQL switches it off.
+ */
+export function guardAgainstStalls(server: Server, afterMs: number): void {
+  /** Responses under way, each with what its socket had written at the last check, if it was waiting then. */
+  const open = new Map<ServerResponse, number | undefined>()
+
+  const timer = setInterval(() => {
+    for (const [response, written] of open) {
+      const { socket, writableNeedDrain } = response
+      if (!socket || !writableNeedDrain) open.set(response, undefined)
+      else if (socket.bytesWritten === written) socket.destroy()
+      else open.set(response, socket.bytesWritten)
+    }
+  }, afterMs).unref()
+
+  server.on('request', (_request, response) => {
+    open.set(response, undefined)
+    response.once('close', () => open.delete(response))
+  })
+  server.on('close', () => clearInterval(timer))
+}
