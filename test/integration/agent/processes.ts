@@ -5,9 +5,13 @@ export function processesIn(directory: string): string[] {
   return processIds().filter((pid) => readWorkingDirectory(pid).startsWith(directory))
 }
 
-/** Those that have `text` in their command line; a kernel's shim reads its command from a file. */
+/**
+ * Those that have `text` in their command line; a kernel's shim reads its command from a file. Without their children:
+ * a shell that starts a program is for a moment two processes with the same command line.
+ */
 export function processesNaming(text: string): string[] {
-  return processIds().filter((pid) => readCommandLine(pid).includes(text))
+  const naming = processIds().filter((pid) => readCommandLine(pid).includes(text))
+  return naming.filter((pid) => !naming.includes(readParent(pid)))
 }
 
 function processIds(): string[] {
@@ -17,6 +21,15 @@ function processIds(): string[] {
 function readWorkingDirectory(pid: string): string {
   try {
     return readlinkSync(`/proc/${pid}/cwd`)
+  } catch {
+    return ''
+  }
+}
+
+function readParent(pid: string): string {
+  try {
+    // The command's name stands in parentheses and may have spaces in it.
+    return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1]!
   } catch {
     return ''
   }
