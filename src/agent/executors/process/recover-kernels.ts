@@ -58,7 +58,9 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   if (sameBoot && status.shim !== null && isAlive(status.shim)) return resume(host, kernel)
   if (sameBoot && status.shim !== null) signalProcess(-status.shim.pid, 'SIGKILL')
   if (!sameBoot) kernel.shim = null
-  endKernel(host, kernel, null, times.endedAt)
+  // Read once more: it may have ended properly between the first look at its status and the look at its process.
+  const { exitCode } = parseStatus(directory.readStatus(kernel.path))
+  endKernel(host, kernel, exitCode, directory.statusTimes(kernel.path).endedAt)
 }
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
