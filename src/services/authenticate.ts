@@ -30,11 +30,12 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
 
   return async (token) => {
     if (!isToken(token)) return null
-    const key = hashToken(token, 'base64')
+    const hash = hashToken(token)
+    const key = hash.toString('base64')
     const cached = known.get(key)
     if (cached && cached.until > now()) return cached.viewer
     if (known.size >= CACHED_TOKENS_MAX) known.clear()
-    const viewer = lookUp(Buffer.from(key, 'base64'))
+    const viewer = lookUp(hash)
     known.set(key, { viewer, until: now() + TRUST_MS })
     const forget = () => known.get(key)?.viewer === viewer && known.delete(key)
     viewer.then((found) => found ?? forget(), forget)

@@ -14,10 +14,8 @@ export function isToken(text: string): boolean {
 }
 
 /** A fast hash is enough: there is nothing to guess in 256 random bits. */
-export function hashToken(token: string): Buffer
-export function hashToken(token: string, encoding: 'base64'): string
-export function hashToken(token: string, encoding: 'base64' | 'buffer' = 'buffer'): Buffer | string {
-  return hash('sha256', token, encoding)
+export function hashToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
 }
 
 /** Enough to tell tokens apart in a list, too little to be useful to an attacker. */
