@@ -1,12 +1,23 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 
 const PROGRAM = `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () =>
   console.log(server.address().port))`
 
+/** As /proc/net/tcp writes it. */
+const SYN_SENT = '02'
+
+export interface StalledListener {
+  url: string
+  /** Whether somebody waits for an answer to the first packet. Linux only. */
+  isConnecting(): boolean
+  close(): void
+}
+
 /** A port to which no connection is ever made: its queue is full, and who listens there is stopped. */
-export async function startStalledListener(): Promise<{ url: string; close(): void }> {
+export async function startStalledListener(): Promise<StalledListener> {
   const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
   const port = Number(line.toString())
@@ -21,6 +32,10 @@ export async function startStalledListener(): Promise<{ url: string; close(): vo
   }
   return {
     url: `http://127.0.0.1:${port}`,
+    isConnecting() {
+      const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
+      return readFileSync('/proc/net/tcp', 'utf8').includes(`${remote} ${SYN_SENT}`)
+    },
     close() {
       child.kill('SIGKILL')
       for (const socket of queue) socket.destroy()

@@ -7,6 +7,7 @@ import {
   type Client,
   type Progress,
 } from '../../../src/client/node/index.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startStalledListener } from '../../support/stalled-listener.ts'
 import { runProgram } from '../../support/run-program.ts'
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts'
@@ -157,10 +158,11 @@ test('a client that is closed while it connects leaves no rejection behind', asy
       () => 'ended',
       () => 'ended',
     )
-    await sleep(100)
+    await eventually(stalled.isConnecting)
     interrupted.abort()
     expect(await outcome).toBe('ended')
-    await sleep(0)
+    // Rejections that nobody heard are reported before this.
+    await new Promise(setImmediate)
     expect(unheard).toEqual([])
   } finally {
     process.off('unhandledRejection', hear)
