@@ -42,7 +42,7 @@ import { openDatabase, type Database } from './store/database.ts'
 import { startEmbeddedPostgres } from './store/postgres/embedded.ts'
 import { migrate } from './store/postgres/migrate.ts'
 import { createPrisma } from './store/prisma.ts'
-import { forgetPresence, notePresence, type ServerIdentity } from './store/sql/server-presence.sql.ts'
+import { forgetPresence, notePresence, type ServerIdentity } from './store/sql/agent-lease.sql.ts'
 import { LEASE, type Lease } from './domain/agent/lease.ts'
 
 /** A running server process. */

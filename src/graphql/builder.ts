@@ -4,8 +4,8 @@ import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
 import type { GraphQLContext } from './context.ts'
-import exposedColumns from './exposed-columns.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
+import loadedColumns from './loaded-columns.ts'
 
 export const builder = new SchemaBuilder<{
   Context: GraphQLContext
@@ -21,7 +21,7 @@ export const builder = new SchemaBuilder<{
     AirflowBackoff: { Input: boolean | number; Output: never }
   }
 }>({
-  plugins: [exposedColumns, ComplexityPlugin, RelayPlugin, PrismaPlugin],
+  plugins: [loadedColumns, ComplexityPlugin, RelayPlugin, PrismaPlugin],
   defaultFieldNullability: false,
   relay: {
     cursorType: 'String',

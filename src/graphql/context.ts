@@ -11,6 +11,7 @@ import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
+import type { SelectSessions } from './session-selects.ts'
 
 /** What the server has, the same for all requests. */
 export interface GraphQLServices {
@@ -25,6 +26,7 @@ export interface GraphQLServices {
   trace: Tracer
   openSubscriptions: OpenSubscriptions
   readSessions: ReadSessions
+  selectSessions: SelectSessions
   /** Aborts when the server closes: endless work ends. */
   closing: AbortSignal
 }

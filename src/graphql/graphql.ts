@@ -6,13 +6,17 @@ import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
 import { sessionReader } from '../services/read-selected-sessions.ts'
+import { sessionSelects } from './session-selects.ts'
 import { sharedSessionReader } from './shared-session-reader.ts'
 import { createServeHttp } from './serve-http.ts'
 import { createGraphQLServer } from './server.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
-export type GraphQLDependencies = Omit<GraphQLServices, 'closing' | 'openSubscriptions' | 'readSessions'> & {
+export type GraphQLDependencies = Omit<
+  GraphQLServices,
+  'closing' | 'openSubscriptions' | 'readSessions' | 'selectSessions'
+> & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
   trustedDocuments?: TrustedDocuments | undefined
@@ -35,7 +39,13 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const { authenticate, log, trace } = dependencies
   const openSubscriptions = createOpenSubscriptions(closing.signal)
   const readSessions = sharedSessionReader(sessionReader(dependencies))
-  const services: GraphQLServices = { ...dependencies, openSubscriptions, readSessions, closing: closing.signal }
+  const services: GraphQLServices = {
+    ...dependencies,
+    openSubscriptions,
+    readSessions,
+    selectSessions: sessionSelects(),
+    closing: closing.signal,
+  }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
     handle: createServeHttp(server),

@@ -1,6 +1,5 @@
-import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
-import type { Prisma, Session } from '../generated/prisma/client.ts'
+import type { Session } from '../generated/prisma/client.ts'
 import type { GraphQLContext } from './context.ts'
 import type { SessionKey } from '../services/read-selected-sessions.ts'
 
@@ -9,7 +8,7 @@ type Asked = {
   info: GraphQLResolveInfo
   by: SessionKey
   value: string
-  /** From the field that is resolved to the sessions, where it is not they. */
+  /** From the field that is resolved to the sessions, if its type is not that of the sessions. */
   path?: string[]
 }
 
@@ -26,11 +25,9 @@ export async function loadSession(asked: Asked): Promise<Session | null> {
 }
 
 /** As `loadSession`, for all that have this key, oldest attempt first. */
-export function loadSessions({ context, info, by, value, path }: Asked): Promise<Session[]> {
-  const { select = {} } = queryFromInfo({ context, info, typeName: 'Session', ...(path && { path }) }) as {
-    select?: Prisma.SessionSelect
-  }
-  return context.loaders.sessions.load({ by, value, select, selectKey: JSON.stringify(select) })
+export function loadSessions({ by, value, ...selected }: Asked): Promise<Session[]> {
+  const { loaders, services } = selected.context
+  return loaders.sessions.load({ by, value, ...services.selectSessions(selected) })
 }
 
 /** As `loadExistingSession` for each of these ids, in their order. What the selection needs is worked out once. */
@@ -38,10 +35,9 @@ export async function loadExistingSessions(
   asked: Omit<Asked, 'by' | 'value'>,
   ids: readonly string[],
 ): Promise<Session[]> {
-  const { select = {} } = queryFromInfo({ ...asked, typeName: 'Session' }) as { select?: Prisma.SessionSelect }
-  const selectKey = JSON.stringify(select)
-  const keys = ids.map((value) => ({ by: 'id' as const, value, select, selectKey }))
-  const found = await asked.context.loaders.sessions.loadMany(keys)
+  const { loaders, services } = asked.context
+  const selection = services.selectSessions(asked)
+  const found = await loaders.sessions.loadMany(ids.map((value) => ({ by: 'id' as const, value, ...selection })))
   return found.map((sessions, index) => {
     if (sessions instanceof Error) throw sessions
     const [session] = sessions

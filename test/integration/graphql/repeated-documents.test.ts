@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { recordStatements } from '../../support/record-statements.ts'
+
+/** The server remembers what a document selects; each request still gets what it asks for itself, at the same cost. */
+
+let server: TestServer
+let id: string
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  const [first] = await server.factory.chain(2, { name: 'twice', status: 'ERROR', phase: 'EXHAUSTED' })
+  id = first!.id
+}, 60_000)
+afterAll(() => server?.close())
+
+async function ask(text: string, variables: object = {}) {
+  const { result, statements } = await recordStatements(() => server.query(text, { id, ...variables }))
+  expect(result.errors).toBeUndefined()
+  const reads = statements.filter((sql) => !/session_events|api_tokens/.test(sql))
+  return { session: result.data.session, cost: reads.length }
+}
+
+test('columns, relations and what is computed', async () => {
+  const text = `query ($id: UUID!) { session(id: $id) {
+    name status labels { key } project { name } kernels { role } retryState { phase reason } parentSession { name } childSession { name attempt }
+  } }`
+  const first = await ask(text)
+  expect(first.session).toMatchObject({ name: 'twice', retryState: { phase: 'DISPATCHED' }, parentSession: null })
+  expect(await ask(text)).toEqual(first)
+})
+
+test.each([
+  ['@include', 'status @include(if: $more)', '', { more: true }, { more: false }],
+  ['@skip', 'status @skip(if: $less)', '', { less: false }, { less: true }],
+  ['@include of a fragment', '...More @include(if: $more)', 'status', { more: true }, { more: false }],
+  ['@include within a fragment', '...More', 'status @include(if: $more)', { more: true }, { more: false }],
+])('%s', async (_name, selection, fragment, all, part) => {
+  const variable = Object.keys(all)[0]!
+  const more = fragment && `fragment More on Session { ${fragment} }`
+  const text = `query ($id: UUID!, $${variable}: Boolean!) { session(id: $id) { name ${selection} } } ${more}`
+  for (const variables of [part, all, part, all]) {
+    const session = { name: 'twice', ...(variables === all && { status: 'ERROR' }) }
+    expect(await ask(text, variables)).toEqual({ session, cost: 1 })
+  }
+})
+
+test('a field that stands in a document twice', async () => {
+  const text = 'query ($id: UUID!) { session(id: $id) { name } session(id: $id) { status retryState { phase } } }'
+  const whole = { session: { name: 'twice', status: 'ERROR', retryState: { phase: 'DISPATCHED' } }, cost: 1 }
+  expect(await ask(text)).toEqual(whole)
+  expect(await ask(text)).toEqual(whole)
+})
