@@ -1,0 +1,32 @@
+import { parseRetention, type Retention } from '../domain/retention.ts'
+import { retention } from './values.ts'
+import type { Documentation, Variable } from './variable.ts'
+
+export const RETENTION_VARIABLES = {
+  keepChains: kept({
+    name: 'REPRISE_KEEP_CHAINS',
+    default: 'forever',
+    meaning:
+      'How long, or how many per project, finished chains are kept, with everything that belongs to them: `90d` (h, d, w, y), `100000`, both separated by a comma, or `forever`. No chain is removed before its events.',
+  }),
+  keepEvents: kept({
+    name: 'REPRISE_KEEP_EVENTS',
+    default: '30d',
+    meaning: 'The same for events. A subscription with an older cursor is told that it has expired.',
+  }),
+  keepLogs: kept({
+    name: 'REPRISE_KEEP_LOGS',
+    default: '90d',
+    meaning: 'The same for the output of kernels, counted in chunks of up to 64 KiB.',
+  }),
+  keepAudit: kept({ name: 'REPRISE_KEEP_AUDIT', default: '400d', meaning: 'The same for the audit log.' }),
+  keepAgentHistory: kept({
+    name: 'REPRISE_KEEP_AGENT_HISTORY',
+    default: '90d',
+    meaning: 'The same for the history of agents.',
+  }),
+}
+
+function kept(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
+  return { ...documentation, unit: null, schema: retention().default(() => parseRetention(documentation.default)!) }
+}

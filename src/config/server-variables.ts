@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { LOG_LEVELS } from '../observability/log.ts'
+import { list, oneOf, wholeNumber, yesOrNo } from './values.ts'
+import { variable } from './variable.ts'
+
+const ROLES = ['api', 'scheduler', 'agent'] as const
+const LOG_FORMATS = ['pretty', 'json'] as const
+
+export const SERVER_VARIABLES = {
+  databaseUrl: variable({
+    name: 'REPRISE_DATABASE_URL',
+    default: 'embedded',
+    meaning:
+      'PostgreSQL server to use, `postgresql://user:password@host:port/database`. Without it, one is started under the data directory.',
+    unit: null,
+    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
+  }),
+  databaseConnections: variable({
+    name: 'REPRISE_DATABASE_CONNECTIONS',
+    default: '16',
+    meaning: 'Maximum number of connections that the server opens to the database.',
+    unit: 'connections',
+    schema: wholeNumber(2, 1_000).default(16),
+  }),
+  dataDir: variable({
+    name: 'REPRISE_DATA_DIR',
+    default: '.reprise',
+    meaning: "Directory of the embedded database, the admin token and the embedded agent's kernels.",
+    unit: null,
+    schema: z.string().default('.reprise'),
+  }),
+  discoveryDir: variable({
+    name: 'REPRISE_DISCOVERY_DIR',
+    default: 'none',
+    meaning:
+      'Directory in which this server keeps `prometheus.json` and `traefik.yml` up to date with the healthy replicas of all deployments. Without it, no files are written.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  host: variable({
+    name: 'REPRISE_HOST',
+    default: '127.0.0.1',
+    meaning: 'Address to listen on.',
+    unit: null,
+    schema: z.string().default('127.0.0.1'),
+  }),
+  port: variable({
+    name: 'REPRISE_PORT',
+    default: '4000',
+    meaning: 'TCP port to listen on. 0 picks a free one and prints it.',
+    unit: null,
+    schema: wholeNumber(0, 65_535).default(4000),
+  }),
+  drainSeconds: variable({
+    name: 'REPRISE_DRAIN_SECONDS',
+    default: '0',
+    meaning: 'How long a server that is told to stop keeps serving while `/readyz` turns load balancers away.',
+    unit: 'seconds',
+    schema: wholeNumber(0, 3_600).default(0),
+  }),
+  roles: variable({
+    name: 'REPRISE_ROLES',
+    default: ROLES.join(),
+    meaning:
+      'What this process does, separated by commas: `api` serves clients, `scheduler` drives sessions, `agent` runs kernels.',
+    unit: null,
+    schema: list(z.enum(ROLES)).default([...ROLES]),
+  }),
+  logLevel: variable({
+    name: 'REPRISE_LOG_LEVEL',
+    default: 'info',
+    meaning: `Lowest level to log: ${oneOf(LOG_LEVELS)}.`,
+    unit: null,
+    schema: z.enum(LOG_LEVELS).default('info'),
+  }),
+  logFormat: variable({
+    name: 'REPRISE_LOG_FORMAT',
+    default: 'pretty on a terminal, else json',
+    meaning: `${oneOf(LOG_FORMATS)}. Logs go to standard error.`,
+    unit: null,
+    schema: z.enum(LOG_FORMATS).default(() => (process.stderr.isTTY ? 'pretty' : 'json')),
+  }),
+  metricsPublic: variable({
+    name: 'REPRISE_METRICS_PUBLIC',
+    default: 'false',
+    meaning:
+      'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN or a VIEWER.',
+    unit: null,
+    schema: yesOrNo().default(false),
+  }),
+}
