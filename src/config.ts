@@ -18,12 +18,6 @@ const VARIABLES = {
 
 export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[Key]['schema']> }
 
-/** Whether anybody is to hear of traces. */
-export function tracesWanted({ tracesExporter, tracesEndpoint, tracesOwnEndpoint, tracesDisabled }: Config): boolean {
-  if (tracesDisabled) return false
-  return (tracesExporter ?? ((tracesEndpoint ?? tracesOwnEndpoint) ? 'otlp' : 'none')) === 'otlp'
-}
-
 /** What the README's table and `--help` print. */
 export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
 

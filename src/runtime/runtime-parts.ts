@@ -1,0 +1,27 @@
+import type { Config } from '../config.ts'
+import type { Lease } from '../domain/agent/lease.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { Topics } from '../events/topics.ts'
+import type { WakeHub } from '../events/wake-hub.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Tracer } from '../observability/trace.ts'
+import type { Database } from '../store/database.ts'
+import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
+
+/** What the parts of one server process share. */
+export interface RuntimeParts {
+  config: Config
+  log: Logger
+  dataDir: string
+  resources: AsyncDisposableStack
+  connectionString: string
+  db: Database
+  wake: WakeHub
+  topics: Topics
+  bus: EventBus
+  metrics: Metrics
+  trace: Tracer
+  lease: Lease
+  server: ServerIdentity
+}

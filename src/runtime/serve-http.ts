@@ -1,0 +1,58 @@
+import { createAgentApi, type AgentApi } from '../agent/api/agent-api.ts'
+import type { Config } from '../config.ts'
+import { readTrustedDocuments } from '../graphql/read-trusted-documents.ts'
+import { createHttpApp } from '../http/http-app.ts'
+import type { HttpServer } from '../http/http-server.ts'
+import { isLoopback, whyNotListening } from '../http/listen-address.ts'
+import { createAgentOwnership } from '../services/agent-ownership.ts'
+import { createAuthenticator, type Authenticate } from '../services/authenticate.ts'
+import { createMetricsPage } from '../services/render-metrics.ts'
+import { createPrisma } from '../store/prisma.ts'
+import type { RuntimeParts } from './runtime-parts.ts'
+import { serverGateway } from './server-gateway.ts'
+
+/** Called before anything else is started, so that a port conflict is reported at once. */
+export async function listen(http: HttpServer, config: Config, resources: AsyncDisposableStack): Promise<string> {
+  try {
+    const url = await http.listen(config.host, config.port)
+    resources.defer(() => http.close())
+    return url
+  } catch (error) {
+    throw new Error(whyNotListening(config, error as NodeJS.ErrnoException), { cause: error })
+  }
+}
+
+export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
+  const { config, db, bus, topics, wake, log, metrics, trace, connectionString, resources } = parts
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
+  const prisma = createPrisma({ connectionString, connectionsMax: config.databaseConnections, onError })
+  resources.defer(() => prisma.$disconnect())
+  const metricsPage = {
+    render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
+    public: config.metricsPublic,
+  }
+  const authenticate = createAuthenticator({ db, log })
+  const app = createHttpApp({
+    db,
+    authenticate,
+    prisma,
+    bus,
+    topics,
+    wake,
+    log,
+    metrics,
+    trace,
+    metricsPage,
+    mounts: [agentApi(parts, authenticate)],
+    introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
+    trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
+  })
+  http.serve(app)
+  // Deferred last: clients are disconnected before anything that they need is stopped.
+  resources.defer(() => http.close())
+}
+
+function agentApi(parts: RuntimeParts, authenticate: Authenticate): AgentApi {
+  const { db, log } = parts
+  return createAgentApi({ gateway: serverGateway(parts), authenticate, ownership: createAgentOwnership(db), log })
+}

@@ -1,0 +1,14 @@
+import { createRelay } from '../events/relay.ts'
+import { createWakeExchange } from '../events/wake-exchange.ts'
+import type { RuntimeParts } from './runtime-parts.ts'
+
+/** Starts relaying events from the outbox to the bus, and exchanging wake-ups with other servers. */
+export async function startRelay({ db, bus, log, connectionString, wake, resources }: RuntimeParts): Promise<void> {
+  const relay = createRelay({ db, bus, log })
+  wake.on('events', relay.wake)
+  await relay.start()
+  resources.defer(() => relay.stop())
+  resources.defer(() => bus.close())
+  const exchange = createWakeExchange({ db, hub: wake, connectionString, log })
+  resources.defer(() => exchange.stop())
+}
