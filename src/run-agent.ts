@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { agentOptions } from './agent-options.ts'
 import { createAgent } from './agent/agent.ts'
-import { createExecutor } from './agent/create-executor.ts'
-import { detectSlots } from './agent/detect-slots.ts'
 import { createHttpGateway } from './agent/http-gateway.ts'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import { ConfigurationError, type Config } from './config.ts'
@@ -16,19 +14,11 @@ export async function runAgent(environment: NodeJS.ProcessEnv, version: string):
   return withConfig(environment, async (config, log) => {
     const stopping = stopSignal()
     const gateway = createHttpGateway({ ...(await connectionOf(config, log)), log })
-    const agentDir = join(resolve(config.dataDir), 'agent')
+    const options = agentOptions(config, version, log)
     let ready = false
     const agent = createAgent({
+      ...options,
       gateway,
-      createExecutor: (hooks) => createExecutor(config, agentDir, log, hooks),
-      agentDir,
-      name: config.agentName,
-      resourceGroup: config.resourceGroup,
-      address: config.agentAddress,
-      version,
-      slots: config.slots ?? detectSlots(),
-      labels: config.agentLabels,
-      log,
       givesUpOn: REFUSALS,
       onRegistered() {
         if (!ready) console.log(`reprise agent ready ${gateway.url}`)
@@ -39,7 +29,7 @@ export async function runAgent(environment: NodeJS.ProcessEnv, version: string):
     const ended = await Promise.race([stopping, agent.done.catch((error: unknown) => refused(error, gateway.url))])
     if (ended === 'superseded') {
       throw new ConfigurationError([
-        `another process has registered as the agent of ${agentDir}: it is a copy, or one too many`,
+        `another process has registered as the agent of ${options.agentDir}: it is a copy, or one too many`,
       ])
     }
     log.info(`${ended}: stopping`)

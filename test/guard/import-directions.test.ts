@@ -12,7 +12,8 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   'serve.ts': ['runtime.ts', 'command.ts', 'config.ts', 'observability'],
   'agent-command.ts': ['run-agent.ts'],
   'server-commands.ts': ['serve.ts', 'cli'],
-  'run-agent.ts': ['agent', 'command.ts', 'config.ts', 'observability'],
+  'agent-options.ts': ['agent', 'config.ts', 'observability'],
+  'run-agent.ts': ['agent', 'agent-options.ts', 'command.ts', 'config.ts', 'observability'],
   'command.ts': ['config.ts', 'observability'],
   'config.ts': ['config'],
   config: ['domain', 'observability'],
@@ -95,6 +96,7 @@ describe('imports', () => {
     const parts = new Set([...reached].map(partOf))
     expect([...parts].toSorted()).toEqual([
       'agent',
+      'agent-options.ts',
       'command.ts',
       'config',
       'config.ts',
