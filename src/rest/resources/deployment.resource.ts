@@ -1,9 +1,7 @@
 import { z } from '@hono/zod-openapi'
-import { endpointUrl } from '../../domain/deployment/discovery.ts'
 import { rolloutBounds } from '../../domain/deployment/rollout.ts'
 import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../../domain/deployment/statuses.ts'
 import type { DescribedDeployment } from '../../services/describe-deployments.ts'
-import type { EndpointRow } from '../../services/read-deployments.ts'
 
 const time = () => z.iso.datetime()
 const pairs = () => z.array(z.object({ key: z.string(), value: z.string() }))
@@ -104,36 +102,4 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
 
 function listed(labels: Record<string, string>): { key: string; value: string }[] {
   return Object.entries(labels).map(([key, value]) => ({ key, value }))
-}
-
-export const EndpointList = z
-  .object({
-    items: z.array(
-      z
-        .object({
-          route_id: z.uuid(),
-          session_id: z.uuid(),
-          host: z.string(),
-          port: z.int(),
-          url: z.string(),
-          revision: z.int(),
-          since: time(),
-        })
-        .openapi('Endpoint', { description: 'Where a healthy route serves.' }),
-    ),
-  })
-  .openapi('EndpointList')
-
-export function toEndpoints(endpoints: readonly EndpointRow[]): z.infer<typeof EndpointList> {
-  return {
-    items: endpoints.map((endpoint) => ({
-      route_id: endpoint.routeId,
-      session_id: endpoint.sessionId,
-      host: endpoint.host,
-      port: endpoint.port,
-      url: endpointUrl(endpoint),
-      revision: endpoint.revision,
-      since: endpoint.publishedAt.toISOString(),
-    })),
-  }
 }

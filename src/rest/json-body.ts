@@ -1,27 +1,5 @@
-import type { MiddlewareHandler } from 'hono'
-import type { z } from 'zod'
 import { RepriseError } from '../domain/errors.ts'
 import { REST_BODY_BYTES_MAX } from '../domain/limits.ts'
-import { mayRead } from '../services/authorize.ts'
-import type { Authenticate } from '../services/authenticate.ts'
-import { bearerToken } from '../services/bearer-token.ts'
-import type { ReadContext } from '../services/read-sessions.ts'
-import type { RestEnvironment } from './rest-app.ts'
-
-type Check = MiddlewareHandler<RestEnvironment>
-
-/** Who asks, before anything else of the request is looked at. */
-export function authenticated(authenticate: Authenticate, base: Omit<ReadContext, 'viewer'>): Check {
-  return async (c, next) => {
-    const token = bearerToken(c.req.header('authorization'))
-    const viewer = token === undefined ? null : await authenticate(token)
-    if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
-    if (!mayRead(viewer))
-      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is an agent's; it has no access here.`)
-    c.set('context', { ...base, viewer, log: base.log.child({ requestId: c.get('requestId') }) })
-    await next()
-  }
-}
 
 /** A JSON body of whatever shape: what is wrong with its content, the service says. @throws RepriseError */
 export async function readJsonBody(request: Request): Promise<unknown> {
@@ -67,12 +45,4 @@ async function readBounded(request: Request): Promise<Uint8Array> {
 
 function tooLarge(): RepriseError {
   return new RepriseError('REQUEST_TOO_LARGE', `The request is too large: the limit is ${REST_BODY_BYTES_MAX} bytes.`)
-}
-
-/** Parameters of the path and the query that are not as the OpenAPI document says. */
-export function refuseParameters(result: { success: true } | { success: false; error: z.core.$ZodError }): void {
-  if (result.success) return
-  const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-  const detail = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
-  throw new RepriseError('VALIDATION_FAILED', detail, issues)
 }

@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { DEPLOYMENT_STATUSES } from '../../domain/deployment/statuses.ts'
-import { describeDeployment, describeDeployments, endpointsOfDeployment } from '../../services/describe-deployments.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
-import { DeploymentResource, EndpointList, toDeployment, toEndpoints } from '../resources/deployment.resource.ts'
+import { describeDeployments } from '../../services/describe-deployments.ts'
+import { ANYWAY, json } from '../answers.ts'
+import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { nextLink, PAGE_PARAMETERS } from './paging.ts'
-import { DeploymentIdParameter, moment, several } from './parameters.ts'
+import { moment, several } from './parameters.ts'
 
 const DeploymentPage = z
   .object({
@@ -14,7 +14,7 @@ const DeploymentPage = z
   })
   .openapi('DeploymentPage')
 
-const list = createRoute({
+const route = createRoute({
   method: 'get',
   path: '/v2/deployments',
   operationId: 'listDeployments',
@@ -38,7 +38,7 @@ const list = createRoute({
 })
 
 export function serveListDeployments(app: RestApp): void {
-  app.openapi(list, async (c) => {
+  app.openapi(route, async (c) => {
     const { limit, cursor, status, project, name, created_after: gte, created_before: lt } = c.req.valid('query')
     const { edges, pageInfo } = await describeDeployments(c.get('context'), {
       filter: {
@@ -52,41 +52,5 @@ export function serveListDeployments(app: RestApp): void {
     const nextCursor = pageInfo.hasNextPage ? pageInfo.endCursor : null
     const body = { items: edges.map(({ node }) => toDeployment(node)), next_cursor: nextCursor }
     return c.json(body, 200, nextLink(c.req.url, nextCursor))
-  })
-}
-
-const get = createRoute({
-  method: 'get',
-  path: '/v2/deployments/{id}',
-  operationId: 'getDeployment',
-  summary: 'One deployment',
-  tags: ['deployments'],
-  request: { params: DeploymentIdParameter },
-  responses: { 200: json(DeploymentResource, 'The deployment.'), ...ANYWAY, ...problems('DEPLOYMENT_NOT_FOUND') },
-})
-
-export function serveGetDeployment(app: RestApp): void {
-  app.openapi(get, async (c) => {
-    return c.json(toDeployment(await describeDeployment(c.get('context'), c.req.valid('param').id)), 200)
-  })
-}
-
-const endpoints = createRoute({
-  method: 'get',
-  path: '/v2/deployments/{id}/endpoints',
-  operationId: 'listEndpoints',
-  summary: 'Where the healthy routes of a deployment serve',
-  tags: ['deployments'],
-  request: { params: DeploymentIdParameter },
-  responses: {
-    200: json(EndpointList, 'All endpoints, oldest first.'),
-    ...ANYWAY,
-    ...problems('DEPLOYMENT_NOT_FOUND'),
-  },
-})
-
-export function serveListEndpoints(app: RestApp): void {
-  app.openapi(endpoints, async (c) => {
-    return c.json(toEndpoints(await endpointsOfDeployment(c.get('context'), c.req.valid('param').id)), 200)
   })
 }

@@ -1,28 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { prometheusTargets, traefikConfiguration } from '../../domain/deployment/discovery.ts'
+import { traefikConfiguration } from '../../domain/deployment/discovery.ts'
 import { readDiscovery } from '../../services/read-discovery.ts'
 import { ANYWAY, json } from '../answers.ts'
 import type { RestApp } from '../rest-app.ts'
-
-const TargetGroups = z
-  .array(z.object({ targets: z.array(z.string()), labels: z.record(z.string(), z.string()) }))
-  .openapi('PrometheusTargets', { description: "Prometheus' format for service discovery over HTTP." })
-
-const prometheus = createRoute({
-  method: 'get',
-  path: '/v2/discovery/prometheus',
-  operationId: 'discoverForPrometheus',
-  summary: 'Healthy routes as targets of Prometheus',
-  description: 'For `http_sd_configs`: one group per route, of the project of the token or of all.',
-  tags: ['discovery'],
-  responses: { 200: json(TargetGroups, 'The targets; an empty list where there are none.'), ...ANYWAY },
-})
-
-export function serveDiscoverForPrometheus(app: RestApp): void {
-  app.openapi(prometheus, async (c) => {
-    return c.json(prometheusTargets(await readDiscovery(c.get('context'))), 200)
-  })
-}
 
 const TraefikDynamicConfiguration = z
   .object({
@@ -42,7 +22,7 @@ const TraefikDynamicConfiguration = z
   })
   .openapi('TraefikConfiguration', { description: "Traefik's dynamic configuration: services, without routers." })
 
-const traefik = createRoute({
+const route = createRoute({
   method: 'get',
   path: '/v2/discovery/traefik',
   operationId: 'discoverForTraefik',
@@ -54,7 +34,7 @@ const traefik = createRoute({
 })
 
 export function serveDiscoverForTraefik(app: RestApp): void {
-  app.openapi(traefik, async (c) => {
+  app.openapi(route, async (c) => {
     return c.json(traefikConfiguration(await readDiscovery(c.get('context'))), 200)
   })
 }

@@ -1,0 +1,22 @@
+import { createRoute } from '@hono/zod-openapi'
+import { describeDeployment } from '../../services/describe-deployments.ts'
+import { ANYWAY, json, problems } from '../answers.ts'
+import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
+import type { RestApp } from '../rest-app.ts'
+import { DeploymentIdParameter } from './parameters.ts'
+
+const route = createRoute({
+  method: 'get',
+  path: '/v2/deployments/{id}',
+  operationId: 'getDeployment',
+  summary: 'One deployment',
+  tags: ['deployments'],
+  request: { params: DeploymentIdParameter },
+  responses: { 200: json(DeploymentResource, 'The deployment.'), ...ANYWAY, ...problems('DEPLOYMENT_NOT_FOUND') },
+})
+
+export function serveGetDeployment(app: RestApp): void {
+  app.openapi(route, async (c) => {
+    return c.json(toDeployment(await describeDeployment(c.get('context'), c.req.valid('param').id)), 200)
+  })
+}

@@ -1,0 +1,34 @@
+import { createRoute } from '@hono/zod-openapi'
+import { describeDeployment } from '../../services/describe-deployments.ts'
+import { scaleDeployment, type ScaleDeploymentInput } from '../../services/scale-deployment.ts'
+import { ANYWAY, json, problems } from '../answers.ts'
+import { readJsonObject } from '../json-body.ts'
+import { DEPLOYMENT_SCALE } from '../resources/deployment-input.ts'
+import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
+import { camelCase, renamed } from '../resources/snake-case.ts'
+import type { RestApp } from '../rest-app.ts'
+import { BODY_PROBLEMS, body } from './body.ts'
+import { DeploymentIdParameter } from './parameters.ts'
+
+const route = createRoute({
+  method: 'post',
+  path: '/v2/deployments/{id}/scale',
+  operationId: 'scaleDeployment',
+  summary: 'Say how many replicas are wanted',
+  tags: ['deployments'],
+  request: { params: DeploymentIdParameter, body: body(DEPLOYMENT_SCALE, { replicas: 5 }) },
+  responses: {
+    200: json(DeploymentResource, 'The deployment, as it is now.'),
+    ...ANYWAY,
+    ...problems(...BODY_PROBLEMS, 'DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED'),
+  },
+})
+
+export function serveScaleDeployment(app: RestApp): void {
+  app.openapi(route, async (c) => {
+    const context = c.get('context')
+    const change = renamed(await readJsonObject(c.req.raw), camelCase) as Omit<ScaleDeploymentInput, 'deploymentId'>
+    const { deploymentId } = await scaleDeployment(context, { ...change, deploymentId: c.req.valid('param').id })
+    return c.json(toDeployment(await describeDeployment(context, deploymentId)), 200)
+  })
+}

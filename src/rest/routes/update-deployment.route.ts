@@ -1,0 +1,38 @@
+import { createRoute } from '@hono/zod-openapi'
+import { describeDeployment } from '../../services/describe-deployments.ts'
+import { updateDeployment, type UpdateDeploymentInput } from '../../services/update-deployment.ts'
+import { ANYWAY, json, problems } from '../answers.ts'
+import { readJsonObject } from '../json-body.ts'
+import { DEPLOYMENT_CHANGE } from '../resources/deployment-input.ts'
+import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
+import { camelCase, renamed } from '../resources/snake-case.ts'
+import type { RestApp } from '../rest-app.ts'
+import { BODY_PROBLEMS, body } from './body.ts'
+import { DeploymentIdParameter } from './parameters.ts'
+
+const route = createRoute({
+  method: 'patch',
+  path: '/v2/deployments/{id}',
+  operationId: 'updateDeployment',
+  summary: 'Change what the routes of a deployment are made from',
+  description: 'Adds a revision, to which the routes are brought one after the other. What is not given stays.',
+  tags: ['deployments'],
+  request: {
+    params: DeploymentIdParameter,
+    body: body(DEPLOYMENT_CHANGE, { command: ['node', 'server.js', '--fast'], health_check: { timeout: 1 } }),
+  },
+  responses: {
+    200: json(DeploymentResource, 'The deployment, as it is now.'),
+    ...ANYWAY,
+    ...problems(...BODY_PROBLEMS, 'DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED', 'RESOURCE_GROUP_NOT_FOUND'),
+  },
+})
+
+export function serveUpdateDeployment(app: RestApp): void {
+  app.openapi(route, async (c) => {
+    const context = c.get('context')
+    const change = renamed(await readJsonObject(c.req.raw), camelCase) as Omit<UpdateDeploymentInput, 'deploymentId'>
+    const { deploymentId } = await updateDeployment(context, { ...change, deploymentId: c.req.valid('param').id })
+    return c.json(toDeployment(await describeDeployment(context, deploymentId)), 200)
+  })
+}
