@@ -17,4 +17,4 @@ export function problems(...codes: ErrorCode[]) {
 }
 
 /** What every route may answer. */
-export const ANYWAY = problems('UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED')
+export const COMMON_PROBLEMS = problems('UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED')

@@ -2,7 +2,9 @@ import type { RestApp } from './rest-app.ts'
 import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './resources/deployment-input.ts'
 import { SESSION_INPUT } from './resources/session-input.ts'
 
-/** Of the document at `/v2/openapi.json`; the rest of it comes from the routes themselves. */
+export const OPENAPI_PATH = '/v2/openapi.json'
+
+/** The head of the document at `OPENAPI_PATH`; the routes themselves provide the rest. */
 export const OPENAPI_INFO = {
   openapi: '3.1.0',
   info: {

@@ -1,13 +1,7 @@
 import { createDeploymentSchema } from '../../services/create-deployment.ts'
 import { deploymentSpecSchema } from '../../services/deployment-fields.ts'
 import { scaleSchema } from '../../services/scale-deployment.ts'
-import { inputSchema, type JsonSchema } from './input-schema.ts'
-
-const component = (name: string, schema: JsonSchema) => ({
-  name,
-  reference: { $ref: `#/components/schemas/${name}` },
-  schema,
-})
+import { component, inputSchema, type JsonSchema } from './input-schema.ts'
 
 export const DEPLOYMENT_INPUT = component('DeploymentInput', {
   ...inputSchema(createDeploymentSchema),

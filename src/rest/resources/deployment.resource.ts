@@ -2,9 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { rolloutBounds } from '../../domain/deployment/rollout.ts'
 import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../../domain/deployment/statuses.ts'
 import type { DescribedDeployment } from '../../services/describe-deployments.ts'
-
-const time = () => z.iso.datetime()
-const pairs = () => z.array(z.object({ key: z.string(), value: z.string() }))
+import { environ, labels, slots, time, toLabels, toSlots, toTime } from './fields.ts'
 
 export const DeploymentResource = z
   .object({
@@ -28,11 +26,11 @@ export const DeploymentResource = z
     resource_group: z.string(),
     image: z.string().nullable(),
     command: z.array(z.string()),
-    environ: z.array(z.object({ name: z.string(), value: z.string() })),
-    resource_slots: z.array(z.object({ slot: z.string(), amount: z.string() })),
+    environ: environ(),
+    resource_slots: slots(),
     priority: z.int(),
-    labels: pairs(),
-    agent_labels: pairs(),
+    labels: labels(),
+    agent_labels: labels(),
     port_variable: z.string(),
     health_check: z.object({
       path: z.string(),
@@ -75,10 +73,10 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
     image: revision.image,
     command: revision.command,
     environ: revision.environ,
-    resource_slots: Object.entries(revision.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    resource_slots: toSlots(revision.resourceSlots),
     priority: revision.priority,
-    labels: listed(revision.labels),
-    agent_labels: listed(revision.agentLabels),
+    labels: toLabels(revision.labels),
+    agent_labels: toLabels(revision.agentLabels),
     port_variable: revision.portVariable,
     health_check: {
       path: revision.healthPath,
@@ -93,13 +91,9 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
     evict_after: revision.evictAfterMs / 1000,
     drain: revision.drainMs / 1000,
     failures: deployment.failures,
-    next_route_at: deployment.nextRouteAt?.toISOString() ?? null,
+    next_route_at: toTime(deployment.nextRouteAt),
     created_at: deployment.createdAt.toISOString(),
     status_changed_at: deployment.statusChangedAt.toISOString(),
-    destroyed_at: deployment.destroyedAt?.toISOString() ?? null,
+    destroyed_at: toTime(deployment.destroyedAt),
   }
-}
-
-function listed(labels: Record<string, string>): { key: string; value: string }[] {
-  return Object.entries(labels).map(([key, value]) => ({ key, value }))
 }

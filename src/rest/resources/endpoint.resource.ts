@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { endpointUrl } from '../../domain/deployment/discovery.ts'
 import type { EndpointRow } from '../../services/read-deployments.ts'
+import { time } from './fields.ts'
 
 export const EndpointList = z
   .object({
@@ -13,7 +14,7 @@ export const EndpointList = z
           port: z.int(),
           url: z.string(),
           revision: z.int(),
-          since: z.iso.datetime(),
+          since: time(),
         })
         .openapi('Endpoint', { description: 'Where a healthy route serves.' }),
     ),

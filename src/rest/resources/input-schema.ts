@@ -9,6 +9,11 @@ export interface JsonSchema {
   [key: string]: unknown
 }
 
+/** A schema of the OpenAPI document that routes refer to by name. */
+export function component(name: string, schema: JsonSchema) {
+  return { name, reference: { $ref: `#/components/schemas/${name}` }, schema }
+}
+
 /** The body of a request, out of the schema that a service reads it with, with names in snake_case. */
 export function inputSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...input } = z.toJSONSchema(schema, {

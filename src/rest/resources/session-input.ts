@@ -1,14 +1,10 @@
 import { z } from 'zod'
 import { createSessionSchema } from '../../services/create-session-input.ts'
-import { inputSchema, type JsonSchema } from './input-schema.ts'
+import { component, inputSchema, type JsonSchema } from './input-schema.ts'
 import { RetryPolicyResource } from './retry-policy.resource.ts'
 
 /** The body of a new session. */
-export const SESSION_INPUT = {
-  name: 'SessionInput',
-  reference: { $ref: '#/components/schemas/SessionInput' },
-  schema: sessionInputSchema(),
-}
+export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
 function sessionInputSchema(): JsonSchema {
   const input = inputSchema(createSessionSchema)

@@ -4,9 +4,9 @@ import { retryState } from '../../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../../domain/retry/stored-policy.ts'
 import { STATUSES } from '../../domain/session/statuses.ts'
 import type { SessionRecord } from '../../services/read-sessions.ts'
+import { environ, labels, slots, time, toLabels, toSlots, toTime } from './fields.ts'
 import { RetryPolicyResource, toRetryPolicy } from './retry-policy.resource.ts'
 
-const time = () => z.iso.datetime()
 const cause = () => z.enum(FAILURE_CAUSES).nullable()
 
 const RetryStateResource = z
@@ -38,14 +38,14 @@ export const SessionResource = z
     failure_cause: cause(),
     image: z.string().nullable(),
     command: z.array(z.string()),
-    environ: z.array(z.object({ name: z.string(), value: z.string() })),
-    resource_slots: z.array(z.object({ slot: z.string(), amount: z.string() })),
+    environ: environ(),
+    resource_slots: slots(),
     cluster_size: z.int(),
     cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
     batch_timeout: z.number().nullable(),
     starts_at: time().nullable(),
     priority: z.int(),
-    labels: z.array(z.object({ key: z.string(), value: z.string() })),
+    labels: labels(),
     created_at: time(),
     started_at: time().nullable(),
     terminated_at: time().nullable(),
@@ -83,16 +83,16 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     image: record.image,
     command: record.command,
     environ: record.environ as { name: string; value: string }[],
-    resource_slots: pairs(record.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    resource_slots: toSlots(record.resourceSlots),
     cluster_size: record.clusterSize,
     cluster_mode: record.clusterMode,
     batch_timeout: record.batchTimeout,
-    starts_at: iso(record.startsAt),
+    starts_at: toTime(record.startsAt),
     priority: record.priority,
-    labels: pairs(record.labels).map(([key, value]) => ({ key, value })),
+    labels: toLabels(record.labels),
     created_at: record.createdAt.toISOString(),
-    started_at: iso(record.startedAt),
-    terminated_at: iso(record.terminatedAt),
+    started_at: toTime(record.startedAt),
+    terminated_at: toTime(record.terminatedAt),
     chain_id: record.chainId,
     attempt: record.attempt,
     epoch: record.epoch,
@@ -110,17 +110,9 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       max_attempts: state.maxAttempts,
       label: state.label,
       reason: state.reason,
-      scheduled_at: iso(state.scheduledAt),
+      scheduled_at: toTime(state.scheduledAt),
       delay_seconds: state.delaySeconds,
       child_session_id: decision?.childSessionId ?? null,
     },
   }
-}
-
-function pairs(stored: unknown): [string, string][] {
-  return Object.entries(stored as Record<string, string>)
-}
-
-function iso(moment: Date | null): string | null {
-  return moment?.toISOString() ?? null
 }

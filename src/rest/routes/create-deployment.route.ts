@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi'
 import { createDeployment, type CreateDeploymentInput } from '../../services/create-deployment.ts'
 import { describeDeployment } from '../../services/describe-deployments.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonObject } from '../json-body.ts'
 import { DEPLOYMENT_INPUT } from '../resources/deployment-input.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
@@ -28,7 +28,7 @@ const route = createRoute({
   responses: {
     201: json(DeploymentResource, 'It is created.'),
     200: json(DeploymentResource, 'The `creation_id` was known: this is the deployment that was created then.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'PROJECT_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'NAME_TAKEN', 'QUOTA_EXCEEDED'),
   },
 })

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { describeDeployment } from '../../services/describe-deployments.ts'
 import { destroyDeployment } from '../../services/destroy-deployment.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { DeploymentIdParameter } from './parameters.ts'
@@ -19,7 +19,7 @@ const route = createRoute({
   },
   responses: {
     202: json(DeploymentResource, 'It is being ended.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
     ...problems('DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED'),
   },
 })

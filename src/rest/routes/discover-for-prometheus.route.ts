@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { prometheusTargets } from '../../domain/deployment/discovery.ts'
 import { readDiscovery } from '../../services/read-discovery.ts'
-import { ANYWAY, json } from '../answers.ts'
+import { COMMON_PROBLEMS, json } from '../answers.ts'
 import type { RestApp } from '../rest-app.ts'
 
 const TargetGroups = z
@@ -15,7 +15,7 @@ const route = createRoute({
   summary: 'Healthy routes as targets of Prometheus',
   description: 'For `http_sd_configs`: one group per route, of the project of the token or of all.',
   tags: ['discovery'],
-  responses: { 200: json(TargetGroups, 'The targets; an empty list where there are none.'), ...ANYWAY },
+  responses: { 200: json(TargetGroups, 'The targets; an empty list where there are none.'), ...COMMON_PROBLEMS },
 })
 
 export function serveDiscoverForPrometheus(app: RestApp): void {

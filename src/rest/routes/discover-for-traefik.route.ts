@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { traefikConfiguration } from '../../domain/deployment/discovery.ts'
 import { readDiscovery } from '../../services/read-discovery.ts'
-import { ANYWAY, json } from '../answers.ts'
+import { COMMON_PROBLEMS, json } from '../answers.ts'
 import type { RestApp } from '../rest-app.ts'
 
 const TraefikDynamicConfiguration = z
@@ -30,7 +30,7 @@ const route = createRoute({
   description:
     'For the provider `http`: a service `<deployment>.<project>` each, of the project of the token or of all, for routers of your own.',
   tags: ['discovery'],
-  responses: { 200: json(TraefikDynamicConfiguration, 'The dynamic configuration.'), ...ANYWAY },
+  responses: { 200: json(TraefikDynamicConfiguration, 'The dynamic configuration.'), ...COMMON_PROBLEMS },
 })
 
 export function serveDiscoverForTraefik(app: RestApp): void {

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi'
 import { describeDeployment } from '../../services/describe-deployments.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { DeploymentIdParameter } from './parameters.ts'
@@ -12,7 +12,11 @@ const route = createRoute({
   summary: 'One deployment',
   tags: ['deployments'],
   request: { params: DeploymentIdParameter },
-  responses: { 200: json(DeploymentResource, 'The deployment.'), ...ANYWAY, ...problems('DEPLOYMENT_NOT_FOUND') },
+  responses: {
+    200: json(DeploymentResource, 'The deployment.'),
+    ...COMMON_PROBLEMS,
+    ...problems('DEPLOYMENT_NOT_FOUND'),
+  },
 })
 
 export function serveGetDeployment(app: RestApp): void {

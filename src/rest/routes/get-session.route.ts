@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi'
 import { readSession } from '../../services/read-sessions.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { SessionResource, toSession } from '../resources/session.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { SessionIdParameter } from './parameters.ts'
@@ -12,7 +12,7 @@ const route = createRoute({
   summary: 'One session',
   tags: ['sessions'],
   request: { params: SessionIdParameter },
-  responses: { 200: json(SessionResource, 'The session.'), ...ANYWAY, ...problems('SESSION_NOT_FOUND') },
+  responses: { 200: json(SessionResource, 'The session.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },
 })
 
 export function serveGetSession(app: RestApp): void {

@@ -1,18 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { DEPLOYMENT_STATUSES } from '../../domain/deployment/statuses.ts'
 import { describeDeployments } from '../../services/describe-deployments.ts'
-import { ANYWAY, json } from '../answers.ts'
+import { COMMON_PROBLEMS, json } from '../answers.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
 import type { RestApp } from '../rest-app.ts'
-import { nextLink, PAGE_PARAMETERS } from './paging.ts'
+import { nextLink, PAGE_PARAMETERS, pageOf, toPage } from './paging.ts'
 import { moment, several } from './parameters.ts'
 
-const DeploymentPage = z
-  .object({
-    items: z.array(DeploymentResource),
-    next_cursor: z.string().nullable().openapi({ description: 'For `cursor`; null on the last page.' }),
-  })
-  .openapi('DeploymentPage')
+const DeploymentPage = pageOf(DeploymentResource).openapi('DeploymentPage')
 
 const route = createRoute({
   method: 'get',
@@ -33,14 +28,14 @@ const route = createRoute({
   },
   responses: {
     200: json(DeploymentPage, 'A page of deployments; the header `Link` says where the next one is.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
   },
 })
 
 export function serveListDeployments(app: RestApp): void {
   app.openapi(route, async (c) => {
     const { limit, cursor, status, project, name, created_after: gte, created_before: lt } = c.req.valid('query')
-    const { edges, pageInfo } = await describeDeployments(c.get('context'), {
+    const page = await describeDeployments(c.get('context'), {
       filter: {
         status: status ?? null,
         project: project ?? null,
@@ -49,8 +44,7 @@ export function serveListDeployments(app: RestApp): void {
       },
       page: { first: limit, after: cursor ?? null },
     })
-    const nextCursor = pageInfo.hasNextPage ? pageInfo.endCursor : null
-    const body = { items: edges.map(({ node }) => toDeployment(node)), next_cursor: nextCursor }
-    return c.json(body, 200, nextLink(c.req.url, nextCursor))
+    const body = toPage(page, toDeployment)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
   })
 }

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi'
 import { endpointsOfDeployment } from '../../services/describe-deployments.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { EndpointList, toEndpoints } from '../resources/endpoint.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { DeploymentIdParameter } from './parameters.ts'
@@ -14,7 +14,7 @@ const route = createRoute({
   request: { params: DeploymentIdParameter },
   responses: {
     200: json(EndpointList, 'All endpoints, oldest first.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
     ...problems('DEPLOYMENT_NOT_FOUND'),
   },
 })

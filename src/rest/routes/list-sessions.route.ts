@@ -3,10 +3,12 @@ import { FAILURE_CAUSES, RETRY_PHASES } from '../../domain/retry/causes.ts'
 import { STATUSES } from '../../domain/session/statuses.ts'
 import { readSessions } from '../../services/read-sessions.ts'
 import type { SessionFilterInput } from '../../services/session-where.ts'
-import { ANYWAY, json } from '../answers.ts'
+import { COMMON_PROBLEMS, json } from '../answers.ts'
+import { toSession } from '../resources/session.resource.ts'
 import type { RestApp } from '../rest-app.ts'
-import { nextLink, PAGE_PARAMETERS, SessionPage, toSessionPage } from './paging.ts'
+import { nextLink, PAGE_PARAMETERS, toPage } from './paging.ts'
 import { moment, several } from './parameters.ts'
+import { SessionPage } from './session-page.ts'
 
 const FILTER = {
   status: several(STATUSES, 'In one of these statuses.'),
@@ -38,7 +40,10 @@ const route = createRoute({
   description: 'Newest first. All filters that are given must match.',
   tags: ['sessions'],
   request: { query: Parameters },
-  responses: { 200: json(SessionPage, 'A page of sessions; the header `Link` says where the next one is.'), ...ANYWAY },
+  responses: {
+    200: json(SessionPage, 'A page of sessions; the header `Link` says where the next one is.'),
+    ...COMMON_PROBLEMS,
+  },
 })
 
 export function serveListSessions(app: RestApp): void {
@@ -48,7 +53,7 @@ export function serveListSessions(app: RestApp): void {
       filter: toFilter(filter),
       page: { first: limit, after: cursor ?? null },
     })
-    const body = toSessionPage(page)
+    const body = toPage(page, toSession)
     return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
   })
 }

@@ -1,8 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../domain/limits.ts'
 import type { Page } from '../../services/paging/keyset.ts'
-import type { SessionRecord } from '../../services/read-sessions.ts'
-import { SessionResource, toSession } from '../resources/session.resource.ts'
 
 export const PAGE_PARAMETERS = {
   limit: z.coerce
@@ -18,16 +16,16 @@ export const PAGE_PARAMETERS = {
     .openapi({ description: '`next_cursor` of the page before. Stays true while sessions come and go.' }),
 }
 
-export const SessionPage = z
-  .object({
-    items: z.array(SessionResource),
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.object({
+    items: z.array(item),
     next_cursor: z.string().nullable().openapi({ description: 'For `cursor`; null on the last page.' }),
   })
-  .openapi('SessionPage')
+}
 
-export function toSessionPage({ edges, pageInfo }: Page<SessionRecord>): z.infer<typeof SessionPage> {
+export function toPage<Row, Item>({ edges, pageInfo }: Page<Row>, toItem: (row: Row) => Item) {
   return {
-    items: edges.map(({ node }) => toSession(node)),
+    items: edges.map(({ node }) => toItem(node)),
     next_cursor: pageInfo.hasNextPage ? pageInfo.endCursor : null,
   }
 }

@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi'
 import { describeDeployment } from '../../services/describe-deployments.ts'
 import { scaleDeployment, type ScaleDeploymentInput } from '../../services/scale-deployment.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonObject } from '../json-body.ts'
 import { DEPLOYMENT_SCALE } from '../resources/deployment-input.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
@@ -19,7 +19,7 @@ const route = createRoute({
   request: { params: DeploymentIdParameter, body: body(DEPLOYMENT_SCALE, { replicas: 5 }) },
   responses: {
     200: json(DeploymentResource, 'The deployment, as it is now.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED'),
   },
 })

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { readSession } from '../../services/read-sessions.ts'
 import { terminateSession } from '../../services/terminate-session.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { SessionResource, toSession } from '../resources/session.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { flag, SessionIdParameter } from './parameters.ts'
@@ -22,7 +22,7 @@ const route = createRoute({
   },
   responses: {
     202: json(SessionResource, 'It is ending, or has ended where nothing of it ran.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
     ...problems('SESSION_NOT_FOUND', 'SESSION_ALREADY_FINISHED'),
   },
 })

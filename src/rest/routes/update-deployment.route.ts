@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi'
 import { describeDeployment } from '../../services/describe-deployments.ts'
 import { updateDeployment, type UpdateDeploymentInput } from '../../services/update-deployment.ts'
-import { ANYWAY, json, problems } from '../answers.ts'
+import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonObject } from '../json-body.ts'
 import { DEPLOYMENT_CHANGE } from '../resources/deployment-input.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
@@ -23,7 +23,7 @@ const route = createRoute({
   },
   responses: {
     200: json(DeploymentResource, 'The deployment, as it is now.'),
-    ...ANYWAY,
+    ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED', 'RESOURCE_GROUP_NOT_FOUND'),
   },
 })

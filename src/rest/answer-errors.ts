@@ -1,0 +1,55 @@
+import { RequestError } from '@hono/node-server'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { RepriseError } from '../domain/errors.ts'
+import type { Logger } from '../observability/log.ts'
+import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
+import { OPENAPI_PATH } from './openapi.ts'
+import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
+import type { RestApp } from './rest-app.ts'
+
+/** Answers every error, and every request that no route serves, with a problem document. */
+export function answerErrors(app: RestApp, log: Logger): void {
+  app.notFound((c) => {
+    const allowed = methodsOf(app, c.req.path)
+    if (allowed.length > 0) c.header('Allow', allowed.join(', '))
+    throw allowed.length > 0
+      ? new RepriseError('METHOD_NOT_ALLOWED', `${c.req.path} answers to ${allowed.join(', ')}.`)
+      : new RepriseError('NO_SUCH_PATH', `There is nothing at ${c.req.path}; ${OPENAPI_PATH} lists what there is.`)
+  })
+  app.onError((thrown, c) => {
+    const requestId = c.get('requestId')
+    const error = toRepriseError(thrown)
+    if (!(error instanceof RepriseError))
+      log.error({ err: error, requestId, path: c.req.path }, 'a request met a fault')
+    if (thrown !== error && isDatabaseOutage(thrown)) {
+      log.warn({ requestId, path: c.req.path, reason: String(thrown) }, 'a request found the database away')
+      c.header('Retry-After', '1')
+    }
+    const { status, body } = problemOf(error, requestId)
+    if (status === 401) c.header('WWW-Authenticate', 'Bearer')
+    return c.body(JSON.stringify(body), status as ContentfulStatusCode, {
+      'Content-Type': PROBLEM_TYPE,
+      'Cache-Control': 'no-store',
+    })
+  })
+}
+
+/** The answer to a request from which no `Request` can be made, because of its Host or its path. */
+export function refuseRequest(error: Error, requestId: string): Response {
+  const { status, body } = problemOf(toRepriseError(error), requestId)
+  return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': PROBLEM_TYPE } })
+}
+
+/** What the library says of a request that it cannot read, and that the database is away. */
+function toRepriseError(error: Error): Error {
+  if (isDatabaseOutage(error)) return databaseUnavailable()
+  return error instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', error.message) : error
+}
+
+function methodsOf(app: RestApp, path: string): string[] {
+  const served = app.openAPIRegistry.definitions.flatMap((definition) =>
+    definition.type === 'route' ? [definition.route] : [],
+  )
+  const fitting = served.filter((route) => new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+  return fitting.map(({ method }) => method.toUpperCase()).toSorted()
+}

@@ -1,0 +1,21 @@
+import { z } from '@hono/zod-openapi'
+
+export const time = () => z.iso.datetime()
+
+export const environ = () => z.array(z.object({ name: z.string(), value: z.string() }))
+
+export const slots = () => z.array(z.object({ slot: z.string(), amount: z.string() }))
+
+export const labels = () => z.array(z.object({ key: z.string(), value: z.string() }))
+
+export function toTime(moment: Date | null): string | null {
+  return moment?.toISOString() ?? null
+}
+
+export function toSlots(stored: unknown): { slot: string; amount: string }[] {
+  return Object.entries(stored as Record<string, string>).map(([slot, amount]) => ({ slot, amount }))
+}
+
+export function toLabels(stored: unknown): { key: string; value: string }[] {
+  return Object.entries(stored as Record<string, string>).map(([key, value]) => ({ key, value }))
+}
