@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
+import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { untilAborted } from './until-aborted.ts'
 import { applyAnswer } from './apply-answer.ts'
@@ -142,9 +143,6 @@ async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) 
 async function reportAndPause({ log, signal }: LoopParts, failures: number, error: unknown): Promise<void> {
   const pauseMs = reconnectPauseMs(failures, Math.random())
   const level = failures === 1 || failures % 20 === 0 ? 'warn' : 'debug'
-  log[level](
-    { error: error instanceof Error ? error.message : String(error), failures, pauseMs },
-    'no answer from the server',
-  )
+  log[level]({ error: messageOf(error), failures, pauseMs }, 'no answer from the server')
   await pause(pauseMs, undefined, { signal }).catch(() => undefined)
 }

@@ -6,7 +6,7 @@ import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { indexPage } from './index-page.ts'
-import { answerMetrics, type MetricsPage } from './metrics.ts'
+import { answerMetrics, type MetricsPage } from './metrics-page.ts'
 import type { Mount } from './mount.ts'
 import { respond } from './respond.ts'
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 
 export interface RunReport {
@@ -98,8 +99,4 @@ export function defineService(options: {
     },
     runOnce: () => options.runOnce(stopped.signal),
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,7 +1,6 @@
 import type { Lease } from '../domain/agent/lease.ts'
 import {
   BATCH_TIMEOUT_CHECK_INTERVAL_MS,
-  CLAIM_BATCH_SESSIONS_MAX,
   COORDINATOR_INTERVAL_MS,
   DISPATCH_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
@@ -15,17 +14,16 @@ import type { Tracer } from '../observability/trace.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
-import { groupsWithPending, rouseRested } from '../store/sql/pending-groups.sql.ts'
-import { enforceBatchTimeouts } from '../store/sql/enforce-batch-timeouts.sql.ts'
 import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
 import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
+import { enforceBatchTimeouts } from './handlers/enforce-batch-timeouts.handler.ts'
+import type { LineProgress } from './handlers/line-progress.ts'
 import { prepareSessions } from './handlers/prepare-sessions.handler.ts'
 import { promote } from './handlers/promote-sessions.handler.ts'
-import { detectAndEnd, promoteAndEnd, promoteAndStart } from './handlers/promote-strides.ts'
-import { newLineProgress, type LineProgress } from './handlers/line-progress.ts'
+import { detectAndEnd, promoteAndEnd, promoteAndStart } from './handlers/promote-strides.handler.ts'
 import { resubmitSessions } from './handlers/resubmit-sessions.handler.ts'
-import { scheduleSessions } from './handlers/schedule-sessions.handler.ts'
+import { scheduleGroups } from './handlers/schedule-groups.ts'
 import { startSessions } from './handlers/start-sessions.handler.ts'
 import { sweepLeftovers } from './handlers/sweep-leftovers.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
@@ -68,7 +66,7 @@ const STRIDES: Readonly<Partial<Record<PromotionName, (context: SchedulerContext
 
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
-  const { db, wake, log, metrics, lease } = context
+  const { log, metrics, lease } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
     defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
   const promotion = (name: PromotionName) =>
@@ -91,33 +89,13 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'promote-to-running': promotion('promote-to-running'),
     'detect-termination': promotion('detect-termination'),
     'promote-to-terminated': promotion('promote-to-terminated'),
-    'enforce-batch-timeouts': service('enforce-batch-timeouts', BATCH_TIMEOUT_CHECK_INTERVAL_MS, async () => {
-      const { moved, nextInMs } = await enforceBatchTimeouts(db, CLAIM_BATCH_SESSIONS_MAX)
-      if (moved > 0) wake.wake('terminate-sessions', 'events')
-      return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX, againInMs: nextInMs }
-    }),
+    'enforce-batch-timeouts': service('enforce-batch-timeouts', BATCH_TIMEOUT_CHECK_INTERVAL_MS, () =>
+      enforceBatchTimeouts(context),
+    ),
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context, context.server)),
     'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),
-  }
-}
-
-/** What has rested goes back into its line; then one look at the line of each resource group. */
-async function scheduleGroups(context: SchedulerContext, lines: Map<string, LineProgress>): Promise<RunReport> {
-  const { roused, nextInMs } = await rouseRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
-  const reports = []
-  for (const group of await groupsWithPending(context.db)) {
-    const line = lines.get(group.name) ?? newLineProgress()
-    lines.set(group.name, line)
-    const report = await runLifecycle(context, scheduleSessions(group, line, context))
-    reports.push({ ...report, more: line.goOn })
-  }
-  const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
-  return {
-    done: reports.reduce((sum, { done }) => sum + done, 0),
-    more: roused === CLAIM_BATCH_SESSIONS_MAX || reports.some(({ more }) => more),
-    againInMs: pauses.length === 0 ? null : Math.min(...pauses),
   }
 }

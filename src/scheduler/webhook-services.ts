@@ -5,8 +5,9 @@ import {
   WEBHOOK_RETENTION_INTERVAL_MS,
   WEBHOOK_RETENTION_SECONDS,
 } from '../domain/limits.ts'
-import { createDeliveryPool, type DeliveryContext } from '../events/webhooks/delivery-pool.ts'
+import { createDeliveryPool } from '../events/webhooks/delivery-pool.ts'
 import { fanOutWebhooks } from '../events/webhooks/fan-out-webhooks.ts'
+import type { DeliveryContext } from '../events/webhooks/make-attempt.ts'
 import { measureRun } from '../observability/run-metrics.ts'
 import { expireWebhookDeliveries } from '../store/sql/expire-webhook-deliveries.sql.ts'
 import { defineService, type BackgroundService, type RunReport } from './background-service.ts'

@@ -1,24 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   WEBHOOK_ATTEMPTS_AT_ONCE_MAX,
-  WEBHOOK_ATTEMPTS_KEPT_MAX,
   WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_LEASE_MS,
   WEBHOOK_STOP_GRACE_MS,
 } from '../../domain/limits.ts'
-import type { Wake } from '../../domain/wake.ts'
-import { payloadOf } from '../../domain/webhooks/payload.ts'
-import { judgeAttempt } from '../../domain/webhooks/redelivery.ts'
-import { parseRetryAfter } from '../../domain/webhooks/retry-after.ts'
-import { signedHeaders } from '../../domain/webhooks/signature.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { SyncPoints } from '../../observability/sync-points.ts'
-import type { Database } from '../../store/database.ts'
 import { claimWebhookDeliveries, type ClaimedDelivery } from '../../store/sql/claim-webhook-deliveries.sql.ts'
-import { releaseWebhookDelivery, settleWebhookAttempt } from '../../store/sql/settle-webhook-attempt.sql.ts'
-import type { SendResult, SendWebhook } from './send-webhook.ts'
+import { makeAttempt, type DeliveryContext } from './make-attempt.ts'
 
 /**
  * Attempts under way in this process. PENDING, due → claimed with a lease, sent, booked: DELIVERED, FAILED, or PENDING
@@ -30,15 +19,6 @@ export interface DeliveryPool {
   fill(): Promise<{ done: number }>
   /** Waits for attempts under way, for a while; what is cut off then, is due at once for somebody else. */
   drain(): Promise<void>
-}
-
-export interface DeliveryContext {
-  db: Database
-  wake: Wake
-  log: Logger
-  metrics: Metrics
-  sync: SyncPoints
-  sendWebhook: SendWebhook
 }
 
 export function createDeliveryPool(context: DeliveryContext): DeliveryPool {
@@ -84,60 +64,4 @@ export function createDeliveryPool(context: DeliveryContext): DeliveryPool {
       await ended
     },
   }
-}
-
-async function makeAttempt(context: DeliveryContext, delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
-  const result = await context.sendWebhook(compose(delivery), signal)
-  // The endpoint has it, and nobody knows: a crash, or a lease that runs out.
-  await context.sync.reached('webhook:before-settle')
-  if (result.outcome === 'cut') return releaseWebhookDelivery(context.db, delivery.id, delivery.attempt)
-  await settle(context, delivery, result)
-}
-
-function compose(delivery: ClaimedDelivery) {
-  const { id, secret, previousSecret, now, eventType: type } = delivery
-  const body = payloadOf({ ...delivery, type })
-  const secrets = previousSecret ? [secret, previousSecret] : [secret]
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Reprise-Webhooks',
-    ...signedHeaders({ deliveryId: id, at: now, body, secrets }),
-  }
-  return { url: delivery.url, headers, body }
-}
-
-async function settle(context: DeliveryContext, delivery: ClaimedDelivery, result: SendResult): Promise<void> {
-  const { db, log, metrics } = context
-  const { statusCode, durationMs, error, response, outcome } = result
-  const verdict = judgeAttempt({
-    deliveryId: delivery.id,
-    statusCode,
-    retryAfterMs: parseRetryAfter(result.retryAfter, new Date(delivery.now.getTime() + durationMs)),
-    failures: delivery.failures,
-    redelivered: delivery.eventId !== null,
-  })
-  const booked = await settleWebhookAttempt(
-    db,
-    {
-      deliveryId: delivery.id,
-      number: delivery.attempt,
-      startedAt: delivery.now,
-      durationMs,
-      statusCode,
-      error,
-      response,
-      verdict: verdict.kind,
-      inMs: verdict.kind === 'again' ? verdict.inMs : 0,
-      restMs: 'restMs' in verdict ? verdict.restMs : 0,
-    },
-    WEBHOOK_ATTEMPTS_KEPT_MAX,
-  )
-  const told = verdict.kind === 'delivered' ? 'delivered' : outcome === 'answered' ? 'status' : outcome
-  metrics.webhooks.attempts.inc({ outcome: told })
-  metrics.webhooks.seconds.observe(durationMs / 1000)
-  const ids = { webhookId: delivery.webhookId, deliveryId: delivery.id, attempt: delivery.attempt }
-  log.debug({ ...ids, outcome: told, statusCode, verdict: verdict.kind }, `webhook ${told}`)
-  if (!booked?.disabledReason) return
-  metrics.webhooks.disabled.inc()
-  log.warn({ ...ids, reason: booked.disabledReason }, 'a webhook was disabled')
 }

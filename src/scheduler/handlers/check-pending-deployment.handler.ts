@@ -1,6 +1,6 @@
 import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
-import { claimInTurn } from './claim-in-turn.ts'
+import { claimInTurn } from './handle-deployments.ts'
 
 /** PENDING → SCALING: nothing has to be made ready first. */
 export function checkPendingDeployment(): DeploymentHandler {

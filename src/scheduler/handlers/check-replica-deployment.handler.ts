@@ -1,6 +1,6 @@
 import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
-import { claimInTurn } from './claim-in-turn.ts'
+import { claimInTurn } from './handle-deployments.ts'
 
 /** READY → SCALING if the number of routes differs from the number of replicas. */
 export function checkReplicaDeployment(): DeploymentHandler {

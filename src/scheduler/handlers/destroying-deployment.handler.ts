@@ -3,7 +3,7 @@ import type { Finding } from '../../domain/deployment/judge.ts'
 import { DESTROY_TIMEOUT_MS } from '../../domain/limits.ts'
 import { readRoutesOf } from '../../store/sql/routes-of-deployments.sql.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
-import { claimInTurn } from './claim-in-turn.ts'
+import { claimInTurn } from './handle-deployments.ts'
 import { endRoutes } from './end-routes.ts'
 
 /** DESTROYING → DESTROYED: ends all routes, and is done when they are over, or are long overdue. */

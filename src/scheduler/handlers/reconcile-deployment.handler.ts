@@ -1,6 +1,6 @@
 import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
-import { claimInTurn } from './claim-in-turn.ts'
+import { claimInTurn } from './handle-deployments.ts'
 
 /** READY → SCALING if a route is not as it should be and nothing else has fixed it in time. */
 export function reconcileDeployment(): DeploymentHandler {

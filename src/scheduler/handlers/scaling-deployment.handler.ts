@@ -7,7 +7,7 @@ import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts
 import { readRoutesOf, type DeploymentRoute } from '../../store/sql/routes-of-deployments.sql.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
 import { beginRoutes, type RouteOrder } from './begin-routes.ts'
-import { claimInTurn } from './claim-in-turn.ts'
+import { claimInTurn } from './handle-deployments.ts'
 import { endRoutes } from './end-routes.ts'
 
 interface Planned {

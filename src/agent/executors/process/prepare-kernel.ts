@@ -1,4 +1,4 @@
-import { messageOf } from './error-message.ts'
+import { messageOf } from '../../../observability/error-message.ts'
 import { pullImage } from './image-preset.ts'
 import { createKernelDirectory } from './kernel-directory.ts'
 import { failKernel } from './end-kernel.ts'
