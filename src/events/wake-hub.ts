@@ -1,4 +1,5 @@
 import type { FollowTopic, Wake, WakeTopic } from '../domain/wake.ts'
+import { Listeners } from './listeners.ts'
 
 /** What one server tells the others. */
 export interface WakeHints {
@@ -26,52 +27,39 @@ export interface WakeHub extends Wake {
   wakeAll(): void
 }
 
-type Listeners = Map<string, Set<() => void>>
-
 export function createWakeHub(): WakeHub {
-  const byTopic: Listeners = new Map()
-  const byAgent: Listeners = new Map()
+  const byTopic = new Listeners<WakeTopic | FollowTopic>()
+  const byAgent = new Listeners<string>()
   let tellAbroad: (hints: WakeHints) => void = () => {}
   return {
     wake(...topics) {
-      for (const topic of topics) call(byTopic.get(topic))
+      for (const topic of topics) byTopic.call(topic)
       const abroad = topics.filter((topic) => isRead(topic) || !byTopic.has(topic))
       if (abroad.length > 0) tellAbroad({ topics: abroad, agentIds: [] })
     },
     wakeAgents(agentIds) {
       const abroad = agentIds.filter((agentId) => !byAgent.has(agentId))
-      for (const agentId of agentIds) call(byAgent.get(agentId))
+      for (const agentId of agentIds) byAgent.call(agentId)
       if (abroad.length > 0) tellAbroad({ topics: [], agentIds: abroad })
     },
     onAbroad(listener) {
       tellAbroad = listener
     },
     receive({ topics, agentIds }) {
-      for (const topic of topics) call(byTopic.get(topic))
-      for (const agentId of agentIds ?? byAgent.keys()) call(byAgent.get(agentId))
+      for (const topic of topics) byTopic.call(topic)
+      if (agentIds === null) byAgent.callAll()
+      else for (const agentId of agentIds) byAgent.call(agentId)
     },
     wakeAll() {
-      for (const listeners of [...byTopic.values(), ...byAgent.values()]) call(listeners)
+      byTopic.callAll()
+      byAgent.callAll()
     },
-    on: (topic, listener) => add(byTopic, topic, listener),
-    onAgent: (agentId, listener) => add(byAgent, agentId, listener),
+    on: (topic, listener) => byTopic.add(topic, listener),
+    onAgent: (agentId, listener) => byAgent.add(agentId, listener),
   }
 }
 
 /** By as many as like, on any server. */
 function isRead(topic: WakeTopic | FollowTopic): boolean {
   return topic === 'events' || topic === 'sync-discovery' || topic.startsWith('resubmission:')
-}
-
-function call(listeners: ReadonlySet<() => void> | undefined): void {
-  // A set may be changed while it is walked: a listener that removes itself is no harm.
-  for (const listener of listeners ?? []) listener()
-}
-
-function add(listeners: Listeners, key: string, listener: () => void): () => void {
-  const set = listeners.get(key) ?? new Set()
-  listeners.set(key, set.add(listener))
-  return () => {
-    if (set.delete(listener) && set.size === 0 && listeners.get(key) === set) listeners.delete(key)
-  }
 }

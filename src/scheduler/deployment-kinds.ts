@@ -14,6 +14,7 @@ import { applyRouteMoves, type RouteMove } from '../store/sql/apply-route-moves.
 import type { ClaimedDeployment } from '../store/sql/claim-deployments.sql.ts'
 import type { ClaimedRoute } from '../store/sql/claim-routes.sql.ts'
 import type { Batch, EntityKind, Handler, Move } from './coordinator.ts'
+import { describeMove } from './describe-move.ts'
 import { countFailedStarts } from './handlers/count-failed-starts.ts'
 
 /** What a handler of deployments says happened, and who has work by what it did itself. */
@@ -81,10 +82,9 @@ function tellDeclared<Item extends { id: string }>(
   idsOf: (item: Item) => Record<string, string>,
 ): void {
   const items = new Map(claimed.map((item) => [item.id, item]))
-  for (const { id, from, to, outcome, message } of moves) {
-    const level = from === to ? 'debug' : 'info'
+  for (const move of moves) {
+    const level = move.from === move.to ? 'debug' : 'info'
     if (!log.isLevelEnabled(level)) continue
-    const says = from === to ? `${handler}: ${outcome} in ${from}` : `${handler}: ${from} → ${to}`
-    log[level]({ handler, ...idsOf(items.get(id)!), outcome }, message === null ? says : `${says}: ${message}`)
+    log[level]({ handler, ...idsOf(items.get(move.id)!), outcome: move.outcome }, describeMove(handler, move))
   }
 }

@@ -5,11 +5,10 @@ import {
   LASTING_HEALTH_MS,
 } from '../domain/limits.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { measureRun } from '../observability/run-metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import { readDeploymentsOutlook, readRoutesOutlook } from '../store/sql/deployment-outlook.sql.ts'
 import { forgetFailures } from '../store/sql/route-failures.sql.ts'
-import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
+import type { BackgroundService, RunReport } from './background-service.ts'
 import { runHandler, type CoordinatorContext } from './coordinator.ts'
 import { DEPLOYMENTS, ROUTES } from './deployment-kinds.ts'
 import { checkPendingDeployment } from './handlers/check-pending-deployment.handler.ts'
@@ -23,6 +22,7 @@ import { runningRoute } from './handlers/running-route.handler.ts'
 import { scalingDeployment } from './handlers/scaling-deployment.handler.ts'
 import { serviceDiscoverySync } from './handlers/service-discovery-sync.handler.ts'
 import { terminatingRoute } from './handlers/terminating-route.handler.ts'
+import { defineMeasuredService } from './measured-service.ts'
 import type { AskHealth } from './prober/ask-health.ts'
 import { createProber } from './prober/prober.ts'
 
@@ -38,9 +38,9 @@ export interface DeploymentContext extends CoordinatorContext {
 
 /** The background services of deployments. */
 export function createDeploymentServices(context: DeploymentContext): Record<DeploymentServiceName, BackgroundService> {
-  const { log, metrics } = context
+  const { metrics } = context
   const service = (name: DeploymentServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
-    defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
+    defineMeasuredService(context, name, intervalMs, runOnce)
   const noteCheck = ({ well, seconds }: { well: boolean; seconds: number }) =>
     metrics.routes.checks.observe({ outcome: well ? 'well' : 'fault' }, seconds)
   const prober = createProber({ ...context, observed: noteCheck })

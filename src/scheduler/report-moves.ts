@@ -3,6 +3,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { SessionMove } from '../store/sql/apply-moves.sql.ts'
 import type { Batch } from './coordinator.ts'
+import { describeMove } from './describe-move.ts'
 
 /** What the coordinator needs of a session to judge and report it. */
 export interface HandledSession extends Judged {
@@ -30,14 +31,10 @@ export function reportMoves(
 }
 
 function tell(log: Logger, handler: string, { id: sessionId, chainId, attempt }: HandledSession, move: SessionMove) {
-  const { outcome, from, to, errorCode, message } = move
+  const { outcome, from, to, errorCode } = move
   const level = outcome === 'SUCCESS' || from === to ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return
-  const says = from === to ? `${handler}: ${outcome} in ${from}` : `${handler}: ${from} → ${to}`
-  log[level](
-    { handler, sessionId, chainId, attempt, outcome, errorCode },
-    message === null ? says : `${says}: ${message}`,
-  )
+  log[level]({ handler, sessionId, chainId, attempt, outcome, errorCode }, describeMove(handler, move))
 }
 
 function traced({ id, chainId, attempt, traceParent }: HandledSession, to: string) {

@@ -1,10 +1,10 @@
 import { RETENTION_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { measureRun } from '../observability/run-metrics.ts'
 import type { Database } from '../store/database.ts'
-import { defineService, type BackgroundService } from './background-service.ts'
+import type { BackgroundService } from './background-service.ts'
 import { removeOld, type RetentionPolicy } from './handlers/remove-old.handler.ts'
+import { defineMeasuredService } from './measured-service.ts'
 
 /** Keeps growing tables within the limits of the configuration. */
 export function createRetentionService(context: {
@@ -13,12 +13,8 @@ export function createRetentionService(context: {
   metrics: Metrics
   policy: RetentionPolicy
 }): BackgroundService {
-  const { log, metrics, policy } = context
-  const name = 'remove-old'
-  return defineService({
-    name,
-    intervalMs: RETENTION_INTERVAL_MS,
-    log,
-    runOnce: (signal) => measureRun(metrics, name, () => removeOld(context, policy, signal)),
-  })
+  const { policy } = context
+  return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, (signal) =>
+    removeOld(context, policy, signal),
+  )
 }

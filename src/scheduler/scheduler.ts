@@ -8,13 +8,12 @@ import {
 import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { measureRun } from '../observability/run-metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
-import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
+import type { BackgroundService, RunReport } from './background-service.ts'
 import { decideRetries } from './handlers/decide-retries.handler.ts'
 import { dispatchRetries } from './handlers/dispatch-retries.handler.ts'
 import { enforceBatchTimeouts } from './handlers/enforce-batch-timeouts.handler.ts'
@@ -29,6 +28,7 @@ import { sweepLeftovers } from './handlers/sweep-leftovers.handler.ts'
 import { terminateSessions } from './handlers/terminate-sessions.handler.ts'
 import { watchAgents } from './handlers/watch-agents.handler.ts'
 import { runLifecycle } from './lifecycle.ts'
+import { defineMeasuredService } from './measured-service.ts'
 
 export interface SchedulerContext {
   db: Database
@@ -66,9 +66,9 @@ const STRIDES: Readonly<Partial<Record<PromotionName, (context: SchedulerContext
 
 /** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
-  const { log, metrics, lease } = context
+  const { lease } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
-    defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
+    defineMeasuredService(context, name, intervalMs, runOnce)
   const promotion = (name: PromotionName) =>
     service(name, COORDINATOR_INTERVAL_MS, () => {
       const stride = context.strides ? STRIDES[name] : undefined
@@ -95,7 +95,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
-    'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context, context.server)),
+    'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context)),
     'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),
   }
 }

@@ -8,17 +8,17 @@ import {
 import { createDeliveryPool } from '../events/webhooks/delivery-pool.ts'
 import { fanOutWebhooks } from '../events/webhooks/fan-out-webhooks.ts'
 import type { DeliveryContext } from '../events/webhooks/make-attempt.ts'
-import { measureRun } from '../observability/run-metrics.ts'
 import { expireWebhookDeliveries } from '../store/sql/expire-webhook-deliveries.sql.ts'
-import { defineService, type BackgroundService, type RunReport } from './background-service.ts'
+import type { BackgroundService, RunReport } from './background-service.ts'
+import { defineMeasuredService } from './measured-service.ts'
 
 export type WebhookServiceName = 'fan-out-webhooks' | 'deliver-webhooks' | 'expire-webhook-deliveries'
 
 /** Everything that brings events to webhooks. */
 export function createWebhookServices(context: DeliveryContext): Record<WebhookServiceName, BackgroundService> {
-  const { db, log, metrics } = context
+  const { db } = context
   const service = (name: WebhookServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
-    defineService({ name, intervalMs, log, runOnce: () => measureRun(metrics, name, runOnce) })
+    defineMeasuredService(context, name, intervalMs, runOnce)
   const pool = createDeliveryPool(context)
   const deliver = service('deliver-webhooks', WEBHOOK_DELIVERY_INTERVAL_MS, pool.fill)
   return {

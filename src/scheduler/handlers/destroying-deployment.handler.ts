@@ -2,37 +2,32 @@ import { DEPLOYMENT_HANDLERS, type DeploymentResult } from '../../domain/deploym
 import type { Finding } from '../../domain/deployment/judge.ts'
 import { DESTROY_TIMEOUT_MS } from '../../domain/limits.ts'
 import { readRoutesOf } from '../../store/sql/routes-of-deployments.sql.ts'
-import type { DeploymentHandler } from '../deployment-kinds.ts'
-import { claimInTurn } from './handle-deployments.ts'
+import { handleDeployments } from './handle-deployments.ts'
 import { endRoutes } from './end-routes.ts'
 
+const declaration = DEPLOYMENT_HANDLERS['destroying-deployment']
+
 /** DESTROYING → DESTROYED: ends all routes, and is done when they are over, or are long overdue. */
-export function destroyingDeployment(): DeploymentHandler {
-  const declaration = DEPLOYMENT_HANDLERS['destroying-deployment']
-  return {
-    declaration,
-    wakes: ['sync-discovery'],
-    agentsOf: () => [],
-    claim: claimInTurn(declaration),
-    async execute(tx, deployments) {
-      const routesOf = await readRoutesOf(
-        tx,
-        deployments.map(({ id }) => id),
-      )
-      const toEnd = [...routesOf.values()].flat().filter(({ status }) => status !== 'TERMINATING')
-      const reason = 'its deployment is destroyed'
-      const ended = await endRoutes(
-        tx,
-        declaration.name,
-        toEnd.map((route) => ({ ...route, reason })),
-      )
-      const findings = deployments.flatMap(({ id, inStatusMs }): Finding<DeploymentResult>[] => {
-        const left = routesOf.get(id)?.length ?? 0
-        if (left === 0) return [{ id, result: 'SUCCESS', message: null }]
-        if (inStatusMs <= DESTROY_TIMEOUT_MS) return []
-        return [{ id, result: 'FAILURE', message: `${left} of its routes had not ended in time` }]
-      })
-      return { findings, wakes: ended > 0 ? ['drive-routes', 'sync-discovery', 'events'] : [] }
-    },
-  }
-}
+export const destroyingDeployment = handleDeployments(declaration, {
+  wakes: ['sync-discovery'],
+  async execute(tx, deployments) {
+    const routesOf = await readRoutesOf(
+      tx,
+      deployments.map(({ id }) => id),
+    )
+    const toEnd = [...routesOf.values()].flat().filter(({ status }) => status !== 'TERMINATING')
+    const reason = 'its deployment is destroyed'
+    const ended = await endRoutes(
+      tx,
+      declaration.name,
+      toEnd.map((route) => ({ ...route, reason })),
+    )
+    const findings = deployments.flatMap(({ id, inStatusMs }): Finding<DeploymentResult>[] => {
+      const left = routesOf.get(id)?.length ?? 0
+      if (left === 0) return [{ id, result: 'SUCCESS', message: null }]
+      if (inStatusMs <= DESTROY_TIMEOUT_MS) return []
+      return [{ id, result: 'FAILURE', message: `${left} of its routes had not ended in time` }]
+    })
+    return { findings, wakes: ended > 0 ? ['drive-routes', 'sync-discovery', 'events'] : [] }
+  },
+})

@@ -35,9 +35,9 @@ const BATCH = {
 export async function dispatchRetries(context: {
   db: Database
   wake: Wake
-  sync: SyncPoints
   log: Logger
   metrics: Metrics
+  sync: SyncPoints
   trace: Tracer
   lease: Lease
 }): Promise<RunReport> {

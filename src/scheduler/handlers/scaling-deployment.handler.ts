@@ -7,8 +7,10 @@ import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts
 import { readRoutesOf, type DeploymentRoute } from '../../store/sql/routes-of-deployments.sql.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
 import { beginRoutes, type RouteOrder } from './begin-routes.ts'
-import { claimInTurn } from './handle-deployments.ts'
+import { handleDeployments } from './handle-deployments.ts'
 import { endRoutes } from './end-routes.ts'
+
+const declaration = DEPLOYMENT_HANDLERS['scaling-deployment']
 
 interface Planned {
   deployment: ClaimedDeployment
@@ -18,12 +20,8 @@ interface Planned {
 
 /** SCALING → READY: begins and ends routes, a step at a look, until those that are wanted are healthy. */
 export function scalingDeployment(sync: SyncPoints): DeploymentHandler {
-  const declaration = DEPLOYMENT_HANDLERS['scaling-deployment']
-  return {
-    declaration,
+  const handler = handleDeployments(declaration, {
     wakes: [],
-    agentsOf: () => [],
-    claim: claimInTurn(declaration),
     async execute(tx, deployments) {
       const ids = deployments.map(({ id }) => id)
       const routesOf = await readRoutesOf(tx, ids)
@@ -40,7 +38,8 @@ export function scalingDeployment(sync: SyncPoints): DeploymentHandler {
       if (ended > 0) wakes.push('drive-routes', 'sync-discovery', 'events')
       return { wakes, findings: planned.map((entry) => findingOf(entry, refused.get(entry.deployment.id))) }
     },
-  }
+  })
+  return handler()
 }
 
 function toEnd({ deployment, plan, routes }: Planned) {

@@ -9,11 +9,14 @@ import type { RunReport } from '../background-service.ts'
  * Leases. Notes first that this server is there to be heard, so that an outage of all servers costs no agent its
  * lease, then judges the agents' silence.
  */
-export async function watchAgents(
-  context: { db: Database; wake: Wake; log: Logger; lease: Lease },
-  server: ServerIdentity,
-): Promise<RunReport> {
-  const { db, wake, log, lease } = context
+export async function watchAgents(context: {
+  db: Database
+  wake: Wake
+  log: Logger
+  server: ServerIdentity
+  lease: Lease
+}): Promise<RunReport> {
+  const { db, wake, log, server, lease } = context
   const afterOutage = await notePresence(db, server, lease.outageAfterMs)
   if (afterOutage) log.info('no server was there for a while: every agent has a full lease again')
   const changed = await judgeSilence(db, lease)
