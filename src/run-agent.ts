@@ -19,7 +19,7 @@ export async function runAgent(environment: NodeJS.ProcessEnv, version: string):
     const agent = createAgent({
       ...options,
       gateway,
-      givesUpOn: REFUSALS,
+      fatalErrors: REFUSALS,
       onRegistered() {
         if (!ready) console.log(`reprise agent ready ${gateway.url}`)
         ready = true

@@ -32,7 +32,7 @@ export interface LoopParts {
   fence: Fence
   news: News
   log: Logger
-  givesUpOn?: readonly ErrorCode[]
+  fatalErrors?: readonly ErrorCode[]
   onRegistered?: () => void
   /** Ends the loop. */
   signal: AbortSignal
@@ -44,7 +44,7 @@ export interface LoopParts {
  * the next one says everything again.
  *
  * @returns when stopped, or superseded by another instance of this agent
- * @throws RepriseError of `givesUpOn`, where the first registration is answered so
+ * @throws RepriseError of `fatalErrors`, where the first registration is answered so
  */
 export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'superseded'> {
   let registered: RegisterAnswer | null = null
@@ -67,7 +67,7 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
       if (parts.signal.aborted) break
       const code = (error as { code?: unknown }).code
       if (code === 'AGENT_SUPERSEDED') return 'superseded'
-      if (!wasRegistered && parts.givesUpOn?.some((refusal) => refusal === code)) throw error
+      if (!wasRegistered && parts.fatalErrors?.some((refusal) => refusal === code)) throw error
       parts.news.tell()
       if (code === 'AGENT_UNKNOWN' && registered !== null) {
         registered = null
@@ -86,7 +86,7 @@ async function register({ gateway, identity, shipper, fence, news, log, signal }
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   const answer = await untilAborted(request, gateway.register(identity, request))
   fence.renew(sentAt, answer.fenceAfterMs)
-  shipper.goOnFrom(answer.logOffsets)
+  shipper.resumeFrom(answer.logOffsets)
   news.tell()
   log.info({ agentId: identity.agentId, resourceGroup: identity.resourceGroup }, 'agent registered')
   return answer

@@ -28,7 +28,7 @@ export interface AgentOptions {
   labels: Record<string, string>
   log: Logger
   /** Errors on which it stops, `done` rejecting, where a server answers its very first registration with them. */
-  givesUpOn?: readonly ErrorCode[]
+  fatalErrors?: readonly ErrorCode[]
   /** Each time that a server has registered it. */
   onRegistered?: () => void
 }

@@ -15,7 +15,7 @@ export interface HttpGateway extends Gateway {
   readonly url: string
 }
 
-const SPEAKS_AGAINST_SERVER: readonly ErrorCode[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUEST_TIMEOUT']
+const SERVER_FAULTS: readonly ErrorCode[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUEST_TIMEOUT']
 
 /** Of what is no answer of ours, that much is told. */
 const EXCERPT_LENGTH_MAX = 200
@@ -33,7 +33,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     try {
       return await post<T>(new URL(url.replace(/\/*$/, path)), { token, body, signal })
     } catch (error) {
-      if (current === asked && speaksAgainstServer(error, signal)) {
+      if (current === asked && isServerAtFault(error, signal)) {
         current = (asked + 1) % urls.length
         if (urls.length > 1) log.warn({ from: url, to: urls[current] }, 'going on to the next server')
       }
@@ -51,8 +51,8 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
 }
 
 /** Not where the caller gave up for reasons of its own, nor where the server said what is wrong with the call. */
-function speaksAgainstServer(error: unknown, signal: AbortSignal): boolean {
-  if (error instanceof RepriseError) return SPEAKS_AGAINST_SERVER.includes(error.code)
+function isServerAtFault(error: unknown, signal: AbortSignal): boolean {
+  if (error instanceof RepriseError) return SERVER_FAULTS.includes(error.code)
   return !signal.aborted || (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError'
 }
 

@@ -27,7 +27,7 @@ interface Shipment {
  */
 export interface LogShipper {
   /** After registering: the server knows better than we what it has. */
-  goOnFrom(offsets: readonly LogOffset[]): void
+  resumeFrom(offsets: readonly LogOffset[]): void
   /** The batch under way, or a new one. */
   gather(observed: readonly ObservedKernel[]): Promise<LogPiece[]>
   /** The batch under way has arrived. */
@@ -81,7 +81,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   }
 
   return {
-    goOnFrom(offsets) {
+    resumeFrom(offsets) {
       shipments.clear()
       underWay = []
       waiting = []
@@ -93,7 +93,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
       const ran = observed.filter(({ startedAt }) => startedAt !== null).map(track)
       if (underWay.length === 0) {
         if (waiting.length === 0) waiting = await newBatch(ran.filter(({ drained }) => !drained))
-        underWay = waiting.splice(0, fitting(waiting, bytesAtOnce))
+        underWay = waiting.splice(0, piecesWithin(waiting, bytesAtOnce))
       }
       return underWay
     },
@@ -111,7 +111,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
       if (bytes === 0) return
       arrivals = 0
       bytesAtOnce = Math.max(LOG_CHUNK_BYTES_MAX, Math.floor(bytes / 2))
-      waiting.unshift(...underWay.splice(fitting(underWay, bytesAtOnce)))
+      waiting.unshift(...underWay.splice(piecesWithin(underWay, bytesAtOnce)))
     },
     report: (observed) =>
       observed.map((kernel) => (isHeld(kernel, shipments.get(kernel.kernelId)) ? asRunning(kernel) : kernel)),
@@ -119,7 +119,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
 }
 
 /** How many pieces from the first on are no more than so many bytes; at least one. */
-function fitting(pieces: readonly LogPiece[], bytesMax: number): number {
+function piecesWithin(pieces: readonly LogPiece[], bytesMax: number): number {
   let bytes = 0
   const beyond = pieces.findIndex((piece) => (bytes += piece.bytes) > bytesMax)
   return beyond === -1 ? pieces.length : Math.max(1, beyond)

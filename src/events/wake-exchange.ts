@@ -48,14 +48,14 @@ export function createWakeExchange(options: {
 
   const notifier = createNotifier({ db, channel: WAKES_CHANNEL, takePayload, log })
   const listener = listen({ connectionString, channel: WAKES_CHANNEL, onNotification, log })
-  hub.onAbroad((hints) => {
+  hub.onOutgoing((hints) => {
     for (const topic of hints.topics) topics.add(topic)
     for (const agentId of hints.agentIds ?? []) agentIds.add(agentId)
     notifier.notify()
   })
   return {
     async stop() {
-      hub.onAbroad(() => {})
+      hub.onOutgoing(() => {})
       await Promise.all([listener.stop(), notifier.stop()])
     },
   }

@@ -20,7 +20,7 @@ export interface WakeHub extends Wake {
    * Told of what other servers have to hear: work that nobody here does, agents that are not waiting here, and what
    * any server may have readers of. Work that is awaited here is done here: the others are not woken for it.
    */
-  onAbroad(listener: (hints: WakeHints) => void): void
+  onOutgoing(listener: (hints: WakeHints) => void): void
   /** What another server told: goes no further. */
   receive(hints: WakeHints): void
   /** Another server may have changed something; nobody knows what. */
@@ -30,20 +30,20 @@ export interface WakeHub extends Wake {
 export function createWakeHub(): WakeHub {
   const byTopic = new Listeners<WakeTopic | FollowTopic>()
   const byAgent = new Listeners<string>()
-  let tellAbroad: (hints: WakeHints) => void = () => {}
+  let sendOut: (hints: WakeHints) => void = () => {}
   return {
     wake(...topics) {
       for (const topic of topics) byTopic.call(topic)
-      const abroad = topics.filter((topic) => isRead(topic) || !byTopic.has(topic))
-      if (abroad.length > 0) tellAbroad({ topics: abroad, agentIds: [] })
+      const forOthers = topics.filter((topic) => mayHaveReaders(topic) || !byTopic.has(topic))
+      if (forOthers.length > 0) sendOut({ topics: forOthers, agentIds: [] })
     },
     wakeAgents(agentIds) {
-      const abroad = agentIds.filter((agentId) => !byAgent.has(agentId))
+      const forOthers = agentIds.filter((agentId) => !byAgent.has(agentId))
       for (const agentId of agentIds) byAgent.call(agentId)
-      if (abroad.length > 0) tellAbroad({ topics: [], agentIds: abroad })
+      if (forOthers.length > 0) sendOut({ topics: [], agentIds: forOthers })
     },
-    onAbroad(listener) {
-      tellAbroad = listener
+    onOutgoing(listener) {
+      sendOut = listener
     },
     receive({ topics, agentIds }) {
       for (const topic of topics) byTopic.call(topic)
@@ -60,6 +60,6 @@ export function createWakeHub(): WakeHub {
 }
 
 /** By as many as like, on any server. */
-function isRead(topic: WakeTopic | FollowTopic): boolean {
+function mayHaveReaders(topic: WakeTopic | FollowTopic): boolean {
   return topic === 'events' || topic === 'sync-discovery' || topic.startsWith('resubmission:')
 }

@@ -47,8 +47,12 @@ export function createOtelTracer(options: { version: string; instanceId: string;
   return {
     beginRequest(name, parent, attributes) {
       const context = contextOf(parent)
-      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: plain(attributes) }, within(context))
-      return ourSpan(span)
+      const span = tracer.startSpan(
+        name,
+        { kind: SpanKind.SERVER, attributes: toOtelAttributes(attributes) },
+        contextWith(context),
+      )
+      return wrapSpan(span)
     },
     recordBatch: (name, begunAt, sessions) => recordBatch(tracer, name, begunAt, sessions),
     async stop() {
@@ -69,15 +73,15 @@ function recordBatch(tracer: OtelTracer, name: string, startTime: Date, sessions
   const toBatch = { context: batch.spanContext() }
   for (const { context, attributes: ids = {} } of links) {
     const span = { kind: SpanKind.CONSUMER, startTime, links: [toBatch], attributes: ids }
-    tracer.startSpan(`${name} session`, span, within(context)).end()
+    tracer.startSpan(`${name} session`, span, contextWith(context)).end()
   }
   batch.end()
 }
 
-function ourSpan(span: OtelSpan): Span {
+function wrapSpan(span: OtelSpan): Span {
   return {
     traceParent: headerOf(span.spanContext()),
-    note: (attributes) => void span.setAttributes(plain(attributes)),
+    note: (attributes) => void span.setAttributes(toOtelAttributes(attributes)),
     link: (sessions) => void span.addLinks(sessions.flatMap(linkTo)),
     end({ failed }) {
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
@@ -91,11 +95,11 @@ function linkTo({ sessionId, chainId, attempt, traceParent, attributes = {} }: T
   const context = contextOf(traceParent ?? undefined)
   const ids = { 'reprise.session.id': sessionId, 'reprise.chain.id': chainId, 'reprise.attempt': attempt }
   return context && context.traceFlags & TraceFlags.SAMPLED
-    ? [{ context, attributes: { ...ids, ...plain(attributes) } }]
+    ? [{ context, attributes: { ...ids, ...toOtelAttributes(attributes) } }]
     : []
 }
 
-function within(context: SpanContext | null) {
+function contextWith(context: SpanContext | null) {
   return context ? trace.setSpanContext(ROOT_CONTEXT, context) : ROOT_CONTEXT
 }
 
@@ -110,6 +114,6 @@ function headerOf({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${flags}`
 }
 
-function plain(attributes: Attributes): Record<string, string | number | boolean | string[]> {
+function toOtelAttributes(attributes: Attributes): Record<string, string | number | boolean | string[]> {
   return attributes as Record<string, string | number | boolean | string[]>
 }

@@ -50,6 +50,6 @@ function methodsOf(app: RestApp, path: string): string[] {
   const served = app.openAPIRegistry.definitions.flatMap((definition) =>
     definition.type === 'route' ? [definition.route] : [],
   )
-  const fitting = served.filter((route) => new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
-  return fitting.map(({ method }) => method.toUpperCase()).toSorted()
+  const matching = served.filter((route) => new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+  return matching.map(({ method }) => method.toUpperCase()).toSorted()
 }

@@ -38,9 +38,9 @@ export interface EntityKind<Item, Declaration, Result, Decided extends Move> {
   /** Writes moves with history and events; skips those that somebody else has made in the meantime. */
   apply(tx: Queryable, handler: string, moves: readonly Decided[]): Promise<unknown>
   /** Services that have work after these moves, whichever handler made them, or after what the handler did itself. */
-  awaitedBy(moves: readonly Decided[], result: Result): readonly WakeTopic[]
+  topicsToWake(moves: readonly Decided[], result: Result): readonly WakeTopic[]
   /** After the commit. */
-  tell(context: CoordinatorContext, handler: string, batch: Batch<Item, Decided>): void
+  report(context: CoordinatorContext, handler: string, batch: Batch<Item, Decided>): void
 }
 
 export interface Handler<Item, Declaration extends { name: string }, Result> {
@@ -78,8 +78,8 @@ export async function runHandler<Item, Declaration extends { name: string }, Res
   if (!batch) return { claimed: 0, done: 0, more: false, againInMs: null }
   const { claimed, moves, result } = batch
   const moved = moves.some((move) => move.to !== move.from)
-  wake.wake(...(moved ? handler.wakes : []), ...kind.awaitedBy(moves, result))
-  kind.tell(context, declaration.name, { begunAt, claimed, moves })
+  wake.wake(...(moved ? handler.wakes : []), ...kind.topicsToWake(moves, result))
+  kind.report(context, declaration.name, { begunAt, claimed, moves })
   wake.wakeAgents([...new Set(claimed.flatMap((item) => handler.agentsOf(item)))])
   const more = moved && claimed.length === limit
   return { claimed: claimed.length, done: moves.length, more, againInMs: soonest(moves) }

@@ -30,8 +30,8 @@ export const DEPLOYMENTS: EntityKind<ClaimedDeployment, DeploymentDeclaration, D
   judge: (declaration, deployments, { findings }) =>
     judgeDeclared(declaration, DEPLOYMENT_TRANSITIONS, deployments, findings),
   apply: applyDeploymentMoves,
-  awaitedBy: (moves, { wakes = [] }) => [...wakes, ...(hasMoved(moves) ? (['events'] as const) : [])],
-  tell: ({ log }, handler, batch) => tellDeclared(log, handler, batch, ({ id }) => ({ deploymentId: id })),
+  topicsToWake: (moves, { wakes = [] }) => [...wakes, ...(hasMoved(moves) ? (['events'] as const) : [])],
+  report: ({ log }, handler, batch) => reportDeclared(log, handler, batch, ({ id }) => ({ deploymentId: id })),
 }
 
 /** A finding about a route may say where it serves, or that discovery should list it. */
@@ -56,7 +56,7 @@ export const ROUTES: EntityKind<ClaimedRoute, RouteDeclaration, RouteFindings, R
   async apply(tx, handler, moves) {
     await countFailedStarts(tx, await applyRouteMoves(tx, handler, moves, LASTING_HEALTH_MS))
   },
-  awaitedBy(moves, { wakes = [] }) {
+  topicsToWake(moves, { wakes = [] }) {
     const topics = new Set<WakeTopic>(wakes)
     for (const { from, to, publish } of moves) {
       if (from === 'HEALTHY' && to !== from) topics.add('sync-discovery')
@@ -65,8 +65,8 @@ export const ROUTES: EntityKind<ClaimedRoute, RouteDeclaration, RouteFindings, R
     }
     return [...topics]
   },
-  tell({ log }, handler, batch) {
-    tellDeclared(log, handler, batch, ({ id, deploymentId, sessionId }) => ({ deploymentId, routeId: id, sessionId }))
+  report({ log }, handler, batch) {
+    reportDeclared(log, handler, batch, ({ id, deploymentId, sessionId }) => ({ deploymentId, routeId: id, sessionId }))
   },
 }
 
@@ -75,7 +75,7 @@ function hasMoved(moves: readonly Move[]): boolean {
 }
 
 /** One line for each outcome, at info where it took the thing anywhere. */
-function tellDeclared<Item extends { id: string }>(
+function reportDeclared<Item extends { id: string }>(
   log: Logger,
   handler: string,
   { claimed, moves }: Batch<Item, Move & { outcome: string; message: string | null }>,

@@ -32,12 +32,12 @@ function sessionsOf(followedBy: LifecycleDeclaration | null): Sessions {
       const outcomes = outcomesById(result)
       return sessions.flatMap((session) => {
         const move = moveFor(declaration, session, outcomes.get(session.id))
-        return move ? goOn(move, followedBy) : []
+        return move ? continueMove(move, followedBy) : []
       })
     },
     apply: (tx, handler, moves) => applyMoves(tx, handler, moves, followedBy?.name),
-    awaitedBy,
-    tell(context, handler, batch) {
+    topicsToWake,
+    report(context, handler, batch) {
       const { moves } = batch
       reportMoves(context, handler, {
         ...batch,
@@ -70,7 +70,7 @@ function outcomesById(result: HandlerResult): Map<string, Outcome> {
 }
 
 /** A successful move continues with that of the next handler. */
-function goOn(move: SessionMove, followedBy: LifecycleDeclaration | null): SessionMove {
+function continueMove(move: SessionMove, followedBy: LifecycleDeclaration | null): SessionMove {
   const next = followedBy?.success.session
   if (!next || move.outcome !== 'SUCCESS' || move.to === move.from) return move
   return { ...move, through: move.to, to: next }
@@ -99,7 +99,7 @@ function moveFor(
 }
 
 /** Whatever left the usual way: back in the queue, on its way out, or finished. */
-function awaitedBy(moves: readonly SessionMove[]): WakeTopic[] {
+function topicsToWake(moves: readonly SessionMove[]): WakeTopic[] {
   const topics = new Set<WakeTopic>()
   for (const { from, to } of moves) {
     if (to === from) continue

@@ -21,7 +21,7 @@ export interface LineProgress {
   /** Of `performance.now()`: when expired sessions were last looked for. */
   expiredAt: number
   /** There may be more to do at once. */
-  goOn: boolean
+  lookAgain: boolean
 }
 
 const REACH_MIN_SESSIONS = 32
@@ -34,7 +34,7 @@ export function newLineProgress(): LineProgress {
     fromLane: null,
     idleLooks: 0,
     expiredAt: Number.NEGATIVE_INFINITY,
-    goOn: false,
+    lookAgain: false,
   }
 }
 
@@ -61,8 +61,8 @@ export function noteLook(
 ): void {
   const lanesUnseen = progress.fromLane !== null || look.nextLane !== null
   progress.idleLooks = look.moreAtOnce || look.placed > 0 ? 0 : progress.idleLooks + 1
-  progress.goOn = look.moreAtOnce || (lanesUnseen && progress.idleLooks < LANE_LOOKS_MAX)
-  if (!progress.goOn) progress.idleLooks = 0
+  progress.lookAgain = look.moreAtOnce || (lanesUnseen && progress.idleLooks < LANE_LOOKS_MAX)
+  if (!progress.lookAgain) progress.idleLooks = 0
   progress.fromLane = look.nextLane
   progress.reach = Math.max(REACH_MIN_SESSIONS, look.placed * 2)
 }

@@ -18,7 +18,7 @@ export async function scheduleGroups(
     const line = lines.get(group.name) ?? newLineProgress()
     lines.set(group.name, line)
     const report = await runLifecycle(context, scheduleSessions(group, line, context))
-    reports.push({ ...report, more: line.goOn })
+    reports.push({ ...report, more: line.lookAgain })
   }
   const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
   return {

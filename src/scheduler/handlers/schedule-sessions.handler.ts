@@ -34,7 +34,7 @@ export function scheduleSessions(
     wakes: strides ? ['promote-to-prepared'] : ['prepare-sessions'],
     agentsOf: ({ id }) => agents.get(id) ?? [],
     async claim(tx) {
-      progress.goOn = false
+      progress.lookAgain = false
       locked = await lockGroup(tx, group.name)
       if (!locked) return []
       const claimed = await claimLine(tx, group, progress)

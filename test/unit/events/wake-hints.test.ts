@@ -24,7 +24,7 @@ it('what is awaited here is done here; what is not, and events, other servers he
   const hub = createWakeHub()
   const abroad: WakeHints[] = []
   const woken: string[] = []
-  hub.onAbroad((hints) => abroad.push(hints))
+  hub.onOutgoing((hints) => abroad.push(hints))
   hub.on('schedule-sessions', () => woken.push('schedule-sessions'))
   hub.on('events', () => woken.push('events'))
   hub.onAgent('near', () => woken.push('near'))
@@ -44,7 +44,7 @@ it('what is awaited here is done here; what is not, and events, other servers he
 it('what another server tells wakes whom it concerns, and goes no further', () => {
   const hub = createWakeHub()
   const woken: string[] = []
-  hub.onAbroad(() => woken.push('abroad'))
+  hub.onOutgoing(() => woken.push('abroad'))
   for (const topic of ['events', 'decide-retries'] as const) hub.on(topic, () => woken.push(topic))
   for (const agentId of ['one', 'two']) hub.onAgent(agentId, () => woken.push(agentId))
   hub.receive({ topics: ['decide-retries', 'schedule-sessions'], agentIds: ['two', 'three'] })

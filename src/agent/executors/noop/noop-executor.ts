@@ -15,13 +15,13 @@ const SIGKILLED = 137
 export function createNoopExecutor(hooks: ExecutorHooks): Executor {
   const kernels = new Map<string, NoopKernel>()
   let closed = false
-  let told = true
+  let changePending = false
 
   function changed(): void {
-    if (!told || closed) return
-    told = false
+    if (changePending || closed) return
+    changePending = true
     setImmediate(() => {
-      told = true
+      changePending = false
       if (!closed) hooks.changed()
     })
   }
@@ -95,7 +95,7 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
       return end(kernel, 'EXITED', null, error)
     if (kernel.observed.status !== 'RUNNING') return
     if (kernel.killAt === Number.POSITIVE_INFINITY) kernel.stopError = error
-    const heeds = kernel.script.kind !== 'hang' || kernel.script.heedsTerm
+    const heeds = kernel.script.kind !== 'hang' || kernel.script.endsOnTerm
     if (heeds && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, kernel.stopError)
     const killAt = performance.now() + graceMs
     if (killAt >= kernel.killAt) return

@@ -20,7 +20,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
  */
 export type NoopScript =
   | { kind: 'exit'; exitCode: number; pullMs: number; afterMs: number; output: string }
-  | { kind: 'hang'; heedsTerm: boolean; output: string; port: number | null }
+  | { kind: 'hang'; endsOnTerm: boolean; output: string; port: number | null }
   | { kind: 'oom' | 'vanish' | 'pull-fail' | 'prepare-fail' | 'start-fail' }
 
 export function noopScript(spec: KernelSpec): NoopScript {
@@ -40,9 +40,9 @@ export function noopScript(spec: KernelSpec): NoopScript {
       return exit(spec.attempt >= integer(first) ? 0 : 1)
     case 'hang':
     case 'stubborn':
-      return { kind: 'hang', heedsTerm: word === 'hang', output: 'ready\n', port: null }
+      return { kind: 'hang', endsOnTerm: word === 'hang', output: 'ready\n', port: null }
     case 'serve':
-      return { kind: 'hang', heedsTerm: true, output: 'ready\n', port: integer(first) }
+      return { kind: 'hang', endsOnTerm: true, output: 'ready\n', port: integer(first) }
     case 'oom':
     case 'vanish':
     case 'prepare-fail':

@@ -20,7 +20,7 @@ export function checkLife(host: ProcessHost, kernel: ProcessKernel, now: number)
   if (now < kernel.nextLifeCheckAt) return
   kernel.nextLifeCheckAt = now + lifePause(kernel)
   if (isAlive(kernel.shim)) return
-  endOfSilentShim(host, kernel, kernel.shim.pid)
+  endKernelOfDeadShim(host, kernel, kernel.shim.pid)
 }
 
 function lifePause(kernel: ProcessKernel): number {
@@ -29,7 +29,7 @@ function lifePause(kernel: ProcessKernel): number {
 }
 
 /** A dead leader's number is not given out again while its group has members, so that this reaches nobody else. */
-function endOfSilentShim(host: ProcessHost, kernel: ProcessKernel, pid: number): void {
+function endKernelOfDeadShim(host: ProcessHost, kernel: ProcessKernel, pid: number): void {
   const { exitCode } = parseStatus(readStatus(kernel.path))
   signalProcess(-pid, 'SIGKILL')
   endKernel(host, kernel, exitCode, exitCode === null ? new Date().toISOString() : statusTimes(kernel.path).endedAt)

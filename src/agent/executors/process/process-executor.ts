@@ -24,12 +24,12 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     kernel.busy = prepareKernel(host, kernel)
   }
 
-  function want(spec: KernelSpec, assignment: number, start: boolean): void {
+  function request(spec: KernelSpec, assignment: number, start: boolean): void {
     if (!isSafeId(spec.kernelId) || !isSafeId(spec.chainId)) throw new TypeError(`not an id: ${spec.kernelId}`)
     const kernel = host.kernels.get(spec.kernelId)
     if (kernel === undefined) return begin(spec, assignment, start)
     if (assignment > kernel.assignment || (kernel.removing && assignment === kernel.assignment)) {
-      succeed(kernel, spec, assignment, start)
+      setSuccessor(kernel, spec, assignment, start)
       return forgetKernel(host, kernel)
     }
     if (assignment < kernel.assignment || !start || kernel.startWanted) return
@@ -50,8 +50,8 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       return recoverKernels(host)
     },
     observe: () => [...host.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observeProcessKernel),
-    prepare: (spec, assignment) => want(spec, assignment, false),
-    start: (spec, assignment) => want(spec, assignment, true),
+    prepare: (spec, assignment) => request(spec, assignment, false),
+    start: (spec, assignment) => request(spec, assignment, true),
     stop(kernelId, assignment, graceMs, error) {
       const kernel = host.kernels.get(kernelId)
       if (kernel === undefined) return
@@ -80,7 +80,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
   }
 }
 
-function succeed(kernel: ProcessKernel, spec: KernelSpec, assignment: number, start: boolean): void {
+function setSuccessor(kernel: ProcessKernel, spec: KernelSpec, assignment: number, start: boolean): void {
   const startWanted = start || (kernel.successor?.assignment === assignment && kernel.successor.startWanted)
   if (assignment >= (kernel.successor?.assignment ?? 0)) kernel.successor = { spec, assignment, startWanted }
 }
