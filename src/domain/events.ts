@@ -1,3 +1,5 @@
+import type { EventCursor } from './event-cursor.ts'
+
 /** Names on the wire of what happens to sessions; rows of the outbox carry them, and those of deployments. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
@@ -82,12 +84,6 @@ export interface DeploymentEventData {
   }
 }
 
-/** Position in the outbox: transaction id, then row id, both decimal. */
-export interface EventCursor {
-  xid: bigint
-  id: bigint
-}
-
 interface OutboxRow {
   cursor: EventCursor
   projectId: string
@@ -132,35 +128,4 @@ export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
   if (deploymentId && deploymentId !== event.deploymentId) return false
   if (projectId && projectId !== event.projectId) return false
   return !types || types.has(event.type)
-}
-
-export function compareCursors(a: EventCursor, b: EventCursor): number {
-  if (a.xid !== b.xid) return a.xid < b.xid ? -1 : 1
-  if (a.id !== b.id) return a.id < b.id ? -1 : 1
-  return 0
-}
-
-/** Opaque to clients. */
-export function encodeCursor(cursor: EventCursor): string {
-  return btoa(`${cursor.xid}:${cursor.id}`).replaceAll('=', '')
-}
-
-/** Undefined where the text is no cursor. */
-export function decodeCursor(text: string): EventCursor | undefined {
-  if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
-  const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))
-  if (!match) return undefined
-  const cursor = { xid: BigInt(match[1]!), id: BigInt(match[2]!) }
-  return cursor.xid <= XID_MAX && cursor.id <= ID_MAX ? cursor : undefined
-}
-
-const XID_MAX = 2n ** 64n - 1n
-const ID_MAX = 2n ** 63n - 1n
-
-function safeAtob(text: string): string {
-  try {
-    return atob(text)
-  } catch {
-    return ''
-  }
 }

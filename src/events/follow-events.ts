@@ -1,4 +1,5 @@
-import { compareCursors, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
+import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
+import type { EventFilter, OutboxEvent } from '../domain/events.ts'
 import { RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readEvents } from '../store/sql/read-events.sql.ts'

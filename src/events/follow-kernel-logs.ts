@@ -1,6 +1,7 @@
 import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readKernelLogs, readKernelState, type LogChunkRow } from '../store/sql/read-kernel-logs.sql.ts'
+import { readKernelLogs, type LogChunkRow } from '../store/sql/read-kernel-logs.sql.ts'
+import { readKernelState } from '../store/sql/read-kernel-state.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
 import type { Topics } from './topics.ts'

@@ -1,7 +1,7 @@
 import { RepriseError } from '../domain/errors.ts'
-import { compareCursors, encodeCursor, type EventCursor } from '../domain/events.ts'
+import { compareCursors, encodeCursor, type EventCursor } from '../domain/event-cursor.ts'
 import type { Database } from '../store/database.ts'
-import { readRemovedThrough } from '../store/sql/remove-old-events.sql.ts'
+import { readRemovedThrough } from '../store/sql/read-removed-through.sql.ts'
 
 /**
  * Whether everything that follows this cursor is still there: it would else be passed over in silence.

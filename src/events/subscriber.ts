@@ -1,4 +1,5 @@
-import { compareCursors, type EventCursor, type OutboxEvent } from '../domain/events.ts'
+import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
+import type { OutboxEvent } from '../domain/events.ts'
 
 /** What a subscriber takes from its queue. After a gap it has to read the outbox from `after` on. */
 export type Delivery =

@@ -7,7 +7,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Database } from '../store/database.ts'
-import type { ServerIdentity } from '../store/sql/agent-lease.sql.ts'
+import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
 
 /** What the parts of one server process share. */
 export interface RuntimeParts {

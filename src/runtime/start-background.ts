@@ -12,7 +12,7 @@ import { askHealth } from '../scheduler/prober/ask-health.ts'
 import { createRetentionService } from '../scheduler/retention-service.ts'
 import { createSchedulerServices, isWoken } from '../scheduler/scheduler.ts'
 import { createWebhookServices } from '../scheduler/webhook-services.ts'
-import { forgetPresence, notePresence } from '../store/sql/agent-lease.sql.ts'
+import { forgetPresence, notePresence } from '../store/sql/server-presence.sql.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 /** Starts what this process does in the background, as its roles ask. */

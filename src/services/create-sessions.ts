@@ -8,11 +8,11 @@ import type { SessionType } from '../domain/session/statuses.ts'
 import { currentSpan } from '../observability/trace.ts'
 import {
   readByCreationId,
-  readChains,
   readGroupTypes,
   readProjectScopes,
   type ProjectScope,
 } from '../store/sql/creation-scope.sql.ts'
+import { readChains } from '../store/sql/read-chain-ids.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { addSessions } from './add-sessions.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'

@@ -3,11 +3,10 @@ import { EPOCHS_LISTED_MAX } from '../domain/limits.ts'
 import { countChains as count, listChains as list, type ChainsQuery } from '../store/sql/list-chains.sql.ts'
 import {
   countChainChanges as countChanges,
-  readChainAttempts as readAttempts,
   readChainChanges as readChanges,
   type AttemptRow,
-  type AttemptWindow,
-} from '../store/sql/read-chain-attempts.sql.ts'
+} from '../store/sql/read-chain-changes.sql.ts'
+import { readChainAttempts as readAttempts, type AttemptWindow } from '../store/sql/read-chain-attempts.sql.ts'
 import { readChainEpochs as readEpochs, type EpochRow } from '../store/sql/read-chain-epochs.sql.ts'
 import { readChainTotals as readTotals, type ChainTotalRow } from '../store/sql/read-chain-totals.sql.ts'
 import { chainOfSession, readChains as read, type ChainRow } from '../store/sql/read-chains.sql.ts'

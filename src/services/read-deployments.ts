@@ -2,14 +2,13 @@ import { RepriseError } from '../domain/errors.ts'
 import type { DeploymentStatus } from '../domain/deployment/statuses.ts'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import type { Prisma, PrismaClient } from '../store/prisma.ts'
+import { countRoutes, type RouteCountRow } from '../store/sql/count-routes.sql.ts'
 import {
-  countRoutes,
   readRevisionPages as readPages,
   readRevisions as readByKey,
   type RevisionKey,
   type RevisionRow,
-  type RouteCountRow,
-} from '../store/sql/read-deployments.sql.ts'
+} from '../store/sql/read-revisions.sql.ts'
 import { readEndpoints as read, type EndpointRow } from '../store/sql/read-endpoints.sql.ts'
 import { keysetPage, type Page } from './paging/keyset.ts'
 import type { OrderColumn } from './paging/keyset-cursor.ts'

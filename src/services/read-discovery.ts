@@ -1,5 +1,5 @@
 import type { Service } from '../domain/deployment/discovery.ts'
-import { readServices } from '../store/sql/read-endpoints.sql.ts'
+import { readServices } from '../store/sql/read-services.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /** The deployments that the viewer sees, with what is published of them, in an order that stays. */

@@ -1,4 +1,4 @@
-import { encodeCursor } from '../domain/events.ts'
+import { encodeCursor } from '../domain/event-cursor.ts'
 import { readHorizon } from '../store/sql/read-events.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 

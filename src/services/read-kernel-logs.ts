@@ -2,9 +2,9 @@ import { RepriseError } from '../domain/errors.ts'
 import {
   countKernelLogs as count,
   readKernelLogs as read,
-  readKernelState,
   type LogChunkRow,
 } from '../store/sql/read-kernel-logs.sql.ts'
+import { readKernelState } from '../store/sql/read-kernel-state.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export type { LogChunkRow }

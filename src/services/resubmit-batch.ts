@@ -6,7 +6,8 @@ import type { Queryable } from '../store/database.ts'
 import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import { supersedePendingRetries } from '../store/sql/change-retry.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
-import { lockTargets, readChildIds, type LockedTarget } from '../store/sql/lock-targets.sql.ts'
+import { lockTargets, type LockedTarget } from '../store/sql/lock-targets.sql.ts'
+import { readChildIds } from '../store/sql/read-child-ids.sql.ts'
 import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
 import {
   readPendingItems,

@@ -1,4 +1,4 @@
-import { deriveResubmission } from '../domain/retry/child.ts'
+import { deriveResubmission } from '../domain/resubmission/derive-resubmission.ts'
 import type { FailureCause } from '../domain/retry/causes.ts'
 import { applyOverrides, type ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
 import type { TargetRefusal } from '../domain/resubmission/refuse.ts'

@@ -65,36 +65,3 @@ export function retryCreationId(chainCreationId: string, attempt: number): strin
 function union(a: readonly string[], b: readonly string[]): string[] {
   return [...new Set([...a, ...b])]
 }
-
-export interface ResubmittedParent {
-  id: string
-  chainId: string
-  /** Of the chain's first session; null where that is gone. */
-  chainCreationId: string | null
-  attempt: number
-  epoch: number
-}
-
-/**
- * What a child has of its own that a person asked for: the budget begins anew, the history goes on. `epochStartedAt`
- * null is now.
- * @throws where a counter or the chain's name is missing or unreadable: none is taken to be 0
- */
-export function deriveResubmission(parent: ResubmittedParent, cause: FailureCause | null) {
-  const { chainCreationId, attempt, epoch } = parent
-  if (chainCreationId === null) throw new Error(`the first session of chain ${parent.chainId} is missing`)
-  if (!Number.isSafeInteger(attempt) || attempt < 1) throw new Error(`its attempt is ${attempt}`)
-  if (!Number.isSafeInteger(epoch) || epoch < 0) throw new Error(`its epoch is ${epoch}`)
-  return {
-    parentSessionId: parent.id,
-    chainId: parent.chainId,
-    creationId: `${chainCreationId}:resubmission:${epoch + 1}`,
-    attempt: attempt + 1,
-    retryCount: 0,
-    uncountedRetries: 0,
-    epoch: epoch + 1,
-    epochStartedAt: null,
-    origin: 'RESUBMISSION' as const,
-    retryCause: cause,
-  }
-}

@@ -22,7 +22,3 @@ export function dominantShare(used: Quantities, totals: Quantities): Share {
 export function isLess(a: Share, b: Share): boolean {
   return a.used * b.total < b.used * a.total
 }
-
-export function addQuantities(to: Map<string, Quantity>, amounts: Quantities): void {
-  for (const [slot, amount] of amounts) to.set(slot, (to.get(slot) ?? 0n) + amount)
-}

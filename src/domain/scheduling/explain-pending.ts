@@ -1,5 +1,5 @@
 import { HEAD_OF_LINE_SKIPS_MAX, LINE_PLACE_MAX } from '../limits.ts'
-import { quotaShortage, type QuotaRoom } from './quota.ts'
+import { quotaShortage, type QuotaRoom } from './quota-room.ts'
 import type { AgentRoom } from './room.ts'
 import type { Sequencer } from './sequence.ts'
 import { totalOf, type Shape } from './shape.ts'

@@ -32,3 +32,7 @@ export type Quantities = ReadonlyMap<string, Quantity>
 export function parseQuantities(amounts: Readonly<Record<string, string>>): Map<string, Quantity> {
   return new Map(Object.entries(amounts).map(([slot, amount]) => [slot, parseQuantity(amount)]))
 }
+
+export function addQuantities(to: Map<string, Quantity>, amounts: Quantities): void {
+  for (const [slot, amount] of amounts) to.set(slot, (to.get(slot) ?? 0n) + amount)
+}

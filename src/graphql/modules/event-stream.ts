@@ -1,5 +1,6 @@
 import { RepriseError } from '../../domain/errors.ts'
-import { decodeCursor, type OutboxEvent } from '../../domain/events.ts'
+import { decodeCursor } from '../../domain/event-cursor.ts'
+import type { OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
 import type { GraphQLContext } from '../context.ts'

@@ -2,7 +2,8 @@ import type { Lease } from '../../domain/agent/lease.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
-import { judgeSilence, notePresence, type ServerIdentity } from '../../store/sql/agent-lease.sql.ts'
+import { judgeSilence } from '../../store/sql/agent-lease.sql.ts'
+import { notePresence, type ServerIdentity } from '../../store/sql/server-presence.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**

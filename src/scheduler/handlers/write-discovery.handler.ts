@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { prometheusTargets, traefikConfiguration, type Service } from '../../domain/deployment/discovery.ts'
 import type { Database } from '../../store/database.ts'
-import { readServices } from '../../store/sql/read-endpoints.sql.ts'
+import { readServices } from '../../store/sql/read-services.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
 import { RUNNING_MIGRATION_LOCK_KEY } from './catalog-adapter.ts'
-import { applyMigrations, migrationNames } from './schema-engine.ts'
+import { applyMigrations } from './schema-engine.ts'
+import { migrationNames } from './migration-files.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
 /** Asked again and again, for a wait inside PostgreSQL would hold up what an index build waits for. */

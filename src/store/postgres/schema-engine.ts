@@ -1,9 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils'
 import type * as SchemaEngineGlue from '@prisma/schema-engine-wasm/schema_engine_bg'
 import { CatalogAdapterFactory, CatalogPool } from './catalog-adapter.ts'
+import { readMigrations } from './migration-files.ts'
 
 /**
  * Prisma's own schema engine as WebAssembly: migrations, their history table and the drift check
@@ -69,36 +70,6 @@ async function withEngine<T>(
     }
   } finally {
     await pool.end()
-  }
-}
-
-const MIGRATIONS_DIR = join(PRISMA_DIR, 'migrations')
-
-/** The migrations of this version of the program, in order. */
-export async function migrationNames(): Promise<string[]> {
-  const entries = await readdir(MIGRATIONS_DIR, { withFileTypes: true })
-  return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
-}
-
-async function readMigrations() {
-  const baseDir = MIGRATIONS_DIR
-  const names = await migrationNames()
-  return {
-    baseDir,
-    lockfile: {
-      path: 'migration_lock.toml',
-      content: await readFile(join(baseDir, 'migration_lock.toml'), 'utf8'),
-    },
-    shadowDbInitScript: '',
-    migrationDirectories: await Promise.all(
-      names.map(async (name) => ({
-        path: name,
-        migrationFile: {
-          path: 'migration.sql',
-          content: { tag: 'ok', value: await readFile(join(baseDir, name, 'migration.sql'), 'utf8') },
-        },
-      })),
-    ),
   }
 }
 

@@ -1,4 +1,5 @@
-import { EVENT_TYPES, type EventCursor } from '../../domain/events.ts'
+import { EVENT_TYPES } from '../../domain/events.ts'
+import type { EventCursor } from '../../domain/event-cursor.ts'
 import type { Queryable } from '../database.ts'
 import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect } from './webhook-delivery-columns.sql.ts'
 

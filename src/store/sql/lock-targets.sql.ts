@@ -52,13 +52,3 @@ export async function lockTargets(
   const { rows } = await tx.query<LockedTarget>(READ_SQL, [sessionIds, visibleProjectId, locked, fenceMarginMs])
   return new Map(rows.map((row) => [row.id, row]))
 }
-
-const CHILDREN_SQL = `
-SELECT parent_session_id AS "parentId", id FROM sessions WHERE parent_session_id = ANY($1::uuid[])`
-
-/** Child by parent. */
-export async function readChildIds(tx: Queryable, parentIds: readonly string[]): Promise<Map<string, string>> {
-  if (parentIds.length === 0) return new Map()
-  const { rows } = await tx.query<{ parentId: string; id: string }>(CHILDREN_SQL, [parentIds])
-  return new Map(rows.map(({ parentId, id }) => [parentId, id]))
-}

@@ -1,5 +1,5 @@
 import type { QuotaScope } from '../../domain/quota/quota.ts'
-import type { QuotaRoom } from '../../domain/scheduling/quota.ts'
+import type { QuotaRoom } from '../../domain/scheduling/quota-room.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
 import type { Queryable } from '../database.ts'
 import { lockQuotas, readLimits, type LockedQuota, type Owners } from './lock-quotas.sql.ts'

@@ -1,4 +1,5 @@
-import type { EventCursor, EventFilter, OutboxEvent } from '../../domain/events.ts'
+import type { EventCursor } from '../../domain/event-cursor.ts'
+import type { EventFilter, OutboxEvent } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
 
 /**

@@ -34,14 +34,3 @@ export async function countKernelLogs(db: Queryable, kernelIds: readonly string[
   const { rows } = await db.query<{ id: string; count: number }>(COUNT_SQL, [kernelIds])
   return new Map(rows.map(({ id, count }) => [id, count]))
 }
-
-const KERNEL_SQL = `
-SELECT k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AS over, s.project_id AS "projectId"
-FROM kernels k JOIN sessions s ON s.id = k.session_id WHERE k.id = $1`
-
-export async function readKernelState(
-  db: Queryable,
-  kernelId: string,
-): Promise<{ over: boolean; projectId: string } | undefined> {
-  return (await db.query<{ over: boolean; projectId: string }>(KERNEL_SQL, [kernelId])).rows[0]
-}

@@ -1,27 +1,5 @@
-import type { Retention } from '../../domain/retention.ts'
-import type { Database, Queryable } from '../database.ts'
-
-/**
- * Before when finished chains are too old, or too many in their project; never after the oldest event that is
- * kept, so that each event's session can be read. The newest that are kept are walked through: once a tick.
- */
-const BOUNDS_SQL = `
-SELECT p.id AS "projectId", least(bound.at, (SELECT occurred_at FROM session_events ORDER BY xid, id LIMIT 1)) AS before
-FROM projects p CROSS JOIN LATERAL (SELECT greatest(
-  now() - make_interval(secs => $1::float8),
-  (SELECT newest_activity_at FROM chains WHERE project_id = p.id AND ended_at IS NOT NULL
-    ORDER BY newest_activity_at DESC OFFSET $2::int8 LIMIT CASE WHEN $2::int8 IS NULL THEN 0 ELSE 1 END) + interval '1 millisecond'
-) AS at) AS bound
-WHERE bound.at IS NOT NULL`
-
-export interface ChainBound {
-  projectId: string
-  before: Date
-}
-
-export async function readChainBounds(db: Queryable, { ageSeconds, count }: Retention): Promise<ChainBound[]> {
-  return (await db.query<ChainBound>(BOUNDS_SQL, [ageSeconds, count])).rows
-}
+import type { Database } from '../database.ts'
+import type { ChainBound } from './read-chain-bounds.sql.ts'
 
 /**
  * Finished chains, the oldest first, that nobody waits for and of which nothing can still run.

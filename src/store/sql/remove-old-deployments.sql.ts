@@ -1,5 +1,5 @@
 import type { Queryable } from '../database.ts'
-import type { ChainBound } from './remove-old-chains.sql.ts'
+import type { ChainBound } from './read-chain-bounds.sql.ts'
 
 /**
  * Deployments that were destroyed as long ago as the oldest chain that is kept, and whose routes went with their

@@ -1,4 +1,3 @@
-import type { EventCursor } from '../../domain/events.ts'
 import type { Retention } from '../../domain/retention.ts'
 import type { Queryable } from '../database.ts'
 
@@ -30,13 +29,4 @@ SELECT count(*)::int AS count FROM gone`
 
 export async function removeOldEvents(db: Queryable, { ageSeconds, count }: Retention, limit: number): Promise<number> {
   return (await db.query<{ count: number }>(SQL, [ageSeconds, count, limit])).rows[0]!.count
-}
-
-const REMOVED_SQL = `
-SELECT value ->> 'xid' AS xid, value ->> 'id' AS id FROM settings WHERE key = 'events.removed-through'`
-
-/** The last event that was removed: what follows it is all there. */
-export async function readRemovedThrough(db: Queryable): Promise<EventCursor> {
-  const { xid, id } = (await db.query<{ xid: string; id: string }>(REMOVED_SQL)).rows[0]!
-  return { xid: BigInt(xid), id: BigInt(id) }
 }

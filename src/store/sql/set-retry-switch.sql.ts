@@ -1,4 +1,3 @@
-import type { HoldReason } from '../../domain/retry/causes.ts'
 import { refill } from '../../domain/retry/admit.ts'
 import { present, type SwitchState } from '../../domain/retry/switch-state.ts'
 import type { RetryScope } from '../../domain/retry/scope.ts'
@@ -57,34 +56,4 @@ export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchSt
     rateLimit.afterwards?.burst ?? null,
     tokens,
   ])
-}
-
-/**
- * Held retries of a scope come forward, so many in each tick, of every project in turn. Those that a dispatcher has in
- * its hands are not waited for: with the switch locked, it has either committed or decides by what is written here.
- * Index: retry_decisions_held.
- */
-const RELEASE_SQL = `
-WITH held AS (
-  SELECT d.session_id, d.ready_at, row_number() OVER (PARTITION BY d.project_id ORDER BY d.ready_at) AS turn
-  FROM retry_decisions d
-  WHERE d.phase = 'HELD' AND d.hold_reason = ANY($3::hold_reason[]) AND ($1 = 'CLUSTER' OR d.project_id IN (
-    SELECT p.id FROM projects p WHERE CASE WHEN $1 = 'DOMAIN' THEN p.domain_id ELSE p.id END = $2::uuid))
-), free AS (
-  SELECT held.session_id, held.turn, held.ready_at FROM held JOIN retry_decisions d USING (session_id)
-  WHERE d.phase = 'HELD' FOR UPDATE OF d SKIP LOCKED
-), ordered AS (
-  SELECT session_id, row_number() OVER (ORDER BY turn, ready_at) AS place FROM free
-)
-UPDATE retry_decisions d SET ready_at = now() + make_interval(secs => $5 / 1000.0 * ((place - 1) / $4))
-FROM ordered o WHERE d.session_id = o.session_id`
-
-export async function releaseHeld(
-  tx: Queryable,
-  key: SwitchKey,
-  reasons: readonly HoldReason[],
-  ramp: { perTick: number; tickMs: number },
-): Promise<number> {
-  const values = [key.scope, key.scopeId, reasons, ramp.perTick, ramp.tickMs]
-  return (await tx.query(RELEASE_SQL, values)).rowCount ?? 0
 }

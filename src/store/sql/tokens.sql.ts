@@ -70,9 +70,3 @@ export async function revokeTokenRow(
 ): Promise<{ name: string; projectId: string | null } | undefined> {
   return (await db.query<{ name: string; projectId: string | null }>(REVOKE_SQL, [id, visibleProjectId])).rows[0]
 }
-
-const NOW_SQL = 'SELECT now() AS now'
-
-export async function readNow(db: Queryable): Promise<Date> {
-  return (await db.query<{ now: Date }>(NOW_SQL)).rows[0]!.now
-}

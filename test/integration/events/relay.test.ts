@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { compareCursors, type OutboxEvent } from '../../../src/domain/events.ts'
+import { compareCursors } from '../../../src/domain/event-cursor.ts'
+import type { OutboxEvent } from '../../../src/domain/events.ts'
 import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'

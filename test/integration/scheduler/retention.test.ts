@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { decodeCursor } from '../../../src/domain/events.ts'
+import { decodeCursor } from '../../../src/domain/event-cursor.ts'
 import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
 import { removeOld, type RetentionPolicy } from '../../../src/scheduler/handlers/remove-old.handler.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

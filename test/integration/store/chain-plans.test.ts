@@ -8,11 +8,8 @@ import {
   type ChainsQuery,
 } from '../../../src/store/sql/list-chains.sql.ts'
 import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
-import {
-  countChainChanges,
-  readChainAttempts,
-  readChainChanges,
-} from '../../../src/store/sql/read-chain-attempts.sql.ts'
+import { countChainChanges, readChainChanges } from '../../../src/store/sql/read-chain-changes.sql.ts'
+import { readChainAttempts } from '../../../src/store/sql/read-chain-attempts.sql.ts'
 import { readChainEpochs } from '../../../src/store/sql/read-chain-epochs.sql.ts'
 import { readChainTotals } from '../../../src/store/sql/read-chain-totals.sql.ts'
 import { chainOfSession, readChains } from '../../../src/store/sql/read-chains.sql.ts'

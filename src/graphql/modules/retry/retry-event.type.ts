@@ -1,9 +1,5 @@
-import {
-  encodeCursor,
-  RETRY_EVENT_TYPES,
-  type RetryEventData,
-  type SessionOutboxEvent,
-} from '../../../domain/events.ts'
+import { encodeCursor } from '../../../domain/event-cursor.ts'
+import { RETRY_EVENT_TYPES, type RetryEventData, type SessionOutboxEvent } from '../../../domain/events.ts'
 import type { FailureCause } from '../../../domain/retry/causes.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../load-session.ts'

@@ -1,5 +1,5 @@
+import { encodeCursor } from '../../../domain/event-cursor.ts'
 import {
-  encodeCursor,
   SESSION_EVENT_TYPES,
   type SessionEventType,
   type SessionOutboxEvent,

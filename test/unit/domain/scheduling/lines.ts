@@ -3,7 +3,8 @@ import { place, type PlaceableSession, type Placement } from '../../../../src/do
 import { parseQuantities } from '../../../../src/domain/scheduling/quantity.ts'
 import { openRoom, type AgentRoom } from '../../../../src/domain/scheduling/room.ts'
 import type { AgentSelector } from '../../../../src/domain/scheduling/select-agent.ts'
-import { inOrderOfAge, type Sequence } from '../../../../src/domain/scheduling/sequence.ts'
+import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
+import type { Sequence } from '../../../../src/domain/scheduling/sequence.ts'
 import { shapeOf, type Shape } from '../../../../src/domain/scheduling/shape.ts'
 import type { ClusterMode } from '../../../../src/domain/session/statuses.ts'
 

@@ -1,4 +1,3 @@
-import type { RouteStatus } from '../../domain/deployment/statuses.ts'
 import type { Queryable } from '../database.ts'
 import type { DeploymentSpec } from './deployment-spec.sql.ts'
 
@@ -54,23 +53,4 @@ export async function readRevisionPages(
     limit,
   ])
   return rows
-}
-
-export interface RouteCountRow {
-  deploymentId: string
-  status: RouteStatus
-  count: number
-  /** Of these, those of the deployment's present revision. */
-  present: number
-}
-
-/** Index: routes(deployment_id, …). */
-const COUNTS_SQL = `
-SELECT r.deployment_id AS "deploymentId", r.status, count(*) AS count,
-  count(*) FILTER (WHERE r.revision = d.revision) AS present
-FROM routes r JOIN deployments d ON d.id = r.deployment_id
-WHERE r.deployment_id = ANY($1::uuid[]) GROUP BY r.deployment_id, r.status ORDER BY r.deployment_id, r.status`
-
-export async function countRoutes(db: Queryable, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {
-  return (await db.query<RouteCountRow & { [column: string]: unknown }>(COUNTS_SQL, [deploymentIds])).rows
 }

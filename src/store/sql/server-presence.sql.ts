@@ -1,0 +1,41 @@
+import type { Queryable } from '../database.ts'
+
+/**
+ * Notes that this server is there. The first to do so after nobody was gives every agent a full lease: silence towards
+ * nobody is no silence. Agents of their own processes are heard by the servers with an API alone, and have their lease
+ * anew when the first of those is back, whatever else was there; an embedded one only ever talks to its own process.
+ * True where no server at all was there.
+ */
+const PRESENCE_SQL = `
+WITH absent AS (
+  SELECT coalesce(max(last_seen_at) < now() - make_interval(secs => $5 / 1000.0), true) AS everybody,
+    coalesce(max(last_seen_at) FILTER (WHERE 'api' = ANY(roles)) < now() - make_interval(secs => $5 / 1000.0), true)
+      AND 'api' = ANY($4::text[]) AS apis
+  FROM servers
+), present AS (
+  INSERT INTO servers (id, host, pid, roles) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (id) DO UPDATE SET last_seen_at = now()
+), forgotten AS (
+  DELETE FROM servers WHERE last_seen_at < now() - interval '1 day' AND id <> $1
+), graced AS (
+  UPDATE agents SET lease_from = now(), status = CASE WHEN status = 'SUSPECT' THEN 'ALIVE' ELSE status END
+  WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING')
+    AND (SELECT CASE WHEN address = 'embedded' THEN everybody ELSE apis END FROM absent)
+)
+SELECT everybody AS "afterOutage" FROM absent`
+
+export interface ServerIdentity {
+  id: string
+  host: string
+  pid: number
+  roles: string[]
+}
+
+export async function notePresence(db: Queryable, server: ServerIdentity, outageAfterMs: number): Promise<boolean> {
+  const values = [server.id, server.host, server.pid, server.roles, outageAfterMs]
+  return (await db.query<{ afterOutage: boolean }>(PRESENCE_SQL, values)).rows[0]!.afterOutage
+}
+
+export async function forgetPresence(db: Queryable, serverId: string): Promise<void> {
+  await db.query('DELETE FROM servers WHERE id = $1', [serverId])
+}

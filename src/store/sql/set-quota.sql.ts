@@ -1,0 +1,32 @@
+import type { Quota, QuotaLimits } from '../../domain/quota/quota.ts'
+import type { Queryable } from '../database.ts'
+
+type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
+
+const FIRST_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:quota'), hashtext($1))`
+const LOCK_SQL = `
+SELECT slots, max_running AS "maxRunning", max_pending AS "maxPending" FROM resource_policies
+WHERE scope = $1 AND scope_id = $2 FOR UPDATE`
+const WRITE_SQL = `
+INSERT INTO resource_policies (scope, scope_id, slots, max_running, max_pending) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (scope, scope_id) DO UPDATE SET slots = EXCLUDED.slots, max_running = EXCLUDED.max_running,
+  max_pending = EXCLUDED.max_pending, updated_at = now()`
+const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id = $2`
+
+/**
+ * What is set, held for the transaction; undefined where nothing is. Waits for those who count by it; two who set the
+ * first quota of a scope have no row to wait for, so they take turns by an advisory lock.
+ */
+export async function lockQuota(tx: Queryable, { scope, scopeId }: QuotaKey): Promise<QuotaLimits | undefined> {
+  await tx.query(FIRST_SQL, [`${scope}/${scopeId}`])
+  return (await tx.query<QuotaLimits & { [column: string]: unknown }>(LOCK_SQL, [scope, scopeId])).rows[0]
+}
+
+/** A quota that limits nothing goes. */
+export async function writeQuota(tx: Queryable, { scope, scopeId }: QuotaKey, limits: QuotaLimits): Promise<void> {
+  const { slots, maxRunning, maxPending } = limits
+  const limitsNothing = Object.keys(slots).length === 0 && maxRunning === null && maxPending === null
+  await (limitsNothing
+    ? tx.query(CLEAR_SQL, [scope, scopeId])
+    : tx.query(WRITE_SQL, [scope, scopeId, JSON.stringify(slots), maxRunning, maxPending]))
+}
