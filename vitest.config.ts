@@ -18,7 +18,12 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'pure', include: ['test/{unit,guard}/**/*.test.ts'], testTimeout: 30_000 },
+        test: {
+          name: 'pure',
+          include: ['test/{unit,guard}/**/*.test.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
       },
       {
         extends: true,
