@@ -27,7 +27,7 @@ export async function readAgentRooms(
   tx: Queryable,
   resourceGroups: readonly string[],
 ): Promise<Map<string, AgentRoom[]>> {
-  const { rows } = await tx.query<RoomRow & { [column: string]: unknown }>(ROOM_SQL, [resourceGroups])
+  const { rows } = await tx.query<RoomRow>(ROOM_SQL, [resourceGroups])
   const rooms = Map.groupBy(rows, ({ group }) => group)
   return new Map(
     [...rooms].map(([group, agents]) => [

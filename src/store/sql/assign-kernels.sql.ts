@@ -13,7 +13,7 @@ export interface LockedGroup {
 
 /** Scheduling of one group is serialised: undefined where another server is at it. Let go with the transaction. */
 export async function lockGroup(tx: Queryable, resourceGroup: string): Promise<LockedGroup | undefined> {
-  return (await tx.query<LockedGroup & { [column: string]: unknown }>(LOCK_SQL, [resourceGroup])).rows[0]
+  return (await tx.query<LockedGroup>(LOCK_SQL, [resourceGroup])).rows[0]
 }
 
 const TURN_SQL = `UPDATE resource_groups SET round_robin_at = $2 WHERE name = $1`

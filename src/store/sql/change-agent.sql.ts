@@ -69,5 +69,5 @@ export const removeAgentRow = (db: Queryable, wish: Wish) => run(db, REMOVE_SQL,
 
 async function run(db: Queryable, statement: string, wish: Wish): Promise<AgentChange | undefined> {
   const values = [wish.agentId, wish.reason, wish.actor, wish.fenceMarginMs]
-  return (await db.query<AgentChange & { [column: string]: unknown }>(statement, values)).rows[0]
+  return (await db.query<AgentChange>(statement, values)).rows[0]
 }

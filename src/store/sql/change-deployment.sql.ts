@@ -19,7 +19,7 @@ export async function lockDeployment(
   id: string,
   visibleProjectId: string | null,
 ): Promise<LockedDeployment | undefined> {
-  return (await tx.query<LockedDeployment & { [column: string]: unknown }>(LOCK_SQL, [id, visibleProjectId])).rows[0]
+  return (await tx.query<LockedDeployment>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
 /** The event tells replicas alone: what else is set shows with the next update. */

@@ -68,7 +68,7 @@ export async function makeRetryDue(db: Queryable, whose: Whose): Promise<RetryCh
 
 async function run(db: Queryable, statement: string, whose: Whose, says: string): Promise<RetryChange | undefined> {
   const values = [[whose.sessionId], whose.visibleProjectId, whose.actor, says]
-  return (await db.query<RetryChange & { [column: string]: unknown }>(statement, values)).rows[0]
+  return (await db.query<RetryChange>(statement, values)).rows[0]
 }
 
 /** Those of these sessions that wait; answers with how many did. `says` names what took their place. */
@@ -77,6 +77,6 @@ export async function supersedePendingRetries(
   { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: string; says: string },
 ): Promise<number> {
   const values = [sessionIds, null, actor, says]
-  const { rows } = await tx.query<RetryChange & { [column: string]: unknown }>(CANCEL_SQL, values)
+  const { rows } = await tx.query<RetryChange>(CANCEL_SQL, values)
   return rows.filter(({ changed }) => changed).length
 }

@@ -78,6 +78,6 @@ export async function claimWebhookDeliveries(
   leaseMs: number,
 ): Promise<ClaimedDelivery[]> {
   const values = [total, failing, perEndpoint, leaseMs, [...running.keys()], [...running.values()]]
-  const { rows } = await db.query<ClaimedDelivery & { [column: string]: unknown }>(SQL, values)
+  const { rows } = await db.query<ClaimedDelivery>(SQL, values)
   return rows.toSorted((a, b) => Number(a.eventId) - Number(b.eventId))
 }

@@ -17,5 +17,5 @@ FROM routes r JOIN deployments d ON d.id = r.deployment_id
 WHERE r.deployment_id = ANY($1::uuid[]) GROUP BY r.deployment_id, r.status ORDER BY r.deployment_id, r.status`
 
 export async function countRoutes(db: Queryable, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {
-  return (await db.query<RouteCountRow & { [column: string]: unknown }>(COUNTS_SQL, [deploymentIds])).rows
+  return (await db.query<RouteCountRow>(COUNTS_SQL, [deploymentIds])).rows
 }

@@ -38,7 +38,7 @@ export async function countSessions(
   return db.transaction(async (tx) => {
     await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`)
     const span = [visibleProjectId, project, from.toISOString(), to.toISOString(), bucketSeconds]
-    const over = await tx.query<OverCount & Record<string, unknown>>(OVER_SQL, span)
+    const over = await tx.query<OverCount>(OVER_SQL, span)
     const active = await tx.query<{ status: SessionStatus; count: number }>(ACTIVE_SQL, [visibleProjectId, project])
     return { over: over.rows, active: active.rows }
   })

@@ -35,6 +35,6 @@ SELECT resource_group AS "resourceGroup", image, to_json(command) AS command, en
 FROM deployment_revisions WHERE deployment_id = $1 AND revision = $2`
 
 export async function readRevision(db: Queryable, deploymentId: string, revision: number): Promise<DeploymentSpec> {
-  const { rows } = await db.query<DeploymentSpec & { [column: string]: unknown }>(READ_SQL, [deploymentId, revision])
+  const { rows } = await db.query<DeploymentSpec>(READ_SQL, [deploymentId, revision])
   return rows[0]!
 }

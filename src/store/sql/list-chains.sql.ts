@@ -46,7 +46,7 @@ const WORD_MATCHES_MAX = 5_000
  */
 export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
   const { text, values } = listStatement(query)
-  return (await db.query<ListedChain & Record<string, unknown>>(text, values)).rows
+  return (await db.query<ListedChain>(text, values)).rows
 }
 
 /** The statement by itself, for whom its plan concerns. */

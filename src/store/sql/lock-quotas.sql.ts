@@ -46,10 +46,6 @@ export async function readLimits(db: Queryable, owners: Owners, concern: QuotaCo
 }
 
 async function select(db: Queryable, sql: string, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
-  const { rows } = await db.query<LockedQuota & { [column: string]: unknown }>(sql, [
-    owners.projectIds,
-    owners.userIds,
-    concern,
-  ])
+  const { rows } = await db.query<LockedQuota>(sql, [owners.projectIds, owners.userIds, concern])
   return rows
 }

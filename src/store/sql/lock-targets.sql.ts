@@ -9,7 +9,6 @@ export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'roo
   rootCreationId: string | null
   retryDecided: boolean
   failureCause: FailureCause | null
-  [column: string]: unknown
 }
 
 /**

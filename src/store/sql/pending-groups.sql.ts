@@ -27,7 +27,7 @@ ORDER BY g.name`
 
 /** Groups whose line is not empty, and those whose sessions expire though none of them is in line. */
 export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> {
-  return (await db.query<PendingGroup & { [column: string]: unknown }>(GROUPS_SQL)).rows
+  return (await db.query<PendingGroup>(GROUPS_SQL)).rows
 }
 
 const NEXT_SQL = `

@@ -35,17 +35,15 @@ const LIST_SQL = `WITH q AS (SELECT scope, scope_id FROM resource_policies WHERE
 
 /** All that limit something, users' first, then projects', then domains', by name. */
 export async function listQuotas(db: Queryable, viewer: VisibleTo, limit: number): Promise<UsedQuota[]> {
-  return (await db.query<Row>(LIST_SQL, [viewer.projectId, viewer.userId, limit])).rows
+  return (await db.query<UsedQuota>(LIST_SQL, [viewer.projectId, viewer.userId, limit])).rows
 }
 
 const OF_SQL = `WITH q AS (SELECT * FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)) ${QUOTAS}`
 
 /** Of these, also where nothing is limited; those that do not exist have no name. */
 export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Promise<UsedQuota[]> {
-  return (await db.query<Row>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
+  return (await db.query<UsedQuota>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
 }
-
-type Row = UsedQuota & { [column: string]: unknown }
 
 const FIND_SQL = `
 WITH named AS (

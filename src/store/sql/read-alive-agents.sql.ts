@@ -9,5 +9,5 @@ WHERE a.status = 'ALIVE' AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_se
 
 /** Of all groups that take new batch sessions. */
 export async function readAliveAgents(db: Queryable): Promise<GroupAgent[]> {
-  return (await db.query<GroupAgent & { [column: string]: unknown }>(SQL)).rows
+  return (await db.query<GroupAgent>(SQL)).rows
 }

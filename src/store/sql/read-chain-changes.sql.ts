@@ -59,7 +59,7 @@ export async function readChainChanges(
   after: string,
   limit: number,
 ): Promise<ChangeRow[]> {
-  return (await db.query<ChangeRow & Record<string, unknown>>(CHANGES_SQL, [chainIds, after, limit])).rows
+  return (await db.query<ChangeRow>(CHANGES_SQL, [chainIds, after, limit])).rows
 }
 
 const COUNT_SQL = `

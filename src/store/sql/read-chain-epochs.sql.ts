@@ -27,5 +27,5 @@ WHERE c.chain_id = ANY($1::uuid[])
 ORDER BY c.chain_id, s.attempt`
 
 export async function readChainEpochs(db: Queryable, chainIds: readonly string[], limit: number): Promise<EpochRow[]> {
-  return (await db.query<EpochRow & Record<string, unknown>>(SQL, [chainIds, limit])).rows
+  return (await db.query<EpochRow>(SQL, [chainIds, limit])).rows
 }

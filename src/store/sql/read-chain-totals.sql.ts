@@ -28,5 +28,5 @@ GROUP BY c.chain_id, s.result, s.failure_cause
 ORDER BY c.chain_id, attempts DESC, cause`
 
 export async function readChainTotals(db: Queryable, chainIds: readonly string[]): Promise<ChainTotalRow[]> {
-  return (await db.query<ChainTotalRow & Record<string, unknown>>(SQL, [chainIds])).rows
+  return (await db.query<ChainTotalRow>(SQL, [chainIds])).rows
 }

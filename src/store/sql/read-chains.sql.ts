@@ -41,7 +41,7 @@ export async function readChains(
   chainIds: readonly string[],
   visibleProjectId: string | null,
 ): Promise<ChainRow[]> {
-  return (await db.query<ChainRow & Record<string, unknown>>(SQL, [chainIds, visibleProjectId])).rows
+  return (await db.query<ChainRow>(SQL, [chainIds, visibleProjectId])).rows
 }
 
 const OF_SESSION_SQL = `SELECT chain_id AS "chainId" FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`

@@ -22,5 +22,5 @@ WHERE r.deployment_id = ANY($1::uuid[]) AND r.published_at IS NOT NULL AND r.sta
 ORDER BY r.deployment_id, r.published_at, r.id`
 
 export async function readEndpoints(db: Queryable, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
-  return (await db.query<EndpointRow & { [column: string]: unknown }>(SQL, [deploymentIds])).rows
+  return (await db.query<EndpointRow>(SQL, [deploymentIds])).rows
 }

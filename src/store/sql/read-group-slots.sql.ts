@@ -18,5 +18,5 @@ WHERE a.resource_group = ANY($1::text[]) AND a.status IN ('ALIVE', 'SUSPECT', 'D
 GROUP BY a.resource_group, s.slot ORDER BY a.resource_group, s.slot`
 
 export async function readGroupSlots(db: Queryable, resourceGroups: readonly string[]): Promise<GroupSlotRow[]> {
-  return (await db.query<GroupSlotRow & Record<string, unknown>>(SQL, [resourceGroups])).rows
+  return (await db.query<GroupSlotRow>(SQL, [resourceGroups])).rows
 }

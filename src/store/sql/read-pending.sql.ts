@@ -66,7 +66,7 @@ LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true
 WHERE s.id = ANY($1) AND s.status = 'PENDING'`
 
 export async function readPending(db: Queryable, sessionIds: readonly string[]): Promise<PendingRow[]> {
-  const { rows } = await db.query<PendingRow & { [column: string]: unknown }>(SQL, [sessionIds, LINE_PLACE_MAX + 1])
+  const { rows } = await db.query<PendingRow>(SQL, [sessionIds, LINE_PLACE_MAX + 1])
   return rows
 }
 
@@ -80,7 +80,7 @@ SELECT holder.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
 
 /** The first of those that hold the line of these groups. */
 export async function readHolders(db: Queryable, groups: readonly string[]): Promise<Asking[]> {
-  const { rows } = await db.query<Asking & { [column: string]: unknown }>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
+  const { rows } = await db.query<Asking>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
   return rows
 }
 

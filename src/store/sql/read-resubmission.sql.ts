@@ -23,7 +23,7 @@ export async function readResubmissionProgress(
   visibleProjectId: string | null,
 ): Promise<ResubmissionProgress | undefined> {
   const values = [id, visibleProjectId]
-  return (await db.query<ResubmissionProgress & { [column: string]: unknown }>(PROGRESS_SQL, values)).rows[0]
+  return (await db.query<ResubmissionProgress>(PROGRESS_SQL, values)).rows[0]
 }
 
 export interface ResubmissionItemRow {
@@ -68,7 +68,7 @@ export async function readResubmissionItems(
 ): Promise<ResubmissionItemRow[]> {
   return byStatus(lists, async (condition, ids) => {
     const values = [ids, after, limit]
-    return (await db.query<ResubmissionItemRow & { [column: string]: unknown }>(itemsSql(condition), values)).rows
+    return (await db.query<ResubmissionItemRow>(itemsSql(condition), values)).rows
   })
 }
 

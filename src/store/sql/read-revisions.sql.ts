@@ -30,7 +30,7 @@ JOIN deployment_revisions v ON v.deployment_id = i.deployment_id AND v.revision 
 
 export async function readRevisions(db: Queryable, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
   const values = [keys.map(({ deploymentId }) => deploymentId), keys.map(({ revision }) => revision)]
-  return (await db.query<RevisionRow & { [column: string]: unknown }>(REVISIONS_SQL, values)).rows
+  return (await db.query<RevisionRow>(REVISIONS_SQL, values)).rows
 }
 
 /** One page for each deployment, oldest first. */
@@ -47,10 +47,6 @@ export async function readRevisionPages(
   after: string,
   limit: number,
 ): Promise<RevisionRow[]> {
-  const { rows } = await db.query<RevisionRow & { [column: string]: unknown }>(REVISION_PAGE_SQL, [
-    deploymentIds,
-    after,
-    limit,
-  ])
+  const { rows } = await db.query<RevisionRow>(REVISION_PAGE_SQL, [deploymentIds, after, limit])
   return rows
 }

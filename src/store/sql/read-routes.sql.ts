@@ -44,7 +44,7 @@ export async function readRoutes(
   visibleProjectId: string | null,
 ): Promise<RouteRow[]> {
   const sql = by === 'id' ? BY_ID_SQL : BY_SESSION_SQL
-  return (await db.query<RouteRow & { [column: string]: unknown }>(sql, [ids, visibleProjectId])).rows
+  return (await db.query<RouteRow>(sql, [ids, visibleProjectId])).rows
 }
 
 /** Routes of one deployment, of all statuses where none is named. */
@@ -80,7 +80,7 @@ export async function readRoutePages(
   limit: number,
 ): Promise<ListedRoute[]> {
   const values = [...listValues(lists), after?.createdAt ?? null, after?.id ?? null, limit]
-  return (await db.query<ListedRoute & { [column: string]: unknown }>(PAGES_SQL, values)).rows
+  return (await db.query<ListedRoute>(PAGES_SQL, values)).rows
 }
 
 const COUNT_SQL = `

@@ -19,6 +19,6 @@ ORDER BY p.name COLLATE "C", d.name COLLATE "C"`
 
 /** Of one project, or of all. */
 export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<Service[]> {
-  const { rows } = await db.query<Service & { [column: string]: unknown }>(SERVICES_SQL, [visibleProjectId])
+  const { rows } = await db.query<Service>(SERVICES_SQL, [visibleProjectId])
   return rows
 }

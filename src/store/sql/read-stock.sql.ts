@@ -56,6 +56,6 @@ UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PER
 export async function readStock(db: Database): Promise<StockFigure[]> {
   return db.transaction(async (tx) => {
     await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
-    return (await tx.query<StockFigure & { [column: string]: unknown }>(SQL)).rows
+    return (await tx.query<StockFigure>(SQL)).rows
   })
 }

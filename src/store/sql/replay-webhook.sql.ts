@@ -28,7 +28,7 @@ export async function lockDelivery(
   id: string,
   visibleProjectId: string | null,
 ): Promise<LockedDelivery | undefined> {
-  return (await tx.query<LockedDelivery & { [column: string]: unknown }>(LOCK_SQL, [id, visibleProjectId])).rows[0]
+  return (await tx.query<LockedDelivery>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
 /** A delivery starts its schedule anew. One that is under way has what it is asked for, unless its lease ran out. */

@@ -39,7 +39,7 @@ FROM resource_groups WHERE name = $1 AND deleted_at IS NULL FOR UPDATE`
 
 /** Held for the transaction: sessions and agents that are added to it at this moment are there before, or wait. */
 export async function lockGroupOptions(tx: Queryable, name: string): Promise<GroupOptions | undefined> {
-  return (await tx.query<GroupOptions & { [column: string]: unknown }>(LOCK_SQL, [name])).rows[0]
+  return (await tx.query<GroupOptions>(LOCK_SQL, [name])).rows[0]
 }
 
 const WRITE_SQL = `
@@ -85,7 +85,7 @@ export interface GroupUsers {
 }
 
 export async function countGroupUsers(tx: Queryable, name: string): Promise<GroupUsers> {
-  return (await tx.query<GroupUsers & { [column: string]: unknown }>(USERS_SQL, [name])).rows[0]!
+  return (await tx.query<GroupUsers>(USERS_SQL, [name])).rows[0]!
 }
 
 /** Finished sessions keep its name; all that was set is forgotten. */

@@ -18,7 +18,7 @@ SELECT ${COLUMNS} FROM resubmissions WHERE state = 'RUNNING'
 ORDER BY progressed_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED`
 
 export async function claimResubmission(tx: Queryable): Promise<HeldResubmission | undefined> {
-  return (await tx.query<HeldResubmission & { [column: string]: unknown }>(CLAIM_SQL)).rows[0]
+  return (await tx.query<HeldResubmission>(CLAIM_SQL)).rows[0]
 }
 
 export interface PendingItem {
@@ -32,7 +32,7 @@ SELECT position, session_id AS "sessionId" FROM resubmission_items
 WHERE resubmission_id = $1 AND status = 'PENDING' ORDER BY position LIMIT $2`
 
 export async function readPendingItems(tx: Queryable, resubmissionId: string, limit: number): Promise<PendingItem[]> {
-  const { rows } = await tx.query<PendingItem & { [column: string]: unknown }>(PENDING_SQL, [resubmissionId, limit])
+  const { rows } = await tx.query<PendingItem>(PENDING_SQL, [resubmissionId, limit])
   return rows
 }
 

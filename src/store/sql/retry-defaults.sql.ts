@@ -52,5 +52,5 @@ export async function listRetryDefaults(
   visibleProjectId: string | null,
   limit: number,
 ): Promise<StoredDefaults[]> {
-  return (await db.query<StoredDefaults & { [column: string]: unknown }>(LIST_SQL, [visibleProjectId, limit])).rows
+  return (await db.query<StoredDefaults>(LIST_SQL, [visibleProjectId, limit])).rows
 }

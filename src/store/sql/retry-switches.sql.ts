@@ -12,7 +12,6 @@ export interface LockedSwitch extends RetrySwitch {
 }
 
 interface SwitchRow extends Omit<LockedSwitch, 'rateLimit'> {
-  [column: string]: unknown
   perSecond: number | null
   burst: number | null
   refilledAt: number

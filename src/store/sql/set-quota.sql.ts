@@ -19,7 +19,7 @@ const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id =
  */
 export async function lockQuota(tx: Queryable, { scope, scopeId }: QuotaKey): Promise<QuotaLimits | undefined> {
   await tx.query(FIRST_SQL, [`${scope}/${scopeId}`])
-  return (await tx.query<QuotaLimits & { [column: string]: unknown }>(LOCK_SQL, [scope, scopeId])).rows[0]
+  return (await tx.query<QuotaLimits>(LOCK_SQL, [scope, scopeId])).rows[0]
 }
 
 /** A quota that limits nothing goes. */

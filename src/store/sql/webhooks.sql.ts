@@ -51,7 +51,7 @@ export async function lockWebhook(
   id: string,
   visibleProjectId: string | null,
 ): Promise<LockedWebhook | undefined> {
-  return (await tx.query<LockedWebhook & { [column: string]: unknown }>(LOCK_SQL, [id, visibleProjectId])).rows[0]
+  return (await tx.query<LockedWebhook>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
 /** Enabled anew, it hears of what is committed from now on, and has a clean slate. */
