@@ -24,6 +24,7 @@ export const DISPATCH_INTERVAL_MS = 1_000
 export const HELD_RECHECK_MS = 900_000
 /** Retries that wait for tokens come forward together this often, as far as the bucket holds what accrues meanwhile. */
 export const RATE_LIMIT_TICK_MS = 100
+/** Also how often servers record their presence: an agent's silence counts only while some server was there to hear. */
 export const LEASE_CHECK_INTERVAL_MS = 2_000
 export const RELAY_POLL_INTERVAL_MS = 500
 export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
@@ -43,8 +44,6 @@ export const LOST_AFTER_MS = 40_000
 export const FENCE_MARGIN_MS = 15_000
 /** How long a sync waits at the server for news before it returns without any. */
 export const SYNC_WAIT_MAX_MS = 5_000
-/** Servers note their presence this often; agents' silence counts only while some server did. */
-export const SERVER_PRESENCE_INTERVAL_MS = 2_000
 /** No presence for this long is an outage: each agent then gets a full lease. */
 export const SERVER_OUTAGE_AFTER_MS = 8_000
 

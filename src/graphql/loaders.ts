@@ -22,7 +22,7 @@ import {
   type ResubmissionItemRow,
 } from '../services/read-resubmission.ts'
 import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
-import type { Quota } from '../domain/quota/quota.ts'
+import type { QuotaKey } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext } from '../services/service-context.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
@@ -55,8 +55,6 @@ export interface Loaders extends DeploymentLoaders {
   chainEpochs: DataLoader<string, ChainEpoch[]>
   chainTotals: DataLoader<string, ChainTotalRow[]>
 }
-
-type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
 
 /** What they read with, and for whom. */
 export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient; readSessions: ReadSessions }

@@ -12,7 +12,7 @@ import {
   readProjectScopes,
   type ProjectScope,
 } from '../store/sql/creation-scope.sql.ts'
-import { readChains } from '../store/sql/read-chain-ids.sql.ts'
+import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { addSessions } from './add-sessions.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
@@ -109,7 +109,7 @@ async function readScope({ db, viewer }: ServiceContext, values: readonly Parsed
       db,
       distinct(values, ({ resourceGroup }) => [resourceGroup]),
     ),
-    readChains(
+    readChainIds(
       db,
       distinct(values, ({ dependsOn }) => dependsOn),
       viewer.projectId,

@@ -1,7 +1,7 @@
 import { createAgentPool } from '../domain/scheduling/agent-pool.ts'
 import { explainPending } from '../domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../domain/scheduling/quantity.ts'
-import { quotaShortage, type QuotaRoom } from '../domain/scheduling/quota-room.ts'
+import { firstQuotaShortage, type QuotaRoom } from '../domain/scheduling/quota-room.ts'
 import type { AgentRoom } from '../domain/scheduling/room.ts'
 import { shapeOf, totalOf } from '../domain/scheduling/shape.ts'
 import { readAgentRooms } from '../store/sql/agent-room.sql.ts'
@@ -54,8 +54,7 @@ function shapeOfAsking(session: Asking) {
 }
 
 function fitsQuotas(session: Asking, quotas: readonly QuotaRoom[]): boolean {
-  const total = totalOf(shapeOfAsking(session))
-  return quotas.every((quota) => quotaShortage(quota, total) === undefined)
+  return firstQuotaShortage(quotas, totalOf(shapeOfAsking(session))) === undefined
 }
 
 /** As a look at the line does. */

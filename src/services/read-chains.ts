@@ -9,7 +9,8 @@ import {
 import { readChainAttempts as readAttempts, type AttemptWindow } from '../store/sql/read-chain-attempts.sql.ts'
 import { readChainEpochs as readEpochs, type EpochRow } from '../store/sql/read-chain-epochs.sql.ts'
 import { readChainTotals as readTotals, type ChainTotalRow } from '../store/sql/read-chain-totals.sql.ts'
-import { chainOfSession, readChains as read, type ChainRow } from '../store/sql/read-chains.sql.ts'
+import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
+import { readChains as read, type ChainRow } from '../store/sql/read-chains.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export type { ChainConditions } from '../store/sql/chain-conditions.sql.ts'
@@ -26,8 +27,8 @@ export function readChains({ db, viewer }: Reader, chainIds: readonly string[]):
 }
 
 /** Undefined if the viewer sees no such session. */
-export function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
-  return chainOfSession(db, sessionId, viewer.projectId)
+export async function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
+  return (await readChainIds(db, [sessionId], viewer.projectId)).get(sessionId)
 }
 
 export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'visibleProjectId'>) {

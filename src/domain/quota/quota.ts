@@ -18,9 +18,13 @@ export interface QuotaUsage {
   pending: number
 }
 
-export interface Quota extends QuotaLimits {
+/** What a quota is found by. */
+export interface QuotaKey {
   scope: QuotaScope
   scopeId: string
+}
+
+export interface Quota extends QuotaKey, QuotaLimits {
   /** Of the user, project or domain. */
   name: string
 }

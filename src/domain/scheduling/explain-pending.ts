@@ -1,5 +1,5 @@
 import { HEAD_OF_LINE_SKIPS_MAX, LINE_PLACE_MAX } from '../limits.ts'
-import { quotaShortage, type QuotaRoom } from './quota-room.ts'
+import { firstQuotaShortage, type QuotaRoom } from './quota-room.ts'
 import type { AgentRoom } from './room.ts'
 import type { Sequencer } from './sequence.ts'
 import { totalOf, type Shape } from './shape.ts'
@@ -59,8 +59,7 @@ function noRoom({ shape, rooms, group, absent }: PendingFacts): string | undefin
 }
 
 function overQuota({ quotas, shape }: PendingFacts): string | undefined {
-  const total = totalOf(shape)
-  return quotas.map((quota) => quotaShortage(quota, total)?.long).find((words) => words !== undefined)
+  return firstQuotaShortage(quotas, totalOf(shape))?.long
 }
 
 function isKeptOut({ shape, rooms }: PendingFacts): boolean {

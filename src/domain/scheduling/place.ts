@@ -1,7 +1,7 @@
 import { HEAD_OF_LINE_SKIPS_MAX, LINE_KEEPS_MAX } from '../limits.ts'
 import type { AgentPool, Kept } from './agent-pool.ts'
 import { ROOM_IS_KEPT } from './explain-pending.ts'
-import { quotaShortage, takeQuota, type QuotaRoom } from './quota-room.ts'
+import { firstQuotaShortage, takeQuota, type QuotaRoom } from './quota-room.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'
 import { explainShortage } from './explain-shortage.ts'
@@ -88,12 +88,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
   }
 
   function overQuota({ quotas, shape }: PlaceableSession): string | undefined {
-    const total = totalOf(shape)
-    for (const quota of quotas) {
-      const shortage = quotaShortage(quota, total)
-      if (shortage) return shortage.short
-    }
-    return undefined
+    return firstQuotaShortage(quotas, totalOf(shape))?.short
   }
 
   /** Those that have now been passed too often. */

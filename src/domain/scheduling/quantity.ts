@@ -1,24 +1,24 @@
+import { SLOT_FRACTION_DIGITS_MAX } from '../limits.ts'
+
 /**
  * Exact amounts of slots, as whole billionths: placement adds and compares them by the hundred thousand, and
  * floating point would oversell after a few thousand kernels of `cpu: 0.1`.
  */
 export type Quantity = bigint
 
-const FRACTION_DIGITS = 9
-
 /** @throws RangeError where the text is no plain decimal of at most 9 fraction digits. */
 export function parseQuantity(text: string): Quantity {
   const match = /^(-?\d{1,30})(?:\.(\d{1,9}))?$/.exec(trimZeros(text))
   if (!match) throw new RangeError(`no amount of a slot: ${text}`)
   const whole = match[1]!
-  const fraction = (match[2] ?? '').padEnd(FRACTION_DIGITS, '0')
+  const fraction = (match[2] ?? '').padEnd(SLOT_FRACTION_DIGITS_MAX, '0')
   return BigInt(whole + fraction)
 }
 
 export function formatQuantity(quantity: Quantity): string {
-  const digits = (quantity < 0n ? -quantity : quantity).toString().padStart(FRACTION_DIGITS + 1, '0')
-  const whole = digits.slice(0, -FRACTION_DIGITS)
-  const fraction = digits.slice(-FRACTION_DIGITS).replace(/0+$/, '')
+  const digits = (quantity < 0n ? -quantity : quantity).toString().padStart(SLOT_FRACTION_DIGITS_MAX + 1, '0')
+  const whole = digits.slice(0, -SLOT_FRACTION_DIGITS_MAX)
+  const fraction = digits.slice(-SLOT_FRACTION_DIGITS_MAX).replace(/0+$/, '')
   return `${quantity < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 

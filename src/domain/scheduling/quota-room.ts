@@ -13,7 +13,7 @@ export interface QuotaRoom {
 }
 
 /** In words with the numbers why a session that needs this much in all has to wait for the quota; undefined where it has not. */
-export function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; long: string } | undefined {
+function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; long: string } | undefined {
   if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
     const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
     return { short, long: `${short}, ${quota.running} run` }
@@ -25,6 +25,18 @@ export function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: st
     const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
     const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
     return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
+  }
+  return undefined
+}
+
+/** The shortage of the first of several quotas that has one. */
+export function firstQuotaShortage(
+  quotas: readonly QuotaRoom[],
+  demand: Quantities,
+): { short: string; long: string } | undefined {
+  for (const quota of quotas) {
+    const shortage = quotaShortage(quota, demand)
+    if (shortage) return shortage
   }
   return undefined
 }

@@ -1,7 +1,5 @@
 import { AMOUNT_DIGITS_MAX } from '../limits.ts'
 import {
-  align,
-  compareDecimals,
   decimalFromNumber,
   floorDecimal,
   formatDecimal,
@@ -30,26 +28,6 @@ export function parseAmount(slot: string, input: string | number): string | unde
   return text.replace('.', '').length <= AMOUNT_DIGITS_MAX ? text : undefined
 }
 
-export function compareAmounts(a: string, b: string): -1 | 0 | 1 {
-  return compareDecimals(read(a), read(b))
-}
-
-export function addAmounts(a: string, b: string): string {
-  const aligned = align(read(a), read(b))
-  return formatDecimal({ units: aligned.a + aligned.b, scale: aligned.scale })
-}
-
-/** @throws RangeError where `b` is more than `a`: nobody gives back more than was taken. */
-export function subtractAmounts(a: string, b: string): string {
-  const aligned = align(read(a), read(b))
-  if (aligned.b > aligned.a) throw new RangeError(`${a} - ${b} is negative`)
-  return formatDecimal({ units: aligned.a - aligned.b, scale: aligned.scale })
-}
-
-export function multiplyAmount(amount: string, times: number): string {
-  return formatDecimal(multiplyDecimals(read(amount), { units: BigInt(times), scale: 0 }))
-}
-
 /** For people: `2.6 GiB`, `0.5`. */
 export function describeAmount(slot: string, amount: string): string {
   if (!isByteSlot(slot)) return amount
@@ -67,10 +45,4 @@ function parseText(slot: string, text: string): Decimal | undefined {
   const number = parseDecimal(text.slice(0, -1).trimEnd())
   const factor = BINARY_SUFFIXES[suffix as keyof typeof BINARY_SUFFIXES]
   return number && multiplyDecimals(number, { units: factor, scale: 0 })
-}
-
-function read(text: string): Decimal {
-  const value = parseDecimal(text)
-  if (value === undefined) throw new RangeError(`not an amount: ${text}`)
-  return value
 }

@@ -29,7 +29,7 @@ export function formatDecimal(value: Decimal): string {
 }
 
 /** Both values in units of the finer scale of the two. */
-export function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
+function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
   const scale = Math.max(a.scale, b.scale)
   return { a: a.units * 10n ** BigInt(scale - a.scale), b: b.units * 10n ** BigInt(scale - b.scale), scale }
 }

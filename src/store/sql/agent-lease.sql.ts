@@ -7,7 +7,7 @@ import { LOST_KERNEL_COLUMNS } from './lost-kernel-columns.sql.ts'
  * begun carries the error and is for the handler in charge. Nobody has confirmed that any of it is gone.
  * Index: kernels_on_agent. Locks: agents, then kernels in id order.
  */
-const LEASE_SQL = `
+const SQL = `
 WITH silent AS (
   SELECT id, status AS "from", CASE WHEN silence > make_interval(secs => $2 / 1000.0) THEN 'LOST'::agent_status
     ELSE 'SUSPECT' END AS "to", round(extract(epoch FROM silence)) AS seconds
@@ -46,5 +46,5 @@ export interface SilentAgent {
 /** The agents whose status changed. */
 export async function judgeSilence(db: Queryable, lease: Lease): Promise<SilentAgent[]> {
   const values = [lease.suspectAfterMs, lease.lostAfterMs, lease.outageAfterMs]
-  return (await db.query<SilentAgent>(LEASE_SQL, values)).rows
+  return (await db.query<SilentAgent>(SQL, values)).rows
 }

@@ -11,7 +11,7 @@ interface RoomRow {
   capacity: Record<string, string>
 }
 
-const ROOM_SQL = `
+const SQL = `
 SELECT a.resource_group AS "group", a.id, a.labels,
   coalesce(json_object_agg(s.slot, (s.declared - s.used)::text) FILTER (WHERE s.slot IS NOT NULL), '{}') AS free,
   coalesce(json_object_agg(s.slot, s.declared::text) FILTER (WHERE s.slot IS NOT NULL), '{}') AS capacity
@@ -27,7 +27,7 @@ export async function readAgentRooms(
   tx: Queryable,
   resourceGroups: readonly string[],
 ): Promise<Map<string, AgentRoom[]>> {
-  const { rows } = await tx.query<RoomRow>(ROOM_SQL, [resourceGroups])
+  const { rows } = await tx.query<RoomRow>(SQL, [resourceGroups])
   const rooms = Map.groupBy(rows, ({ group }) => group)
   return new Map(
     [...rooms].map(([group, agents]) => [

@@ -3,6 +3,7 @@ import type { StatusData } from '../../domain/session/failure.ts'
 import type { KernelStatus, SessionResult, SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 import { recordHistory } from './record-history.sql.ts'
+import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /** What the coordinator has decided about one session that it holds. */
 export interface SessionMove {
@@ -97,8 +98,7 @@ WITH moves AS (
   FROM moved WHERE "through" IS NOT NULL
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
-      WHEN 'CANCELLED' THEN 'session.cancelled' ELSE 'session.status_changed' END,
+  SELECT ${STATUS_EVENT_TYPE},
     id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
   FROM steps WHERE "to" <> "from"
 ), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps' })}

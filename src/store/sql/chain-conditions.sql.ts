@@ -37,7 +37,8 @@ export function createParameters(): { values: unknown[]; add: (value: unknown, t
   return { values, add: (value, type) => `$${values.push(value)}::${type}` }
 }
 
-type Add = ReturnType<typeof createParameters>['add']
+/** Adds a value and answers with its place in the statement. */
+export type Add = ReturnType<typeof createParameters>['add']
 
 /** Compared row by row, by `IS TRUE`: `chains_with_words` alone uses the index of words. */
 const WORDS = 'chain_words(c.project_id, c.name, c.labels)'

@@ -1,5 +1,5 @@
 import type { Queryable } from '../database.ts'
-import { SPEC_COLUMNS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
+import { SPEC_COLUMNS, SPEC_FIELDS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
 
 /** What has failed so far is forgotten with the revision that it was of. */
 const REVISE_SQL = `
@@ -26,13 +26,7 @@ export async function insertRevision(
 }
 
 const READ_SQL = `
-SELECT resource_group AS "resourceGroup", image, to_json(command) AS command, environ,
-  resource_slots AS "resourceSlots", priority, labels, agent_labels AS "agentLabels", port_variable AS "portVariable",
-  health_path AS "healthPath", health_interval_ms AS "healthIntervalMs", health_timeout_ms AS "healthTimeoutMs",
-  healthy_threshold AS "healthyThreshold", unhealthy_threshold AS "unhealthyThreshold",
-  initial_delay_ms AS "initialDelayMs", stale_after_ms AS "staleAfterMs", start_timeout_ms AS "startTimeoutMs",
-  evict_after_ms AS "evictAfterMs", drain_ms AS "drainMs"
-FROM deployment_revisions WHERE deployment_id = $1 AND revision = $2`
+SELECT ${SPEC_FIELDS} FROM deployment_revisions v WHERE v.deployment_id = $1 AND v.revision = $2`
 
 export async function readRevision(db: Queryable, deploymentId: string, revision: number): Promise<DeploymentSpec> {
   const { rows } = await db.query<DeploymentSpec>(READ_SQL, [deploymentId, revision])

@@ -26,6 +26,15 @@ export const SPEC_COLUMNS = `resource_group, image, command, environ, resource_s
   port_variable, health_path, health_interval_ms, health_timeout_ms, healthy_threshold, unhealthy_threshold,
   initial_delay_ms, stale_after_ms, start_timeout_ms, evict_after_ms, drain_ms`
 
+/** A spec by its fields' names, from `deployment_revisions v`. */
+export const SPEC_FIELDS = `v.resource_group AS "resourceGroup", v.image, to_json(v.command) AS command, v.environ,
+  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
+  v.port_variable AS "portVariable", v.health_path AS "healthPath", v.health_interval_ms AS "healthIntervalMs",
+  v.health_timeout_ms AS "healthTimeoutMs", v.healthy_threshold AS "healthyThreshold",
+  v.unhealthy_threshold AS "unhealthyThreshold", v.initial_delay_ms AS "initialDelayMs",
+  v.stale_after_ms AS "staleAfterMs", v.start_timeout_ms AS "startTimeoutMs", v.evict_after_ms AS "evictAfterMs",
+  v.drain_ms AS "drainMs"`
+
 /** A spec as JSON → its columns, in their order. */
 export function specSelect(parameter: string): string {
   return `SELECT i."resourceGroup" AS resource_group, i."image", i."command", i."environ",

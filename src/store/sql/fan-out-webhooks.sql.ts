@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '../../domain/events.ts'
 import type { EventCursor } from '../../domain/event-cursor.ts'
 import type { Queryable } from '../database.ts'
-import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect } from './webhook-delivery-columns.sql.ts'
+import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
 
 /**
  * What lies between the cursor and the oldest running transaction. Reads alone, so that an idle server writes nothing.
@@ -60,9 +60,7 @@ WITH events AS MATERIALIZED (
   WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
   ORDER BY e.xid, e.id LIMIT $3
 ), hearers AS MATERIALIZED (
-  SELECT w.*, t.type FROM webhooks w JOIN unnest($4::text[]) AS t(type) ON EXISTS (
-    SELECT FROM unnest(w.event_types) AS p(pattern)
-    WHERE t.type LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))
+  SELECT w.*, t.type FROM webhooks w JOIN unnest($4::text[]) AS t(type) ON ${hasPatternFor('t.type')}
   WHERE w.enabled
 ), added AS (
   INSERT INTO webhook_deliveries (${DELIVERY_COLUMNS})

@@ -1,6 +1,6 @@
 import { CHAIN_STATES } from '../../domain/chain/chain-state.ts'
 import type { Queryable } from '../database.ts'
-import { chainConditions, createParameters, wordsOf, type ChainConditions } from './chain-conditions.sql.ts'
+import { chainConditions, createParameters, wordsOf, type Add, type ChainConditions } from './chain-conditions.sql.ts'
 import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
 
 /** The column of each order, all of them with an index of (project_id, state, column, chain_id). */
@@ -119,8 +119,6 @@ WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid')
 ${words === null ? all : `SELECT sum(count)::int8 AS count FROM (${eitherWay(all, counted(`found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id`))}) AS either`}`
   return (await db.query<{ count: number }>(text, values)).rows[0]!.count
 }
-
-type Add = ReturnType<typeof createParameters>['add']
 
 function laneStatement(
   { conditions, visibleProjectId }: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,

@@ -16,7 +16,7 @@ export interface OrderSource extends KernelSpec {
   members: ClusterMember[]
 }
 
-const SPECS_SQL = `
+const SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, s.command,
   s.environ, k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount", s.max_retries AS "maxRetries",
   s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause", s.cluster_mode AS "clusterMode",
@@ -29,6 +29,6 @@ WHERE k.id = ANY($1::uuid[])`
 
 export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {
   if (kernelIds.length === 0) return new Map()
-  const { rows } = await db.query<OrderSource>(SPECS_SQL, [kernelIds])
+  const { rows } = await db.query<OrderSource>(SQL, [kernelIds])
   return new Map(rows.map((row) => [row.kernelId, row]))
 }

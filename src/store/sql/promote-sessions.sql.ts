@@ -2,6 +2,7 @@ import type { KernelMatch, PromotionDeclaration } from '../../domain/session/han
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 import { DECIDES, ENDED, ENDED_SETS, NONE_FAILED, RUN } from './promotion-parts.sql.ts'
+import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /** $2 are the kernel statuses that are asked about; `whose` narrows down which kernels. */
 const MATCHES: Readonly<Record<KernelMatch, string>> = {
@@ -55,8 +56,7 @@ WITH claimed AS (
     s.port_variable
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
-      ELSE 'session.status_changed' END,
+  SELECT ${STATUS_EVENT_TYPE},
     id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
   FROM moved
 ), history AS (

@@ -1,6 +1,7 @@
 import { PROMOTIONS } from '../../domain/session/handlers.ts'
 import type { Queryable } from '../database.ts'
 import { DECIDES, ENDED, ENDED_SETS, NONE_FAILED, RUN } from './promotion-parts.sql.ts'
+import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /** A session whose kernels were ordered to start. */
 export interface StartedSession {
@@ -13,8 +14,7 @@ export interface StartedSession {
 /** Steps of one session are rows of `steps`, in the order of `n`: an event and a line of history for each. */
 const WRITE_STEPS = `events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT CASE "to" WHEN 'TERMINATED' THEN 'session.terminated' WHEN 'ERROR' THEN 'session.error'
-      ELSE 'session.status_changed' END,
+  SELECT ${STATUS_EVENT_TYPE},
     id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', reason)
   FROM steps ORDER BY n
 ), history AS (

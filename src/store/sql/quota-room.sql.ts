@@ -1,3 +1,4 @@
+import type { Owner } from '../../domain/quota/pending-places.ts'
 import type { QuotaScope } from '../../domain/quota/quota.ts'
 import type { QuotaRoom } from '../../domain/scheduling/quota-room.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
@@ -33,11 +34,6 @@ SELECT q.number - 1 AS number, (SELECT count(*) FROM running r WHERE r.number = 
   (SELECT coalesce(jsonb_object_agg(slot, trim_scale(amount)::text), '{}') FROM amounts a WHERE a.number = q.number) AS slots
 FROM unnest($1::quota_scope[]) WITH ORDINALITY AS q(scope, number)`
 
-interface Owned {
-  projectId: string
-  userId: string | null
-}
-
 interface LimitingQuota extends LockedQuota {
   room: QuotaRoom
 }
@@ -47,16 +43,16 @@ interface LimitingQuota extends LockedQuota {
  * their use is counted, so two servers that schedule two groups never give out the same rest. Owners without a quota
  * cost one step into its primary key.
  */
-export async function readQuotaRoom(tx: Queryable, owners: readonly Owned[]): Promise<(owner: Owned) => QuotaRoom[]> {
+export async function readQuotaRoom(tx: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
   return limitsOf(await countUse(tx, await lockQuotas(tx, ownersOf(owners), 'RUNNING')))
 }
 
 /** The same, to be told of: nothing is held. */
-export async function readQuotaUse(db: Queryable, owners: readonly Owned[]): Promise<(owner: Owned) => QuotaRoom[]> {
+export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
   return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
 }
 
-function ownersOf(owners: readonly Owned[]): Owners {
+function ownersOf(owners: readonly Owner[]): Owners {
   return {
     projectIds: [...new Set(owners.map(({ projectId }) => projectId))],
     userIds: [...new Set(owners.flatMap(({ userId }) => userId ?? []))],
@@ -80,8 +76,8 @@ async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<
   })
 }
 
-function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owned) => QuotaRoom[] {
-  const limits: Record<QuotaScope, (quota: LimitingQuota, owner: Owned) => boolean> = {
+function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owner) => QuotaRoom[] {
+  const limits: Record<QuotaScope, (quota: LimitingQuota, owner: Owner) => boolean> = {
     USER: ({ scopeId }, { userId }) => scopeId === userId,
     PROJECT: ({ scopeId }, { projectId }) => scopeId === projectId,
     DOMAIN: ({ projectIds }, { projectId }) => projectIds.includes(projectId),

@@ -1,12 +1,10 @@
-import type { Quota, QuotaScope, QuotaUsage } from '../../domain/quota/quota.ts'
+import type { Quota, QuotaKey, QuotaScope, QuotaUsage } from '../../domain/quota/quota.ts'
 import type { Queryable } from '../database.ts'
 import { USAGE } from './quota-usage.sql.ts'
 
 export interface UsedQuota extends Quota {
   usage: QuotaUsage
 }
-
-type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
 
 /** Whose quotas act on a viewer: all where `projectId` is null, else its project's, its domain's and its own. */
 export interface VisibleTo {

@@ -5,7 +5,7 @@ import type { Queryable } from '../database.ts'
  * Before when finished chains are too old, or too many in their project; never after the oldest event that is
  * kept, so that each event's session can be read. The newest that are kept are walked through: once a tick.
  */
-const BOUNDS_SQL = `
+const SQL = `
 SELECT p.id AS "projectId", least(bound.at, (SELECT occurred_at FROM session_events ORDER BY xid, id LIMIT 1)) AS before
 FROM projects p CROSS JOIN LATERAL (SELECT greatest(
   now() - make_interval(secs => $1::float8),
@@ -20,5 +20,5 @@ export interface ChainBound {
 }
 
 export async function readChainBounds(db: Queryable, { ageSeconds, count }: Retention): Promise<ChainBound[]> {
-  return (await db.query<ChainBound>(BOUNDS_SQL, [ageSeconds, count])).rows
+  return (await db.query<ChainBound>(SQL, [ageSeconds, count])).rows
 }

@@ -43,14 +43,3 @@ export async function readChains(
 ): Promise<ChainRow[]> {
   return (await db.query<ChainRow>(SQL, [chainIds, visibleProjectId])).rows
 }
-
-const OF_SESSION_SQL = `SELECT chain_id AS "chainId" FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`
-
-/** The chain that a session belongs to; undefined where the viewer has no such session. */
-export async function chainOfSession(
-  db: Queryable,
-  sessionId: string,
-  visibleProjectId: string | null,
-): Promise<string | undefined> {
-  return (await db.query<{ chainId: string }>(OF_SESSION_SQL, [sessionId, visibleProjectId])).rows[0]?.chainId
-}

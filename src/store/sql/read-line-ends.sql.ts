@@ -2,7 +2,7 @@ import type { HoldReason } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
 /** Index: retry_decisions_held, one probe for each line. */
-const LINE_ENDS_SQL = `
+const SQL = `
 SELECT i.project_id AS "projectId", i.reason, line.ends AS "endsInMs"
 FROM unnest($1::uuid[], $2::hold_reason[]) AS i(project_id, reason), LATERAL (
   SELECT greatest(0, extract(epoch FROM d.ready_at - clock_timestamp()) * 1000)::float8 AS ends FROM retry_decisions d
@@ -18,5 +18,5 @@ export interface Line {
 export async function readLineEnds(tx: Queryable, lines: readonly Line[]): Promise<(Line & { endsInMs: number })[]> {
   if (lines.length === 0) return []
   const columns = [lines.map(({ projectId }) => projectId), lines.map(({ reason }) => reason)]
-  return (await tx.query<Line & { endsInMs: number }>(LINE_ENDS_SQL, columns)).rows
+  return (await tx.query<Line & { endsInMs: number }>(SQL, columns)).rows
 }

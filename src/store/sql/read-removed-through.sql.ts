@@ -1,11 +1,11 @@
 import type { EventCursor } from '../../domain/event-cursor.ts'
 import type { Queryable } from '../database.ts'
 
-const REMOVED_SQL = `
+const SQL = `
 SELECT value ->> 'xid' AS xid, value ->> 'id' AS id FROM settings WHERE key = 'events.removed-through'`
 
 /** The last event that was removed: what follows it is all there. */
 export async function readRemovedThrough(db: Queryable): Promise<EventCursor> {
-  const { xid, id } = (await db.query<{ xid: string; id: string }>(REMOVED_SQL)).rows[0]!
+  const { xid, id } = (await db.query<{ xid: string; id: string }>(SQL)).rows[0]!
   return { xid: BigInt(xid), id: BigInt(id) }
 }

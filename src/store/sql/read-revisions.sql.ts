@@ -1,5 +1,5 @@
 import type { Queryable } from '../database.ts'
-import type { DeploymentSpec } from './deployment-spec.sql.ts'
+import { SPEC_FIELDS, type DeploymentSpec } from './deployment-spec.sql.ts'
 
 export interface RevisionRow extends DeploymentSpec {
   /** Decimal: its number, which is its order. */
@@ -10,14 +10,8 @@ export interface RevisionRow extends DeploymentSpec {
   createdAt: Date
 }
 
-export const REVISION_COLUMNS = `v.revision::text AS id, v.deployment_id AS "deploymentId", v.revision,
-  v.resource_group AS "resourceGroup", v.image, to_json(v.command) AS command, v.environ,
-  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
-  v.port_variable AS "portVariable", v.health_path AS "healthPath", v.health_interval_ms AS "healthIntervalMs",
-  v.health_timeout_ms AS "healthTimeoutMs", v.healthy_threshold AS "healthyThreshold",
-  v.unhealthy_threshold AS "unhealthyThreshold", v.initial_delay_ms AS "initialDelayMs",
-  v.stale_after_ms AS "staleAfterMs", v.start_timeout_ms AS "startTimeoutMs", v.evict_after_ms AS "evictAfterMs",
-  v.drain_ms AS "drainMs", v.created_by AS "createdBy", v.created_at AS "createdAt"`
+const COLUMNS = `v.revision::text AS id, v.deployment_id AS "deploymentId", v.revision,
+  ${SPEC_FIELDS}, v.created_by AS "createdBy", v.created_at AS "createdAt"`
 
 export interface RevisionKey {
   deploymentId: string
@@ -25,7 +19,7 @@ export interface RevisionKey {
 }
 
 const REVISIONS_SQL = `
-SELECT ${REVISION_COLUMNS} FROM unnest($1::uuid[], $2::int[]) AS i(deployment_id, revision)
+SELECT ${COLUMNS} FROM unnest($1::uuid[], $2::int[]) AS i(deployment_id, revision)
 JOIN deployment_revisions v ON v.deployment_id = i.deployment_id AND v.revision = i.revision`
 
 export async function readRevisions(db: Queryable, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
@@ -35,7 +29,7 @@ export async function readRevisions(db: Queryable, keys: readonly RevisionKey[])
 
 /** One page for each deployment, oldest first. */
 const REVISION_PAGE_SQL = `
-SELECT ${REVISION_COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
+SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
 CROSS JOIN LATERAL (
   SELECT * FROM deployment_revisions v WHERE v.deployment_id = i.deployment_id AND v.revision > $2::int
   ORDER BY v.revision LIMIT $3

@@ -5,7 +5,7 @@ import type { Queryable } from '../database.ts'
  * All that are not being destroyed, with what is published of them, in one snapshot and in an order that does not
  * change by itself: project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
  */
-const SERVICES_SQL = `
+const SQL = `
 SELECT d.id AS "deploymentId", d.name, p.name AS project, v.labels,
   coalesce((
     SELECT json_agg(json_build_object('routeId', r.id, 'host', r.host, 'port', r.port,
@@ -19,6 +19,6 @@ ORDER BY p.name COLLATE "C", d.name COLLATE "C"`
 
 /** Of one project, or of all. */
 export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<Service[]> {
-  const { rows } = await db.query<Service>(SERVICES_SQL, [visibleProjectId])
+  const { rows } = await db.query<Service>(SQL, [visibleProjectId])
   return rows
 }

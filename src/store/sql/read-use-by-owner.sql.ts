@@ -1,7 +1,7 @@
 import { parseQuantities, type Quantities } from '../../domain/scheduling/quantity.ts'
 import type { Queryable } from '../database.ts'
 
-const SHARES_SQL = `
+const SQL = `
 WITH held AS (
   SELECT coalesce(s.user_id, s.project_id) AS owner, k.resource_slots, count(*) AS kernels
   FROM agents a JOIN kernels k ON k.agent_id = a.id AND k.slots_held JOIN sessions s ON s.id = k.session_id
@@ -12,7 +12,7 @@ FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2`
 
 /** What each owner (the user, or the project where there is none) has in use in a group. Index: kernels_on_agent. */
 export async function readUseByOwner(tx: Queryable, resourceGroup: string): Promise<Map<string, Quantities>> {
-  const { rows } = await tx.query<{ owner: string; slot: string; amount: string }>(SHARES_SQL, [resourceGroup])
+  const { rows } = await tx.query<{ owner: string; slot: string; amount: string }>(SQL, [resourceGroup])
   const owners = Map.groupBy(rows, ({ owner }) => owner)
   return new Map(
     [...owners].map(([owner, slots]) => [

@@ -8,7 +8,7 @@ import type { Queryable } from '../database.ts'
  * token stays as it is while that token is in force, and `registered` is false.
  * Locks: the agent, then its slots in key order, as whoever books slots does.
  */
-const REGISTER_SQL = `
+const SQL = `
 WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
@@ -89,6 +89,6 @@ export async function registerAgentRow(
     takesOver,
     fenceAfterMs,
   ]
-  const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_SQL, values)
+  const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined
 }

@@ -7,7 +7,7 @@ import type { SwitchKey } from './set-retry-switch.sql.ts'
  * its hands are not waited for: with the switch locked, it has either committed or decides by what is written here.
  * Index: retry_decisions_held.
  */
-const RELEASE_SQL = `
+const SQL = `
 WITH held AS (
   SELECT d.session_id, d.ready_at, row_number() OVER (PARTITION BY d.project_id ORDER BY d.ready_at) AS turn
   FROM retry_decisions d
@@ -29,5 +29,5 @@ export async function releaseHeld(
   ramp: { perTick: number; tickMs: number },
 ): Promise<number> {
   const values = [key.scope, key.scopeId, reasons, ramp.perTick, ramp.tickMs]
-  return (await tx.query(RELEASE_SQL, values)).rowCount ?? 0
+  return (await tx.query(SQL, values)).rowCount ?? 0
 }

@@ -2,7 +2,7 @@ import type { Retention } from '../../domain/retention.ts'
 import type { Queryable } from '../database.ts'
 
 /** Of agents alone: what sessions and kernels went through goes with their chains. Index: scheduling_history_agents. */
-const HISTORY_SQL = `
+const SQL = `
 WITH oldest AS (
   SELECT entity_id, id, last_at FROM scheduling_history WHERE entity = 'AGENT' ORDER BY id LIMIT $3
 )
@@ -16,5 +16,5 @@ export async function removeOldAgentHistory(
   { ageSeconds, count }: Retention,
   limit: number,
 ): Promise<number> {
-  return (await db.query(HISTORY_SQL, [ageSeconds, count, limit])).rowCount ?? 0
+  return (await db.query(SQL, [ageSeconds, count, limit])).rowCount ?? 0
 }

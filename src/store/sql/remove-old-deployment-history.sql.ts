@@ -2,7 +2,7 @@ import type { Queryable } from '../database.ts'
 import type { ChainBound } from './read-chain-bounds.sql.ts'
 
 /** What deployments that live went through so long ago. Index: the primary key of the history. */
-const HISTORY_SQL = `
+const SQL = `
 WITH old AS MATERIALIZED (
   SELECT h.entity_id, h.id FROM deployments d JOIN scheduling_history h ON h.entity_id = d.id
   WHERE d.project_id = $1 AND d.status <> 'DESTROYED' AND h.last_at < $2
@@ -15,5 +15,5 @@ export async function removeOldDeploymentHistory(
   { projectId, before }: ChainBound,
   limit: number,
 ): Promise<number> {
-  return (await db.query(HISTORY_SQL, [projectId, before, limit])).rowCount ?? 0
+  return (await db.query(SQL, [projectId, before, limit])).rowCount ?? 0
 }

@@ -5,7 +5,7 @@ import type { ChainBound } from './read-chain-bounds.sql.ts'
  * Revisions that were replaced so long ago and that no route has any more, in whatever status.
  * Indexes: deployments(project_id, …), the primary key of revisions, routes(deployment_id, …).
  */
-const REVISIONS_SQL = `
+const SQL = `
 WITH old AS MATERIALIZED (
   SELECT v.deployment_id, v.revision FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id
   WHERE d.project_id = $1 AND d.status <> 'DESTROYED' AND v.revision < d.revision
@@ -21,5 +21,5 @@ export async function removeOldRevisions(
   { projectId, before }: ChainBound,
   limit: number,
 ): Promise<number> {
-  return (await db.query(REVISIONS_SQL, [projectId, before, limit])).rowCount ?? 0
+  return (await db.query(SQL, [projectId, before, limit])).rowCount ?? 0
 }

@@ -1,6 +1,6 @@
 import { TEST_EVENT_TYPE } from '../../domain/webhooks/payload.ts'
 import type { Queryable } from '../database.ts'
-import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect } from './webhook-delivery-columns.sql.ts'
+import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
 
 const TEST_SQL = `
 INSERT INTO webhook_deliveries (id, webhook_id, event_type, occurred_at, facts)
@@ -64,8 +64,7 @@ WITH missed AS (
   ${DELIVERY_SOURCES} AND w.id = $1 AND e.occurred_at >= $2 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
     AND (pg_visible_in_snapshot(e.xid, w.active_since)
       OR (e.xid, e.id) <= ((c.value ->> 'xid')::xid8, (c.value ->> 'id')::int8))
-    AND EXISTS (SELECT FROM unnest(w.event_types) AS p(pattern)
-      WHERE e.type LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))
+    AND ${hasPatternFor('e.type')}
     AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.event_id = e.id)
   ORDER BY e.xid, e.id LIMIT $3
 )

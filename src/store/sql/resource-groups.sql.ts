@@ -1,10 +1,12 @@
+import type { AgentSelector } from '../../domain/scheduling/select-agent.ts'
+import type { Sequencer } from '../../domain/scheduling/sequence.ts'
 import type { SessionType } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /** What administrators say of a resource group. */
 export interface GroupOptions {
-  sequencer: 'FIFO' | 'LIFO' | 'DRF'
-  selector: 'CONCENTRATED' | 'DISPERSED' | 'ROUND_ROBIN'
+  sequencer: Sequencer
+  selector: AgentSelector
   triesMax: number
   reschedulesMax: number
   pendingTimeoutMs: number | null

@@ -1,7 +1,5 @@
-import type { Quota, QuotaLimits } from '../../domain/quota/quota.ts'
+import type { QuotaKey, QuotaLimits } from '../../domain/quota/quota.ts'
 import type { Queryable } from '../database.ts'
-
-type QuotaKey = Pick<Quota, 'scope' | 'scopeId'>
 
 const FIRST_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:quota'), hashtext($1))`
 const LOCK_SQL = `

@@ -10,7 +10,7 @@ const STREAM_END_MAX = LOG_BYTES_PER_KERNEL_MAX + LOG_CHUNK_BYTES_MAX
  * the agent's, was never told to start, or is known to be gone. Streams begin anew with each assignment: what an
  * earlier one wrote stays beside them. Indexes: both primary keys.
  */
-const LOGS_SQL = `
+const SQL = `
 INSERT INTO kernel_logs (kernel_id, assignment, stream, "offset", bytes, text, at)
 SELECT "kernelId", "assignment", "stream", "offset", "bytes", "text", "at"
 FROM json_to_recordset($1::json) AS l("kernelId" uuid, "assignment" int, "stream" log_stream, "offset" bigint, "bytes" int,
@@ -21,5 +21,5 @@ WHERE "offset" + "bytes" <= $3 AND EXISTS (SELECT FROM kernels k
 ON CONFLICT DO NOTHING`
 
 export async function storeLogs(db: Queryable, agentId: string, pieces: readonly LogPiece[]): Promise<void> {
-  if (pieces.length > 0) await db.query(LOGS_SQL, [JSON.stringify(pieces), agentId, STREAM_END_MAX])
+  if (pieces.length > 0) await db.query(SQL, [JSON.stringify(pieces), agentId, STREAM_END_MAX])
 }

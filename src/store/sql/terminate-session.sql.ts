@@ -1,5 +1,6 @@
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
+import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /**
  * Somebody ends sessions: what never started is CANCELLED at once with its kernels, what has an agent goes
@@ -32,8 +33,8 @@ WITH claimed AS (
   FROM locked WHERE k.id = locked.id
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT CASE "to" WHEN 'CANCELLED' THEN 'session.cancelled' ELSE 'session.status_changed' END, id, chain_id,
-    project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
+  SELECT ${STATUS_EVENT_TYPE},
+    id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
   FROM moved WHERE "from" <> "to"
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)

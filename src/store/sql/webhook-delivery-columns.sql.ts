@@ -12,6 +12,12 @@ export const DELIVERY_SOURCES = `JOIN projects p ON p.id = e.project_id
   LEFT JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = coalesce(r.revision, d.revision)
   WHERE coalesce(s.labels, v.labels) @> w.labels`
 
+/** Whether the events that a webhook `w` asks for include this type. */
+export function hasPatternFor(type: string): string {
+  return `EXISTS (SELECT FROM unnest(w.event_types) AS p(pattern)
+    WHERE ${type} LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))`
+}
+
 /** `place`: below 4096, the order of deliveries made in one statement. Ids are UUIDv7: time, place, random. */
 export function deliverySelect(place: string): string {
   return `(lpad(to_hex(floor(extract(epoch FROM now()) * 1000)::int8), 12, '0') || '7'

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
+import type { QuotaKey } from '../../../src/domain/quota/quota.ts'
 import { lockQuotas } from '../../../src/store/sql/lock-quotas.sql.ts'
-import { countPending, quotaKey, readQuotaUsage } from '../../../src/store/sql/quota-usage.sql.ts'
+import { countPending, quotaKey } from '../../../src/store/sql/quota-usage.sql.ts'
+import { readQuotas } from '../../../src/store/sql/quotas.sql.ts'
 import { DEFAULT_DOMAIN_ID } from '../../support/factories.ts'
 import { insertRows } from '../../support/insert-rows.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
@@ -31,7 +33,9 @@ it('counts what is pending, what runs and the slots that are held, for each of s
   await server.create()
   await sql(`UPDATE sessions SET status = 'TERMINATED', terminated_at = now() WHERE id = $1`, [await server.create()])
 
-  const usage = await readQuotaUsage(db, [PROJECT, DOMAIN, USER])
+  const usageOf = async (key: QuotaKey) => (await readQuotas(db, [key]))[0]!.usage
+  const quotas = await readQuotas(db, [PROJECT, DOMAIN, USER])
+  const usage = new Map(quotas.map((quota) => [quotaKey(quota), quota.usage]))
   expect(usage.get(quotaKey(PROJECT))).toEqual({ slots: { cpu: '2.5', fpga: '0.2' }, running: 1, pending: 1 })
   expect(usage.get(quotaKey(DOMAIN))).toEqual({ slots: { cpu: '3', fpga: '0.4' }, running: 2, pending: 1 })
   expect(usage.get(quotaKey(USER))).toEqual({ slots: { cpu: '2.5', fpga: '0.2' }, running: 1, pending: 0 })
@@ -45,7 +49,7 @@ it('counts what is pending, what runs and the slots that are held, for each of s
     `UPDATE kernels SET status = 'TERMINATED', slots_held = false, terminated_at = now() WHERE session_id = $1`,
     [own],
   )
-  expect((await readQuotaUsage(db, [USER])).get(quotaKey(USER))).toEqual({ slots: {}, running: 1, pending: 0 })
+  expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0 })
 })
 
 it('quotas are held for the transaction, those that limit what is about to grow alone', async () => {

@@ -12,7 +12,8 @@ import { countChainChanges, readChainChanges } from '../../../src/store/sql/read
 import { readChainAttempts } from '../../../src/store/sql/read-chain-attempts.sql.ts'
 import { readChainEpochs } from '../../../src/store/sql/read-chain-epochs.sql.ts'
 import { readChainTotals } from '../../../src/store/sql/read-chain-totals.sql.ts'
-import { chainOfSession, readChains } from '../../../src/store/sql/read-chains.sql.ts'
+import { readChainIds } from '../../../src/store/sql/read-chain-ids.sql.ts'
+import { readChains } from '../../../src/store/sql/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/many-chains.ts'
@@ -200,7 +201,8 @@ test('chains are brought up to date by keys, however often a connection has done
 test('a chain by itself is read by keys', async () => {
   const { rows } = await database.db.query<{ id: string }>(`SELECT id FROM sessions WHERE attempt = 3 LIMIT 1`)
   const uses = await usesOf(async () => {
-    const chainId = await chainOfSession(database.db, rows[0]!.id, null)
+    const sessionId = rows[0]!.id
+    const chainId = (await readChainIds(database.db, [sessionId], null)).get(sessionId)
     expect(await readChains(database.db, [chainId!], null)).toHaveLength(1)
   })
   expect(uses.sequential).toBe(0)

@@ -25,7 +25,7 @@ it('leases are looked at often enough to tell the steps apart', () => {
 })
 
 it('an outage is noticed before it costs an agent its lease, and not by one late note', () => {
-  expect(limits.SERVER_OUTAGE_AFTER_MS).toBeGreaterThanOrEqual(3 * limits.SERVER_PRESENCE_INTERVAL_MS)
+  expect(limits.SERVER_OUTAGE_AFTER_MS).toBeGreaterThanOrEqual(3 * limits.LEASE_CHECK_INTERVAL_MS)
   expect(limits.SERVER_OUTAGE_AFTER_MS).toBeLessThan(limits.SUSPECT_AFTER_MS)
 })
 
