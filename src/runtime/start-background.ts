@@ -12,7 +12,7 @@ import { askHealth } from '../scheduler/prober/ask-health.ts'
 import { createRetentionService } from '../scheduler/retention-service.ts'
 import { createSchedulerServices, isWoken } from '../scheduler/scheduler.ts'
 import { createWebhookServices } from '../scheduler/webhook-services.ts'
-import { forgetPresence, notePresence } from '../store/sql/server-presence.sql.ts'
+import { removePresence, recordPresence } from '../store/sql/server-presence.sql.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 /** Starts what this process does in the background, as its roles ask. */
@@ -31,8 +31,8 @@ export async function startBackground(parts: RuntimeParts): Promise<void> {
 /** Before a scheduler judges agents, and for as long as agents can reach this server. */
 async function startPresence(parts: RuntimeParts): Promise<void> {
   const { config, db, lease, server, resources } = parts
-  await notePresence(db, server, lease.outageAfterMs)
-  resources.defer(() => forgetPresence(db, server.id))
+  await recordPresence(db, server, lease.outageAfterMs)
+  resources.defer(() => removePresence(db, server.id))
   // A scheduler renews it each time it checks the agents.
   if (!config.roles.includes('scheduler')) startAll(parts, [createPresenceService(parts)])
 }

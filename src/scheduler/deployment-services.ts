@@ -7,7 +7,7 @@ import {
 import type { Metrics } from '../observability/metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import { readDeploymentsOutlook, readRoutesOutlook } from '../store/sql/deployment-outlook.sql.ts'
-import { forgetFailures } from '../store/sql/route-failures.sql.ts'
+import { resetFailures } from '../store/sql/route-failures.sql.ts'
 import type { BackgroundService, RunReport } from './background-service.ts'
 import { runHandler, type CoordinatorContext } from './coordinator.ts'
 import { DEPLOYMENTS, ROUTES } from './deployment-kinds.ts'
@@ -62,7 +62,7 @@ export function createDeploymentServices(context: DeploymentContext): Record<Dep
 async function driveDeployments(context: DeploymentContext): Promise<RunReport> {
   const { any, nextInMs } = await readDeploymentsOutlook(context.db)
   if (!any) return { done: 0 }
-  await forgetFailures(context.db, LASTING_HEALTH_MS)
+  await resetFailures(context.db, LASTING_HEALTH_MS)
   const handlers = [
     checkPendingDeployment(),
     scalingDeployment(context.sync),

@@ -1,7 +1,7 @@
 import type { Lease } from '../domain/agent/lease.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
-import { notePresence, type ServerIdentity } from '../store/sql/server-presence.sql.ts'
+import { recordPresence, type ServerIdentity } from '../store/sql/server-presence.sql.ts'
 import { defineService, type BackgroundService } from './background-service.ts'
 
 /** Records regularly that this server can hear agents: silence does not count while no server could hear them. */
@@ -13,7 +13,7 @@ export function createPresenceService(context: {
 }): BackgroundService {
   const { db, log, lease, server } = context
   const runOnce = async () => {
-    await notePresence(db, server, lease.outageAfterMs)
+    await recordPresence(db, server, lease.outageAfterMs)
     return { done: 0 }
   }
   return defineService({ name: 'note-presence', intervalMs: lease.checkIntervalMs, log, runOnce })

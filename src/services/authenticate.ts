@@ -1,6 +1,6 @@
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
-import { findToken, noteTokenUse, type TokenRow } from '../store/sql/tokens.sql.ts'
+import { findToken, recordTokenUse, type TokenRow } from '../store/sql/tokens.sql.ts'
 import type { Viewer } from './service-context.ts'
 import { hashToken, isToken } from './tokens.ts'
 
@@ -24,7 +24,7 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
     const row = await findToken(db, hash)
     if (!row || !isWellFormed(row)) return null
     if (row.useUnnoted)
-      noteTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
+      recordTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
     return { tokenId: row.id, name: row.name, role: row.role, projectId: row.projectId, userId: row.userId }
   }
 

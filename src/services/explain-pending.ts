@@ -6,7 +6,7 @@ import type { AgentRoom } from '../domain/scheduling/room.ts'
 import { shapeOf, totalOf } from '../domain/scheduling/shape.ts'
 import { readAgentRooms } from '../store/sql/agent-room.sql.ts'
 import { readQuotaUse } from '../store/sql/quota-room.sql.ts'
-import { readAbsentAgents, readHolders, readPending, type Asking } from '../store/sql/read-pending.sql.ts'
+import { readAbsentAgents, readHolders, readPending, type PendingDemand } from '../store/sql/read-pending.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
@@ -39,7 +39,7 @@ export async function explainPendingSessions(
       const facts = {
         ...session,
         dependencies: { total, open, failed },
-        shape: shapeOfAsking(session),
+        shape: shapeOfDemand(session),
         rooms: holders.some((holder) => holder.id === id) ? unkept(rooms.get(group)) : (rooms.get(group) ?? []),
         absent: absent.get(group) ?? {},
         quotas: quotasOf(session),
@@ -49,18 +49,18 @@ export async function explainPendingSessions(
   )
 }
 
-function shapeOfAsking(session: Asking) {
+function shapeOfDemand(session: PendingDemand) {
   return shapeOf({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
 }
 
-function fitsQuotas(session: Asking, quotas: readonly QuotaRoom[]): boolean {
-  return firstQuotaShortage(quotas, totalOf(shapeOfAsking(session))) === undefined
+function fitsQuotas(session: PendingDemand, quotas: readonly QuotaRoom[]): boolean {
+  return firstQuotaShortage(quotas, totalOf(shapeOfDemand(session))) === undefined
 }
 
 /** As a look at the line does. */
-function keepFor(holders: readonly Asking[], rooms: readonly AgentRoom[]): void {
+function keepFor(holders: readonly PendingDemand[], rooms: readonly AgentRoom[]): void {
   const pool = createAgentPool(rooms, 'DISPERSED', null)
-  for (const holder of holders) pool.keepFor(shapeOfAsking(holder), new Set(holder.avoidAgents))
+  for (const holder of holders) pool.keepFor(shapeOfDemand(holder), new Set(holder.avoidAgents))
 }
 
 /** To the sessions for which room is kept, that room is free. */

@@ -9,7 +9,7 @@ import {
 import type { RateLimit } from '../domain/retry/admit.ts'
 import type { HoldReason } from '../domain/retry/causes.ts'
 import type { RetryScope } from '../domain/retry/scope.ts'
-import { change, present, type SwitchState } from '../domain/retry/switch-state.ts'
+import { change, currentValue, type SwitchState } from '../domain/retry/switch-state.ts'
 import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { readNow } from '../store/sql/read-now.sql.ts'
 import { lockSwitch, writeSwitch, type StoredSwitch } from '../store/sql/set-retry-switch.sql.ts'
@@ -78,9 +78,9 @@ export function viewOf(scope: RetryScope, name: string | null, state: SwitchStat
   return {
     scope,
     name,
-    disabled: present(state.disabled, now),
+    disabled: currentValue(state.disabled, now),
     disabledUntil: untilOf(state.disabled.until),
-    rateLimit: present(state.rateLimit, now),
+    rateLimit: currentValue(state.rateLimit, now),
     rateLimitUntil: untilOf(state.rateLimit.until),
   }
 }
@@ -95,9 +95,9 @@ function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInpu
 
 /** The bucket of a new limit is full; an existing one keeps its tokens. */
 function tokensAfter({ state, tokens, now }: StoredSwitch, after: SwitchState): number {
-  const limit = present(after.rateLimit, now)
+  const limit = currentValue(after.rateLimit, now)
   if (!limit) return 0
-  return present(state.rateLimit, now) ? Math.min(tokens, limit.burst) : limit.burst
+  return currentValue(state.rateLimit, now) ? Math.min(tokens, limit.burst) : limit.burst
 }
 
 function affectedReasons({ disabled, rateLimit }: SetRetrySwitchInput): HoldReason[] {

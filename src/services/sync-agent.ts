@@ -8,7 +8,7 @@ import { clusterEnvironment } from '../domain/session/cluster-environment.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
-import { noteHeard } from '../store/sql/sync-agent.sql.ts'
+import { recordHeartbeat } from '../store/sql/sync-agent.sql.ts'
 import { bookReport } from './book-report.ts'
 import type { ServiceContext } from './service-context.ts'
 
@@ -77,7 +77,7 @@ export async function syncAgent(
   const { db, wake } = context
   const sync = parse(request)
   const { agentId, instanceId, logs } = sync
-  const heard = await noteHeard(db, agentId, instanceId)
+  const heard = await recordHeartbeat(db, agentId, instanceId)
   if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
   if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
   if (heard.wasAway) wake.wake('schedule-sessions')

@@ -10,7 +10,7 @@ import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
 import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createSchedulerServices, isWoken } from '../../src/scheduler/scheduler.ts'
 import type { ServiceContext } from '../../src/services/service-context.ts'
-import { notePresence } from '../../src/store/sql/server-presence.sql.ts'
+import { recordPresence } from '../../src/store/sql/server-presence.sql.ts'
 import type { Database } from '../../src/store/database.ts'
 import { LEASE } from '../../src/domain/agent/lease.ts'
 import type { BenchGround } from './ground.ts'
@@ -56,7 +56,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
     hub,
     context: { db, wake: hub, log, metrics, viewer },
     async startServices(...only) {
-      await notePresence(db, server, LEASE.outageAfterMs)
+      await recordPresence(db, server, LEASE.outageAfterMs)
       const names = only.length > 0 ? only : (Object.keys(services) as ServiceName[])
       resources.defer(async () => {
         await Promise.all(names.map((name) => services[name].stop()))

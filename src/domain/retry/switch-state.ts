@@ -13,7 +13,7 @@ export interface SwitchState {
   rateLimit: Timed<RateLimit | null>
 }
 
-export function present<Value>({ value, until, afterwards }: Timed<Value>, now: Date): Value {
+export function currentValue<Value>({ value, until, afterwards }: Timed<Value>, now: Date): Value {
   return until !== null && until <= now ? afterwards : value
 }
 

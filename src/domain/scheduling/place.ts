@@ -92,7 +92,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
   }
 
   /** Those that have now been passed too often. */
-  function letHold(): void {
+  function holdOverdue(): void {
     const due = waiting.filter((one) => one.session.skips + passesOf(one) >= HEAD_OF_LINE_SKIPS_MAX)
     if (due.length === 0) return
     waiting = waiting.filter((one) => !due.includes(one))
@@ -139,7 +139,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
         sequence.ranOut()
         placement.ranOut = true
       }
-      letHold()
+      holdOverdue()
       continue
     }
     const shortage = explainShortage(session.shape, pool.rooms, group)

@@ -1,14 +1,14 @@
 import { WEBHOOK_FAN_OUT_EVENTS_MAX } from '../../domain/limits.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
-import { eventsWait, fanOutEvents, lockWebhookCursor } from '../../store/sql/fan-out-webhooks.sql.ts'
+import { hasWaitingEvents, fanOutEvents, lockWebhookCursor } from '../../store/sql/fan-out-webhooks.sql.ts'
 
 /**
  * Events → deliveries. Level-triggered: the outbox is read from a cursor that moves in the transaction that adds the
  * deliveries. Transactions that cause events neither know of webhooks nor wait for them; one server at a time reads.
  */
 export async function fanOutWebhooks({ db, wake }: { db: Database; wake: Wake }) {
-  if (!(await eventsWait(db))) return { done: 0 }
+  if (!(await hasWaitingEvents(db))) return { done: 0 }
   const { read, added } = await db.transaction(async (tx) => {
     const after = await lockWebhookCursor(tx)
     return after ? fanOutEvents(tx, after, WEBHOOK_FAN_OUT_EVENTS_MAX) : { read: 0, added: 0 }

@@ -4,7 +4,7 @@ import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
 import { lockPendingPlaces } from '../../services/pending-limits.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
-import { leaveTokens, lockSwitches } from '../../store/sql/retry-switches.sql.ts'
+import { writeTokens, lockSwitches } from '../../store/sql/retry-switches.sql.ts'
 import { readLineEnds } from '../../store/sql/read-line-ends.sql.ts'
 import { settleHeld, type HeldRetry } from '../../store/sql/settle-retries.sql.ts'
 import { retryEventData } from './retry-event-data.ts'
@@ -20,7 +20,7 @@ export async function admitRetries(
   const switches = await lockSwitches(tx, [...new Set(due.map(({ projectId }) => projectId))])
   const places = await lockPendingPlaces(tx, due)
   const { go, held, left } = admit(due, switches, places)
-  await leaveTokens(tx, left)
+  await writeTokens(tx, left)
   const ends = await readLineEnds(tx, linesOf(held))
   const lineEnds = new Map(ends.map(({ projectId, reason, endsInMs }) => [lineKey(projectId, reason), endsInMs]))
   await settleHeld(

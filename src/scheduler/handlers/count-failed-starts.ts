@@ -1,7 +1,7 @@
 import { startBackoffMs } from '../../domain/deployment/start-backoff.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { MovedRoute } from '../../store/sql/apply-route-moves.sql.ts'
-import { countFailures, lockFailureCounts } from '../../store/sql/route-failures.sql.ts'
+import { recordFailures, lockFailureCounts } from '../../store/sql/route-failures.sql.ts'
 
 /**
  * Routes that failed to start, or ended before they had served for long, put off the next ones of their deployment:
@@ -18,7 +18,7 @@ export async function countFailedStarts(tx: Queryable, moved: readonly MovedRout
       .find((route) => route.revision === revision && (failedAt === null || route.createdAt > failedAt))
     return fresh ? [{ id, delayMs: startBackoffMs(failures + 1, fresh.sessionId) }] : []
   })
-  if (counted.length > 0) await countFailures(tx, counted)
+  if (counted.length > 0) await recordFailures(tx, counted)
 }
 
 /** A failed start is counted when it fails, and not again when it ends. */

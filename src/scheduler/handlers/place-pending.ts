@@ -12,7 +12,7 @@ import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readAgentRooms } from '../../store/sql/agent-room.sql.ts'
 import { readUseByOwner } from '../../store/sql/read-use-by-owner.sql.ts'
-import { assignKernels, noteOvertaken, noteTurn, type LockedGroup } from '../../store/sql/assign-kernels.sql.ts'
+import { assignKernels, recordOvertaken, recordTurn, type LockedGroup } from '../../store/sql/assign-kernels.sql.ts'
 import type { PendingSession } from '../../store/sql/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
 import { readQuotaRoom } from '../../store/sql/quota-room.sql.ts'
@@ -42,9 +42,9 @@ export async function placePending(
     placement.placed.flatMap(({ kernels }) => kernels),
     group.kernelsTo,
   )
-  await noteOvertaken(tx, placement.overtaken)
+  await recordOvertaken(tx, placement.overtaken)
   if (group.selector === 'ROUND_ROBIN' && pool.roundRobinAt !== null && placement.placed.length > 0) {
-    await noteTurn(tx, group.name, pool.roundRobinAt)
+    await recordTurn(tx, group.name, pool.roundRobinAt)
   }
   return placement
 }

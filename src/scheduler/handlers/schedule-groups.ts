@@ -1,6 +1,6 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
-import { groupsWithPending, rouseRested } from '../../store/sql/pending-groups.sql.ts'
+import { groupsWithPending, requeueRested } from '../../store/sql/pending-groups.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import type { CoordinatorContext } from '../coordinator.ts'
 import { runLifecycle } from '../lifecycle.ts'
@@ -12,7 +12,7 @@ export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints; strides: boolean },
   lines: Map<string, LineProgress>,
 ): Promise<RunReport> {
-  const { roused, nextInMs } = await rouseRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
+  const { roused, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
     const line = lines.get(group.name) ?? newLineProgress()

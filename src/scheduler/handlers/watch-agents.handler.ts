@@ -2,8 +2,8 @@ import type { Lease } from '../../domain/agent/lease.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
-import { judgeSilence } from '../../store/sql/agent-lease.sql.ts'
-import { notePresence, type ServerIdentity } from '../../store/sql/server-presence.sql.ts'
+import { updateSilentAgents } from '../../store/sql/agent-lease.sql.ts'
+import { recordPresence, type ServerIdentity } from '../../store/sql/server-presence.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**
@@ -18,9 +18,9 @@ export async function watchAgents(context: {
   lease: Lease
 }): Promise<RunReport> {
   const { db, wake, log, server, lease } = context
-  const afterOutage = await notePresence(db, server, lease.outageAfterMs)
+  const afterOutage = await recordPresence(db, server, lease.outageAfterMs)
   if (afterOutage) log.info('no server was there for a while: every agent has a full lease again')
-  const changed = await judgeSilence(db, lease)
+  const changed = await updateSilentAgents(db, lease)
   for (const { id, name, status, silentSeconds } of changed) {
     log.warn({ agentId: id }, `agent ${name} is ${status}: silent for ${silentSeconds} s`)
   }

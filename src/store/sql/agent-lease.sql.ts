@@ -44,7 +44,7 @@ export interface SilentAgent {
 }
 
 /** The agents whose status changed. */
-export async function judgeSilence(db: Queryable, lease: Lease): Promise<SilentAgent[]> {
+export async function updateSilentAgents(db: Queryable, lease: Lease): Promise<SilentAgent[]> {
   const values = [lease.suspectAfterMs, lease.lostAfterMs, lease.outageAfterMs]
   return (await db.query<SilentAgent>(SQL, values)).rows
 }

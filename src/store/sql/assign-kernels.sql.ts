@@ -18,7 +18,7 @@ export async function lockGroup(tx: Queryable, resourceGroup: string): Promise<L
 
 const TURN_SQL = `UPDATE resource_groups SET round_robin_at = $2 WHERE name = $1`
 
-export async function noteTurn(tx: Queryable, resourceGroup: string, agentId: string): Promise<void> {
+export async function recordTurn(tx: Queryable, resourceGroup: string, agentId: string): Promise<void> {
   await tx.query(TURN_SQL, [resourceGroup, agentId])
 }
 
@@ -56,6 +56,6 @@ const OVERTAKEN_SQL = `
 UPDATE sessions s SET skips = s.skips + o.times FROM unnest($1::uuid[], $2::int[]) AS o(id, times) WHERE s.id = o.id`
 
 /** How often each was passed. The sessions are held by the caller. */
-export async function noteOvertaken(tx: Queryable, overtaken: ReadonlyMap<string, number>): Promise<void> {
+export async function recordOvertaken(tx: Queryable, overtaken: ReadonlyMap<string, number>): Promise<void> {
   if (overtaken.size > 0) await tx.query(OVERTAKEN_SQL, [[...overtaken.keys()], [...overtaken.values()]])
 }

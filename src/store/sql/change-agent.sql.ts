@@ -55,7 +55,7 @@ const REMOVE_SQL = statementFor({
   action: 'agent.remove',
 })
 
-interface Wish {
+interface AgentChangeRequest {
   agentId: string
   reason: string | null
   actor: string
@@ -63,11 +63,11 @@ interface Wish {
 }
 
 /** Undefined where there is no such agent. */
-export const drainAgentRow = (db: Queryable, wish: Wish) => run(db, DRAIN_SQL, wish)
-export const resumeAgentRow = (db: Queryable, wish: Wish) => run(db, RESUME_SQL, wish)
-export const removeAgentRow = (db: Queryable, wish: Wish) => run(db, REMOVE_SQL, wish)
+export const drainAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, DRAIN_SQL, request)
+export const resumeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, RESUME_SQL, request)
+export const removeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, REMOVE_SQL, request)
 
-async function run(db: Queryable, statement: string, wish: Wish): Promise<AgentChange | undefined> {
-  const values = [wish.agentId, wish.reason, wish.actor, wish.fenceMarginMs]
+async function run(db: Queryable, statement: string, request: AgentChangeRequest): Promise<AgentChange | undefined> {
+  const values = [request.agentId, request.reason, request.actor, request.fenceMarginMs]
   return (await db.query<AgentChange>(statement, values)).rows[0]
 }

@@ -50,24 +50,29 @@ export interface RetryChange {
   changed: boolean
 }
 
-interface Whose {
+interface RetryChangeRequest {
   sessionId: string
   visibleProjectId: string | null
   actor: string
 }
 
 /** Undefined if the viewer sees no such session. */
-export async function cancelPendingRetry(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
-  return run(db, CANCEL_SQL, whose, `cancelled by ${whose.actor}`)
+export async function cancelPendingRetry(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
+  return run(db, CANCEL_SQL, request, `cancelled by ${request.actor}`)
 }
 
 /** Undefined if the viewer sees no such session. */
-export async function makeRetryDue(db: Queryable, whose: Whose): Promise<RetryChange | undefined> {
-  return run(db, NOW_SQL, whose, `made due at once by ${whose.actor}`)
+export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
+  return run(db, NOW_SQL, request, `made due at once by ${request.actor}`)
 }
 
-async function run(db: Queryable, statement: string, whose: Whose, says: string): Promise<RetryChange | undefined> {
-  const values = [[whose.sessionId], whose.visibleProjectId, whose.actor, says]
+async function run(
+  db: Queryable,
+  statement: string,
+  request: RetryChangeRequest,
+  says: string,
+): Promise<RetryChange | undefined> {
+  const values = [[request.sessionId], request.visibleProjectId, request.actor, says]
   return (await db.query<RetryChange>(statement, values)).rows[0]
 }
 

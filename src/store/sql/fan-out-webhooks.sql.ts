@@ -18,7 +18,7 @@ FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM s
 WHERE EXISTS (SELECT FROM webhooks WHERE enabled)`
 
 /** Whether there are events to turn into deliveries, and anybody to want them. Index: session_events(xid, id). */
-export async function eventsWait(db: Queryable): Promise<boolean> {
+export async function hasWaitingEvents(db: Queryable): Promise<boolean> {
   return (await db.query<{ waiting: boolean }>(WAITING_SQL)).rows[0]?.waiting ?? false
 }
 

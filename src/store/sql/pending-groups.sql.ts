@@ -35,7 +35,7 @@ SELECT greatest(0, ceil(extract(epoch FROM next_try_at - now()) * 1000))::float8
 FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1`
 
 /** What has rested long enough goes back into its line. Index: sessions_resting. */
-const ROUSE_SQL = `
+const REQUEUE_SQL = `
 WITH due AS (
   SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= now()
   ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -43,13 +43,16 @@ WITH due AS (
 UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id`
 
 /** How many went back, and in how many milliseconds the next one will. */
-export async function rouseRested(db: Queryable, limit: number): Promise<{ roused: number; nextInMs: number | null }> {
-  const nextInMs = await nextRestOver(db)
-  if (nextInMs !== 0) return { roused: 0, nextInMs }
-  const { rowCount } = await db.query(ROUSE_SQL, [limit])
-  return { roused: rowCount ?? 0, nextInMs: await nextRestOver(db) }
+export async function requeueRested(
+  db: Queryable,
+  limit: number,
+): Promise<{ requeued: number; nextInMs: number | null }> {
+  const nextInMs = await nextRestEndsInMs(db)
+  if (nextInMs !== 0) return { requeued: 0, nextInMs }
+  const { rowCount } = await db.query(REQUEUE_SQL, [limit])
+  return { requeued: rowCount ?? 0, nextInMs: await nextRestEndsInMs(db) }
 }
 
-async function nextRestOver(db: Queryable): Promise<number | null> {
+async function nextRestEndsInMs(db: Queryable): Promise<number | null> {
   return (await db.query<{ nextInMs: number }>(NEXT_SQL)).rows[0]?.nextInMs ?? null
 }

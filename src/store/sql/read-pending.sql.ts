@@ -6,7 +6,7 @@ import { DEPENDENCIES } from './dependencies.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
 
 /** What decides where a pending session may go. */
-export interface Asking {
+export interface PendingDemand {
   id: string
   group: string
   priority: number
@@ -20,7 +20,7 @@ export interface Asking {
   agentLabels: Record<string, string>
 }
 
-export interface PendingRow extends Asking {
+export interface PendingRow extends PendingDemand {
   sequencer: Sequencer
   /** Why nothing new is scheduled in its group, in words; null where it is. */
   drained: string | null
@@ -34,7 +34,7 @@ export interface PendingRow extends Asking {
   before: number
 }
 
-const ASKING = `s.id, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
+const DEMAND_COLUMNS = `s.id, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
   s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.agent_labels AS "agentLabels"`
 
@@ -45,7 +45,7 @@ const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS 
  * sessions_pending: below 1 ms for each, however long the line.
  */
 const SQL = `
-SELECT ${ASKING}, g.sequencer, ${DRAINED} AS drained,
+SELECT ${DEMAND_COLUMNS}, g.sequencer, ${DRAINED} AS drained,
   CASE WHEN s.starts_at > now() THEN to_char(s.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS "startsAt",
   CASE WHEN s.next_try_at > now() THEN ceil(extract(epoch FROM s.next_try_at - now()) * 1000)::float8 END AS "restsForMs",
   CASE WHEN s.next_try_at > now() THEN (SELECT h.message FROM scheduling_history h
@@ -73,14 +73,14 @@ export async function readPending(db: Queryable, sessionIds: readonly string[]):
 /** In the order in which room is kept for them. Index: sessions_holding_line. */
 const HOLDERS_SQL = `
 SELECT holder.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
-  SELECT ${ASKING} FROM sessions s
+  SELECT ${DEMAND_COLUMNS} FROM sessions s
   WHERE s.status = 'PENDING' AND s.next_try_at IS NULL AND s.resource_group = g.name
     AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
   ORDER BY s.priority DESC, s.created_at, s.id LIMIT $2) AS holder`
 
 /** The first of those that hold the line of these groups. */
-export async function readHolders(db: Queryable, groups: readonly string[]): Promise<Asking[]> {
-  const { rows } = await db.query<Asking>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
+export async function readHolders(db: Queryable, groups: readonly string[]): Promise<PendingDemand[]> {
+  const { rows } = await db.query<PendingDemand>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
   return rows
 }
 

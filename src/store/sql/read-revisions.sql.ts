@@ -18,13 +18,13 @@ export interface RevisionKey {
   revision: number
 }
 
-const REVISIONS_SQL = `
+const READ_SQL = `
 SELECT ${COLUMNS} FROM unnest($1::uuid[], $2::int[]) AS i(deployment_id, revision)
 JOIN deployment_revisions v ON v.deployment_id = i.deployment_id AND v.revision = i.revision`
 
 export async function readRevisions(db: Queryable, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
   const values = [keys.map(({ deploymentId }) => deploymentId), keys.map(({ revision }) => revision)]
-  return (await db.query<RevisionRow>(REVISIONS_SQL, values)).rows
+  return (await db.query<RevisionRow>(READ_SQL, values)).rows
 }
 
 /** One page for each deployment, oldest first. */

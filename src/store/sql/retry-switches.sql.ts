@@ -52,7 +52,7 @@ FROM unnest($1::retry_scope[], $2::uuid[], $3::float8[], $4::float8[]) AS i(scop
 WHERE w.scope = i.scope AND w.scope_id = i.scope_id`
 
 /** Of switches that this transaction has locked. */
-export async function leaveTokens(
+export async function writeTokens(
   tx: Queryable,
   left: ReadonlyMap<Pick<LockedSwitch, 'scope' | 'scopeId' | 'at'>, number>,
 ): Promise<void> {

@@ -21,7 +21,7 @@ UPDATE deployments d SET failures = d.failures + 1, failed_at = now(),
   next_route_at = now() + make_interval(secs => c."delayMs" / 1000)
 FROM json_to_recordset($1::json) AS c("id" uuid, "delayMs" float8) WHERE d.id = c."id"`
 
-export async function countFailures(tx: Queryable, counts: readonly { id: string; delayMs: number }[]): Promise<void> {
+export async function recordFailures(tx: Queryable, counts: readonly { id: string; delayMs: number }[]): Promise<void> {
   await tx.query(COUNT_SQL, [JSON.stringify(counts)])
 }
 
@@ -36,6 +36,6 @@ WITH over AS (
 )
 UPDATE deployments d SET failures = 0, failed_at = NULL, next_route_at = NULL FROM over WHERE d.id = over.id`
 
-export async function forgetFailures(db: Queryable, lastingMs: number): Promise<void> {
+export async function resetFailures(db: Queryable, lastingMs: number): Promise<void> {
   await db.query(FORGET_SQL, [lastingMs])
 }

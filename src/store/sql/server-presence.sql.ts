@@ -31,11 +31,11 @@ export interface ServerIdentity {
   roles: string[]
 }
 
-export async function notePresence(db: Queryable, server: ServerIdentity, outageAfterMs: number): Promise<boolean> {
+export async function recordPresence(db: Queryable, server: ServerIdentity, outageAfterMs: number): Promise<boolean> {
   const values = [server.id, server.host, server.pid, server.roles, outageAfterMs]
   return (await db.query<{ afterOutage: boolean }>(PRESENCE_SQL, values)).rows[0]!.afterOutage
 }
 
-export async function forgetPresence(db: Queryable, serverId: string): Promise<void> {
+export async function removePresence(db: Queryable, serverId: string): Promise<void> {
   await db.query('DELETE FROM servers WHERE id = $1', [serverId])
 }

@@ -1,5 +1,5 @@
 import { refill } from '../../domain/retry/admit.ts'
-import { present, type SwitchState } from '../../domain/retry/switch-state.ts'
+import { currentValue, type SwitchState } from '../../domain/retry/switch-state.ts'
 import type { RetryScope } from '../../domain/retry/scope.ts'
 import type { Queryable } from '../database.ts'
 import { stateOf, STATE_COLUMNS, type SwitchColumns } from './switch-columns.sql.ts'
@@ -32,7 +32,7 @@ export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): 
   ])
   const { tokens, seconds, now, ...columns } = rows[0]!
   const state = stateOf(columns)
-  const rateLimit = present(state.rateLimit, now)
+  const rateLimit = currentValue(state.rateLimit, now)
   return { state, now, tokens: rateLimit ? refill(rateLimit, tokens, seconds) : 0 }
 }
 

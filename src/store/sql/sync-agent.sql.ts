@@ -20,7 +20,7 @@ WITH known AS (
 SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway" FROM known`
 
 /** Undefined where no such agent is known. */
-export async function noteHeard(
+export async function recordHeartbeat(
   db: Queryable,
   agentId: string,
   instanceId: string,

@@ -52,7 +52,7 @@ const NOTE_USE_SQL = `
 UPDATE api_tokens SET last_used_at = now()
 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`
 
-export async function noteTokenUse(db: Queryable, id: string): Promise<void> {
+export async function recordTokenUse(db: Queryable, id: string): Promise<void> {
   await db.query(NOTE_USE_SQL, [id])
 }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { LEASE } from '../../../src/domain/agent/lease.ts'
-import { judgeSilence } from '../../../src/store/sql/agent-lease.sql.ts'
-import { notePresence, type ServerIdentity } from '../../../src/store/sql/server-presence.sql.ts'
+import { updateSilentAgents } from '../../../src/store/sql/agent-lease.sql.ts'
+import { recordPresence, type ServerIdentity } from '../../../src/store/sql/server-presence.sql.ts'
 import { driveAll, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { playedAgent } from '../../support/played-agent.ts'
@@ -211,8 +211,8 @@ describe('an outage of all servers', () => {
     const scheduler = { id: randomUUID(), host: 'test', pid: 1, roles: ['scheduler'] }
     const api = { ...scheduler, id: randomUUID(), roles: ['api'] }
     const look = async (who: ServerIdentity) => {
-      await notePresence(db, who, LEASE.outageAfterMs)
-      await judgeSilence(db, LEASE)
+      await recordPresence(db, who, LEASE.outageAfterMs)
+      await updateSilentAgents(db, LEASE)
     }
     await look(scheduler)
     await passTime(db, 41, { silentAgents: [agent.id, embedded.id] })
