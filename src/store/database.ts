@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** What statements run on: the pool, or the connection of a transaction. */
+/** Runs statements: on the pool, or on the connection of a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow = pg.QueryResultRow>(
     text: string,
@@ -9,9 +9,9 @@ export interface Queryable {
 }
 
 /**
- * Statements have no name, so each is planned for its batch. Batches vary from one row to hundreds, and tables from
- * empty to millions: a plan kept from the first runs would be wrong for most. Planning costs 0.3 to 1 ms; forcing it
- * by `plan_cache_mode` would also plan each check of a foreign key anew, row by row.
+ * Statements are not prepared by name, so each one is planned for its own batch. Batches vary from one row to hundreds,
+ * and tables from empty to millions: a plan cached from the first runs would be wrong for most. Planning costs 0.3 to 1
+ * ms. Forcing it with `plan_cache_mode` would also re-plan every foreign key check, row by row.
  */
 export interface Database extends Queryable {
   /** Commits when `work` resolves, rolls back when it throws. */
@@ -24,7 +24,7 @@ const INT8_OID = 20
 export function openDatabase(options: {
   connectionString: string
   connectionsMax: number
-  /** Told of faults on idle connections; the pool replaces them by itself. */
+  /** Called for errors on idle connections; the pool replaces those connections itself. */
   onError: (error: Error) => void
 }): Database {
   const pool = new pg.Pool({
@@ -34,7 +34,8 @@ export function openDatabase(options: {
     application_name: 'reprise',
   })
   pool.on('error', options.onError)
-  // A connection that breaks while it is lent out tells its statements; as an event nobody heard it would end the process.
+  // When a checked-out connection breaks, its pending statements reject. Without a listener the error event would end
+  // the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return {
     query: (text, values) => pool.query(text, values as unknown[]),
@@ -47,7 +48,7 @@ export function openDatabase(options: {
         await client.query('COMMIT')
         return result
       } catch (error) {
-        // A connection that cannot even roll back is broken: the pool must not hand it out again.
+        // A connection that cannot roll back is broken: the pool must not hand it out again.
         await client.query('ROLLBACK').catch((broken: Error) => (fault = broken))
         throw error
       } finally {
@@ -58,7 +59,10 @@ export function openDatabase(options: {
   }
 }
 
-/** int8 as number where it is exact (counts, sizes), else as bigint would surprise JSON: ids that need more stay text by a cast. */
+/**
+ * int8 is returned as a number, exact for counts and sizes; a bigint would not serialise to JSON. Ids that need more
+ * than 53 bits are cast to text in the statement.
+ */
 function parserFor(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === INT8_OID) return Number
   return pg.types.getTypeParser(oid, format) as (value: string) => unknown

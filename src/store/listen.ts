@@ -8,12 +8,12 @@ export interface Listener {
 
 const RECONNECT_PAUSE_MIN_MS = 100
 const RECONNECT_PAUSE_MAX_MS = 5_000
-/** A connection that nobody writes to would not notice a peer that is gone. */
+/** A connection that only listens would not notice that its peer is gone. */
 const KEEPALIVE_DELAY_MS = 10_000
 
 /**
- * Holds one connection that listens on a channel, and connects again whenever it breaks. Notifications are
- * hints: those sent while it was down are lost, so `onNotification` is called once with '' after each connect.
+ * Keeps one connection listening on a channel and reconnects whenever it breaks. Notifications are only hints: those
+ * sent while the connection was down are lost, so `onNotification` is called once with '' after each connect.
  */
 export function listen(options: {
   connectionString: string

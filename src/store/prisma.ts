@@ -2,14 +2,14 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
 
 export type { Prisma, PrismaClient, Session }
-/** Which sessions a read is about. */
+/** Selects the sessions to read. */
 export type SessionWhere = Prisma.SessionWhereInput
 
-/** For reads alone: whatever writes uses the statements of `store/sql`. Connects at the first query. */
+/** For reads only: all writes go through the statements of `store/sql`. Connects on the first query. */
 export function createPrisma(options: {
   connectionString: string
   connectionsMax: number
-  /** Told of faults on connections; the pool replaces them by itself. */
+  /** Called for connection errors; the pool replaces the connections itself. */
   onError: (error: Error) => void
 }): PrismaClient {
   const { connectionString, connectionsMax, onError } = options
@@ -26,8 +26,8 @@ const NAMED_STATEMENTS_MAX = 500
 const NAMED_PARAMETERS_MAX = 8
 
 /**
- * Statements with few parameters are prepared once per connection. Those with many come from lists of ids,
- * whose length makes each another statement: they stay without a name, and nobody has to keep them.
+ * Statements with few parameters are prepared once per connection. Those with many come from lists of ids, where each
+ * list length is another statement: they stay unnamed, so no connection has to cache them.
  */
 function namedStatements(): (query: { sql: string; args: readonly unknown[] }) => string {
   const names = new Map<string, string>()

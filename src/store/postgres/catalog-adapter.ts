@@ -6,8 +6,8 @@ const OID_CHAR = 18
 const OID_TEXT = 25
 
 /**
- * Passes the one-byte catalogue type "char", which the adapter refuses, off as text, and remembers in which
- * columns of the newest answer: the schema engine wants to see them as characters again.
+ * The adapter refuses the one-byte catalogue type "char". This pool reports such columns as text and remembers which
+ * ones they were in the latest result, because the schema engine expects them as characters.
  */
 export class CatalogPool extends pg.Pool {
   charColumns: number[] = []
@@ -22,9 +22,9 @@ export class CatalogPool extends pg.Pool {
 }
 
 /**
- * Prisma's adapter with two wants of the schema engine mended: characters (above), and scripts that run as
- * PostgreSQL takes them, as one simple query and so one transaction. The adapter would cut a script at every
- * semicolon, also in comments, and spread the pieces over the connections of its pool.
+ * Prisma's adapter with two changes that the schema engine needs: "char" columns (see above), and scripts that run as
+ * one simple query and so in one transaction. The stock adapter splits a script at every semicolon, even inside
+ * comments, and spreads the pieces over the connections of its pool.
  */
 export class CatalogAdapterFactory extends PrismaPg {
   readonly #pool: CatalogPool
@@ -51,12 +51,14 @@ export class CatalogAdapterFactory extends PrismaPg {
   }
 }
 
-/** Held while a migration's transaction runs, even one whose process is dead but whose statement still runs. */
+/**
+ * Held while a migration's transaction runs, including one whose process has died but whose statement is still running.
+ */
 export const RUNNING_MIGRATION_LOCK_KEY = 7_265_707_271
 
 /**
- * A migration and the note that it took effect, in one transaction: PostgreSQL finishes and commits what a
- * killed process had sent, and the history must not call that failed. The one open row is the migration's own.
+ * Runs a migration and records its success in the same transaction. PostgreSQL completes and commits what a killed
+ * process had already sent, and the history must not report that as failed. The one open row is the migration's own.
  */
 function asOneUnit(script: string): string {
   return `SELECT pg_advisory_xact_lock(${RUNNING_MIGRATION_LOCK_KEY});

@@ -6,7 +6,7 @@ import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { isAlive } from './process-table.ts'
 import { chooseRunAs, type RunAs } from './run-as.ts'
 
-/** A PostgreSQL of ours on disk, and how its programs are run. All of it lies in one directory. */
+/** An embedded PostgreSQL cluster on disk, all in one directory, and how its programs are run. */
 export interface Cluster {
   directory: string
   dataDirectory: string
@@ -20,9 +20,9 @@ export const CLUSTER_USER = 'reprise'
 const MAJOR_VERSION = '18'
 
 /**
- * The cluster in `directory`, made if it is not there. It is made beside its place and then renamed into it,
- * so it is there whole, with its password, or not at all, wherever a crash falls; of two who make it at once,
- * one finds the place taken and uses what is there.
+ * Opens the cluster in `directory`, creating it if needed. A new one is built beside its final place and then renamed,
+ * so after a crash it is either complete, with its password, or absent. If two processes create it at once, one finds
+ * the place taken and uses what is there.
  */
 export async function openCluster(directory: string): Promise<Cluster> {
   const binaries = await locateBinaries()
@@ -64,7 +64,7 @@ async function make(directory: string, { initdb }: PostgresBinaries, runAs: RunA
       await chown(draft, runAs.user.uid, runAs.user.gid)
     }
     const options = ['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions']
-    // Bytes decide the order, as in locale C; upper and lower case are Unicode's.
+    // Sort order is by bytes, as in locale C; upper and lower case follow Unicode.
     const locale = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
     const place = [`--pgdata=${join(draft, 'data')}`, `--username=${CLUSTER_USER}`, `--pwfile=${passwordFile}`]
     await runAs.run(initdb, [...options, ...locale, ...place], { cwd: draft })
@@ -77,13 +77,16 @@ async function make(directory: string, { initdb }: PostgresBinaries, runAs: RunA
   }
 }
 
-/** Drafts carry the id of the process that makes them; those of dead processes are left over from a crash. */
+/**
+ * The name of a draft contains the id of the process that creates it; drafts of dead processes are left over from a
+ * crash.
+ */
 async function sweepUnfinished(directory: string): Promise<void> {
   const prefix = `${basename(directory)}.init-`
   for (const name of await readdir(dirname(directory))) {
     if (!name.startsWith(prefix)) continue
     if (isAlive(Number(name.slice(prefix.length).split('-')[0]))) continue
-    // An initdb that outlived its server may still write there; what it leaves is swept next time.
+    // An initdb that outlived its server may still be writing there; the next sweep removes what remains.
     await rm(join(dirname(directory), name), { recursive: true, force: true, maxRetries: 3 }).catch(() => null)
   }
 }

@@ -1,6 +1,6 @@
 const WAY_OUT = 'Or name a PostgreSQL server of your own in REPRISE_DATABASE_URL.'
 
-/** The embedded PostgreSQL cannot be used. The message says what happened and what mends it. */
+/** The embedded PostgreSQL cannot be used. The message says what happened and how to fix it. */
 export class EmbeddedPostgresError extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(`${message} ${WAY_OUT}`, options)
@@ -30,7 +30,7 @@ const KNOWN: [pattern: RegExp, advice: string][] = [
   [/ENOENT/i, 'A file is missing: run `npm ci` again.'],
 ]
 
-/** Says in one sentence what mends a fault of the file system or of one of PostgreSQL's own programs. */
+/** Wraps an error of the file system or of a PostgreSQL program with one sentence of advice. */
 export function explained(what: string, fault: unknown): EmbeddedPostgresError {
   if (fault instanceof EmbeddedPostgresError) return fault
   const text = fault instanceof Error ? fault.message : String(fault)

@@ -10,7 +10,7 @@ import { EMBEDDED_SETTINGS } from './settings.ts'
 
 export interface EmbeddedPostgres {
   connectionString: string
-  /** Whether it ran already, left over by a server process that was killed. */
+  /** Whether it was already running, left over by a server process that was killed. */
   adopted: boolean
   stop(): Promise<void>
 }
@@ -19,10 +19,12 @@ const DATABASE = 'reprise'
 const TAKE_ATTEMPTS_MAX = 5
 const RESTART_PAUSE_MS = 1_000
 const INVALID_CATALOG_NAME = '3D000'
-/** Of two who create it at once, one gets either of these. */
+/** If two processes create it at once, one gets either of these errors. */
 const ALREADY_THERE = ['42P04', '23505']
 
-/** Starts PostgreSQL under `<dataDir>/postgres`, or adopts the one that runs there, for this process alone. */
+/**
+ * Starts PostgreSQL under `<dataDir>/postgres`, or adopts the instance already running there, for this process alone.
+ */
 export async function startEmbeddedPostgres(options: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
   const cluster = await openCluster(join(dataDir, 'postgres'))
@@ -31,7 +33,7 @@ export async function startEmbeddedPostgres(options: { dataDir: string; log: Log
   return { connectionString: connectionString(cluster, port, DATABASE), adopted, stop: () => keeper.stop() }
 }
 
-/** Holds the lock and, should the database fall over, brings it back on the same port. */
+/** Holds the owner lock and, if the database crashes, brings it back on the same port. */
 class Keeper {
   readonly #cluster: Cluster
   readonly #dataDir: string
@@ -58,7 +60,7 @@ class Keeper {
         })
         return server
       } catch (error) {
-        // The server process before us may just be stopping the database under our feet.
+        // The previous server process may be stopping the database at this moment.
         if (error instanceof EmbeddedPostgresError || attempt === TAKE_ATTEMPTS_MAX) throw error
         await sleep(RESTART_PAUSE_MS)
       }
@@ -105,7 +107,7 @@ async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
   }
 }
 
-/** False where the database does not exist; any other refusal, such as of our password, is thrown. */
+/** False if the database does not exist; any other refusal, such as a wrong password, is thrown. */
 async function answers(connection: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: connection })
   try {

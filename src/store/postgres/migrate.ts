@@ -6,13 +6,13 @@ import { applyMigrations } from './schema-engine.ts'
 import { migrationNames } from './migration-files.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
-/** Asked again and again, for a wait inside PostgreSQL would hold up what an index build waits for. */
+/** Polled, because waiting inside PostgreSQL would hold a snapshot that a concurrent index build waits for. */
 const LOCK_POLL_MS = 100
-/** A migration that rewrites large tables may take this long in another server that started with us. */
+/** Another server that started at the same time may need this long for a migration that rewrites large tables. */
 const LOCK_TIMEOUT_MS = 15 * 60_000
 const UNDEFINED_TABLE = '42P01'
 
-/** The database was migrated by a newer version of the program than this one. Migrations only go forward. */
+/** The database was migrated by a newer version of the program. Migrations only go forward. */
 export class NewerDatabaseError extends Error {
   constructor(unknown: readonly string[]) {
     super(
@@ -24,15 +24,15 @@ export class NewerDatabaseError extends Error {
 }
 
 /**
- * Brings the database to this version's schema and answers with the names of the migrations that it applied.
+ * Brings the database to this version's schema and returns the names of the applied migrations.
  *
- * Of servers that start at once one migrates and the others wait for it, by a lock that ends with the process
+ * When several servers start at once, one migrates and the others wait on an advisory lock, which ends with the process
  * that holds it.
- * @throws the signal's reason, while it waits
+ * @throws the signal's reason, if aborted while waiting
  */
 export async function migrate(connectionString: string, log: Logger, signal?: AbortSignal): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'reprise-migrate' })
-  // What breaks the connection also fails the statement that is under way.
+  // An error on the connection also rejects the statement that is running.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -50,8 +50,8 @@ export async function migrate(connectionString: string, log: Logger, signal?: Ab
 }
 
 /**
- * The lock of a killed process is free at once, but PostgreSQL may still be running the migration that it had
- * sent: that has its own lock, which is only waited for.
+ * A killed process frees its lock at once, but PostgreSQL may still be running the migration it had sent. That
+ * migration holds a lock of its own, which is acquired here only to wait for it.
  */
 async function waitForTurn(client: pg.Client, signal?: AbortSignal): Promise<void> {
   await takeLock(client, MIGRATION_LOCK_KEY, signal)
@@ -75,7 +75,7 @@ async function refuseNewer(client: pg.Client, known: readonly string[]): Promise
   if (unknown.length > 0) throw new NewerDatabaseError(unknown)
 }
 
-/** The engine's own look at a database where nothing is to be done is most of what a start of the server costs. */
+/** Checked here because the engine's own check of an up-to-date database would be most of the server's start time. */
 async function isUpToDate(client: pg.Client, known: readonly string[]): Promise<boolean> {
   const finished = await finishedMigrations(client)
   if (known.length === 0 || !known.every((name) => finished.includes(name))) return false

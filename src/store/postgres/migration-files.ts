@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const MIGRATIONS_DIR = join(import.meta.dirname, '../../../prisma/migrations')
 
-/** The migrations of this version of the program, in order. */
+/** The names of this version's migrations, in order. */
 export async function migrationNames(): Promise<string[]> {
   const entries = await readdir(MIGRATIONS_DIR, { withFileTypes: true })
   return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()

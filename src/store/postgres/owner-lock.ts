@@ -4,12 +4,15 @@ import pg from 'pg'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**
- * One server process per data directory: an advisory lock on a connection that is held for life, so that it
- * vanishes with the process, however that ends. The connection's name tells others who holds it.
+ * Allows one server process per data directory: an advisory lock on a connection held for the life of the process, so
+ * that it is released however the process ends. The connection's name tells others who holds it.
  */
 
 const OWNER_LOCK_KEY = 7_265_707_269
-/** A connection of a killed process is gone as soon as PostgreSQL has read its end: milliseconds, on a busy machine more. */
+/**
+ * PostgreSQL closes the connection of a killed process as soon as it reads the end of the stream: within milliseconds,
+ * later on a busy machine.
+ */
 const WAIT_FOR_PREDECESSOR_MS = 5_000
 const POLL_MS = 100
 
@@ -20,7 +23,7 @@ export interface OwnerLock {
 export async function takeOwnerLock(options: {
   connectionString: string
   dataDir: string
-  /** The connection broke: the lock is free, and the database perhaps gone. */
+  /** The connection broke: the lock is free, and the database may be gone. */
   onLost: (error: Error | null) => void
 }): Promise<OwnerLock> {
   const name = `reprise-owner ${process.pid} ${hostname()}`

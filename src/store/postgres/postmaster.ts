@@ -7,15 +7,15 @@ import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { isPostgres } from './process-table.ts'
 
 /**
- * The running server of a cluster. It lives in a session of its own and outlives the process that started it:
- * after a SIGKILL the next one adopts it. `data/postmaster.pid` is PostgreSQL's own account of the state:
+ * The running server of a cluster. It runs in its own process session and outlives the process that started it: after a
+ * SIGKILL the next one adopts it. The state is read from PostgreSQL's own `data/postmaster.pid`:
  *
  *   absent, or its process gone → start   starting, stopping → wait   ready → adopt
  */
 
 export type Settings = Readonly<Record<string, string>>
 
-/** Crash recovery of 2 GB of WAL on a slow disk. */
+/** Enough for crash recovery of 2 GB of WAL on a slow disk. */
 const START_TIMEOUT_SECONDS = 300
 const STOP_TIMEOUT_SECONDS = 60
 const PORT_ATTEMPTS_MAX = 5
@@ -35,7 +35,7 @@ export async function readPidFile(cluster: Cluster): Promise<PidFile | null> {
   return { pid: Number(lines[0]), port: Number(lines[3]), status: lines[7]?.trim() ?? 'starting' }
 }
 
-/** Makes sure that the server runs, and says whether it did so already. A wish for a port is kept when starting. */
+/** Ensures that the server is running and says whether it already was. `wantedPort` is used only when starting. */
 export async function ensureRunning(
   cluster: Cluster,
   settings: Settings,
@@ -59,7 +59,7 @@ export async function ensureRunning(
   )
 }
 
-/** Ends all connections, writes a checkpoint, waits until the server is gone. */
+/** Ends all connections, writes a checkpoint, and waits until the server has exited. */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const found = await readPidFile(cluster)
   if (found === null || !(await isPostgres(found.pid))) return
@@ -71,13 +71,13 @@ export async function stopServer(cluster: Cluster): Promise<void> {
     })
 }
 
-/** PostgreSQL would take any living process under the file's number for its server. */
+/** Otherwise PostgreSQL would mistake any live process with that id for its own server. */
 async function removeStalePidFile(cluster: Cluster, pid: number): Promise<void> {
   if ((await readPidFile(cluster))?.pid !== pid) return
   await unlink(join(cluster.dataDirectory, 'postmaster.pid')).catch(() => null)
 }
 
-/** The port, or null where somebody else started it meanwhile. */
+/** Returns the port, or null if another process started it meanwhile. */
 async function start(cluster: Cluster, settings: Settings, wantedPort?: number): Promise<number | null> {
   await rotateLog(cluster)
   for (let attempt = 1; ; attempt++) {

@@ -13,8 +13,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Whether `pid` is a running PostgreSQL: after a reboot or in a new container a number from a pid file may
- * belong to any program, and a process that has ended but that nobody has waited for still has its number.
+ * Whether `pid` is a running PostgreSQL. After a reboot or in a new container, a number from a pid file may belong to
+ * any program, and a process that has exited but has not been reaped still has its number.
  */
 export async function isPostgres(pid: number): Promise<boolean> {
   if (!isAlive(pid)) return false

@@ -4,11 +4,10 @@ import { promisify } from 'node:util'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**
- * PostgreSQL refuses to run as root, so root lends it another user. Everyone else runs it as they are.
+ * PostgreSQL refuses to run as root, so root runs it as another user. Every other user runs it as themselves.
  *
- * That user must reach the programs and the data directory, which often lie below a directory of root's that
- * is closed to others. Each way of running lends a little more than the one before; the first that reaches
- * both is taken.
+ * That user must be able to reach the programs and the data directory, which often lie below a directory that only root
+ * can enter. Each way of running grants a little more than the one before; the first that reaches both is used.
  */
 
 export interface DatabaseUser {
@@ -17,9 +16,9 @@ export interface DatabaseUser {
 }
 
 export interface RunAs {
-  /** Null: the user of this process. */
+  /** Null means the user of this process. */
   user: DatabaseUser | null
-  /** Resolves with the output; rejects with what the program said. */
+  /** Resolves with the program's output; rejects with its error output. */
   run(program: string, args: readonly string[], options: { cwd: string }): Promise<string>
 }
 
@@ -31,7 +30,7 @@ interface Way {
 
 const execute = promisify(execFile)
 
-/** Variables that would bend the programs or the connections that we make to our own database. */
+/** Removes variables that would change the programs' behaviour or the connections to our own database. */
 const environment = () =>
   Object.fromEntries(Object.entries({ ...process.env, LC_ALL: 'C' }).filter(([name]) => !name.startsWith('PG')))
 
@@ -78,7 +77,7 @@ async function lendUser({ directory, postgres }: { directory: string; postgres: 
 
 function waysOf({ uid, gid }: DatabaseUser): Way[] {
   const setpriv = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
-  // Without no_setuid_fixup, access(2), which initdb asks, would not see the capability.
+  // Without no_setuid_fixup, access(2), which initdb calls, would not take the capability into account.
   const with_ = (capability: string) => [
     ...setpriv,
     `--inh-caps=+${capability}`,
@@ -89,12 +88,12 @@ function waysOf({ uid, gid }: DatabaseUser): Way[] {
     { command: setpriv, uid, gid },
     { command: [], uid, gid },
     { command: with_('dac_read_search'), uid, gid },
-    // What containers leave to root by default.
+    // The capability that containers grant to root by default.
     { command: with_('dac_override'), uid, gid },
   ]
 }
 
-/** The owner of the database, else one who has no other use, made if need be. */
+/** The owner of the database directory, or else a user with no other purpose, created if necessary. */
 async function findUser(directory: string): Promise<DatabaseUser> {
   const owner = await stat(directory).catch(() => null)
   if (owner !== null && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
@@ -122,7 +121,7 @@ async function makeUser(): Promise<DatabaseUser | null> {
     ['adduser', '-S', '-D', '-H', 'reprise'],
   ]
   for (const [file, ...args] of attempts) {
-    // Two servers may try at once: what counts is that the user is there afterwards.
+    // Two servers may try at once: all that matters is that the user exists afterwards.
     await execute(file!, args).catch(() => null)
     const user = await lookUp('reprise')
     if (user !== null) return user

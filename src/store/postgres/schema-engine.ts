@@ -7,8 +7,8 @@ import { CatalogAdapterFactory, CatalogPool } from './catalog-adapter.ts'
 import { readMigrations } from './migration-files.ts'
 
 /**
- * Prisma's own schema engine as WebAssembly: migrations, their history table and the drift check
- * are Prisma's, with no engine binary to download.
+ * Prisma's schema engine as WebAssembly: migrations, their history table and the drift check are Prisma's own, with no
+ * engine binary to download.
  */
 
 const PRISMA_DIR = join(import.meta.dirname, '../../../prisma')
@@ -24,7 +24,7 @@ interface Engine {
 
 type Glue = typeof SchemaEngineGlue
 
-/** The glue keeps its WebAssembly instance in a module variable, so a process has one instance, made once. */
+/** The glue code keeps its WebAssembly instance in a module variable, so a process has one instance, created once. */
 let glueLoaded: Promise<Glue> | undefined
 
 async function loadGlue(): Promise<Glue> {
@@ -40,7 +40,7 @@ async function loadGlue(): Promise<Glue> {
   return glue
 }
 
-/** The engine never clears the timers of its time limits; they must not keep a process that is done alive. */
+/** The engine never clears its timeout timers; unref keeps them from holding a finished process alive. */
 function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
   const setQuietTimeout = (callback: () => void, ms: number) => setTimeout(callback, ms).unref()
   const entries = Object.entries(glue).map(([name, member]) => [
@@ -50,7 +50,7 @@ function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
   return Object.fromEntries(entries) as WebAssembly.ModuleImports
 }
 
-/** Gives the engine a pool of its own, and ends that with it: the engine keeps session locks on its connections. */
+/** Gives the engine its own pool and closes it afterwards: the engine holds session locks on its connections. */
 async function withEngine<T>(
   connectionString: string,
   use: (engine: Engine, datamodel: string) => Promise<T>,
@@ -74,10 +74,10 @@ async function withEngine<T>(
 }
 
 /**
- * Applies what is missing and answers with the names, in order. The caller holds the migration lock.
+ * Applies the missing migrations and returns their names, in order. The caller holds the migration lock.
  *
- * Each migration is one transaction, so one that a crash cut off left nothing behind but its row in the
- * history, and is simply applied again. No migration may commit by itself.
+ * Each migration is one transaction, so one that was cut off by a crash left nothing but its row in the history and is
+ * simply applied again. No migration may commit by itself.
  */
 export async function applyMigrations(connectionString: string): Promise<string[]> {
   const migrationsList = await readMigrations()
@@ -97,7 +97,7 @@ export async function applyMigrations(connectionString: string): Promise<string[
   )
 }
 
-/** The SQL that lies between this database and `schema.prisma`; no statement where they agree. */
+/** The SQL that would bring this database to `schema.prisma`; it has no statements if they agree. */
 export async function driftFromSchema(connectionString: string): Promise<string> {
   return withEngine(connectionString, async (engine, content) => {
     const files = [{ path: 'schema.prisma', content }]

@@ -2,7 +2,7 @@ import type { Queryable } from '../database.ts'
 
 export type ResubmissionState = 'RUNNING' | 'COMPLETED' | 'ABORTED'
 
-/** Waits for the batch that is under way; what it did stays. */
+/** Waits for the batch in progress; what that batch did stays. */
 const SQL = `
 WITH found AS (
   SELECT id, state, project_id FROM resubmissions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE
@@ -19,7 +19,7 @@ WITH found AS (
 )
 SELECT state FROM found`
 
-/** The state that it had; undefined where there is none for this viewer. */
+/** Returns the state before the call; undefined if this viewer has no such resubmission. */
 export async function abortResubmissionRow(
   db: Queryable,
   resubmission: { id: string; visibleProjectId: string | null; actor: string },

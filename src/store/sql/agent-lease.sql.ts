@@ -3,8 +3,9 @@ import type { Queryable } from '../database.ts'
 import { LOST_KERNEL_COLUMNS } from './lost-kernel-columns.sql.ts'
 
 /**
- * ALIVE → SUSPECT → LOST by silence, on the database's clock, as long as a server is there that could hear. What ran on a lost agent has failed; what had not
- * begun carries the error and is for the handler in charge. Nobody has confirmed that any of it is gone.
+ * Moves silent agents ALIVE → SUSPECT → LOST by the database's clock, as long as a server is running that could hear
+ * them. Kernels that ran on a lost agent have failed; those that had not started get the error and are left to the
+ * handler in charge. Nobody has confirmed that any of them is gone.
  * Index: kernels_on_agent. Locks: agents, then kernels in id order.
  */
 const SQL = `
@@ -43,7 +44,7 @@ export interface SilentAgent {
   silentSeconds: number
 }
 
-/** The agents whose status changed. */
+/** Returns the agents whose status changed. */
 export async function updateSilentAgents(db: Queryable, lease: Lease): Promise<SilentAgent[]> {
   const values = [lease.suspectAfterMs, lease.lostAfterMs, lease.outageAfterMs]
   return (await db.query<SilentAgent>(SQL, values)).rows

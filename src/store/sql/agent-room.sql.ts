@@ -6,7 +6,7 @@ interface RoomRow {
   group: string
   id: string
   labels: Record<string, string>
-  /** { slot: amount } as decimal text; below 0 where the agent declares less than is in use. */
+  /** { slot: amount } as decimal text; negative if the agent declares less than is in use. */
   free: Record<string, string>
   capacity: Record<string, string>
 }
@@ -20,8 +20,8 @@ WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'
 GROUP BY a.id ORDER BY a.id`
 
 /**
- * Agents of these groups that take work, in the order of their ids, with what they have free. All are considered at each
- * look: each costs it about 5 µs here and 2 to 3 µs to choose from, 3 to 4 ms for 500.
+ * The agents of these groups that accept work, in id order, with their free resources. Every scheduling pass considers
+ * all of them: each agent costs about 5 µs here and 2 to 3 µs in the selection, so 3 to 4 ms for 500.
  */
 export async function readAgentRooms(
   tx: Queryable,

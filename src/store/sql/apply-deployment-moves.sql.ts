@@ -6,7 +6,7 @@ import { recordHistory } from './record-history.sql.ts'
 
 export type DeploymentMove = DeclaredMove<DeploymentStatus, DeploymentResult>
 
-/** Moves deployments, with events and history: one statement for a batch. They are held by the caller. */
+/** Moves deployments, with events and history: one statement per batch. The caller holds the deployments. */
 const SQL = `
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(

@@ -5,45 +5,48 @@ import type { Queryable } from '../database.ts'
 import { recordHistory } from './record-history.sql.ts'
 import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
-/** What the coordinator has decided about one session that it holds. */
+/** The coordinator's decision about one session that it holds. */
 export interface SessionMove {
   id: string
   from: SessionStatus
-  /** The same as `from` where the session keeps its status. */
+  /** The same as `from` if the session keeps its status. */
   to: SessionStatus
-  /** The status that it passes on its way to `to`, which the next handler gives it in the same move; null for none. */
+  /** The intermediate status of a move of two steps, which the next handler would otherwise make; null for none. */
   through: SessionStatus | null
-  /** Null keeps the kernels as they are. Kernels that have ended keep their status. */
+  /** Null leaves the kernels unchanged. Kernels that have ended keep their status. */
   kernelTo: KernelStatus | null
   /** Only kernels in these statuses move to `kernelTo`; null for all. */
   kernelFrom: readonly KernelStatus[] | null
-  /** Where a kernel that failed before it ran is tried again, under a greater assignment; null where none is. */
+  /**
+   * The status of kernels that failed before they ran and are tried again under a greater assignment; null if none is.
+   */
   failedKernelTo: KernelStatus | null
   outcome: SchedulingResult
   /** Tries so far in this status; 0 after a move. */
   tries: number
-  /** Until the next try; null for at once. */
+  /** Time until the next try; null for immediately. */
   pauseMs: number | null
   /** Kernels go back to PENDING and leave their agents. */
   rescheduled: boolean
-  /** The agent that is to blame where it is rescheduled: it goes last from now on. */
+  /** The agent that caused the rescheduling: from now on it is chosen last. */
   failedAgentId: string | null
-  /** Set where the session is on its way out. */
+  /** Set when the session is about to end. */
   result: SessionResult | null
   reason: string | null
   statusData: StatusData | null
-  /** Why it waits; null keeps what it says. */
+  /** Why the session waits; null keeps the present reason. */
   pendingReason: string | null
   errorCode: string | null
   message: string | null
 }
 
 /**
- * Moves sessions and their kernels, and writes events and history: one statement for a whole batch. Only moves that
- * change the status make an event; history counts up where the newest row of the session says the same. A move through
- * a status is two in events and history, in this order, and one write of the row.
+ * Moves sessions and their kernels, and writes events and history: one statement per batch. Only moves that change the
+ * status create an event; if the newest history row of the session says the same, its counter is incremented instead. A
+ * move through an intermediate status is two events and two history rows, in this order, but one write of the session's
+ * row.
  *
- * Locks: kernels in id order; the sessions are held by the caller.
+ * Locks: kernels in id order; the caller holds the sessions.
  */
 const SQL = `
 WITH moves AS (
@@ -53,7 +56,7 @@ WITH moves AS (
     "pendingReason" text, "errorCode" text, "message" text)
 ), moved AS (
   UPDATE sessions s SET
-    -- What was terminated ends in ERROR where it failed.
+    -- A terminated session whose result is FAILURE ends in ERROR.
     status = CASE WHEN m."to" = 'TERMINATED' AND s.result = 'FAILURE' THEN 'ERROR' ELSE m."to" END,
     status_changed_at = CASE WHEN m."to" = m."from" THEN s.status_changed_at ELSE now() END,
     tries = m."tries",
@@ -105,8 +108,8 @@ WITH moves AS (
 SELECT id FROM moved`
 
 /**
- * Answers with the ids that moved; one that is missing was moved by somebody else meanwhile. `next` is the phase that
- * takes a session on from the status that it moves through.
+ * Returns the ids that moved; a missing one was moved by somebody else meanwhile. `next` is the phase that takes a
+ * session on from the intermediate status.
  */
 export async function applyMoves(
   tx: Queryable,

@@ -5,9 +5,9 @@ import type { Queryable } from '../database.ts'
 import { recordHistory } from './record-history.sql.ts'
 
 export interface RouteMove extends DeclaredMove<RouteStatus, RouteResult> {
-  /** Where it serves, known as it leaves PROVISIONING. */
+  /** Where the route serves, known when it leaves PROVISIONING. */
   endpoint?: { host: string; port: number; firstCheckInMs: number }
-  /** Service discovery names it from now on. */
+  /** Service discovery lists it from now on. */
   publish?: boolean
 }
 
@@ -20,13 +20,15 @@ export interface MovedRoute {
   createdAt: Date
   from: RouteStatus
   to: RouteStatus
-  /** It has been healthy for as long as counts as lasting. */
+  /** It has been healthy for long enough to count as a lasting success. */
   lasted: boolean
 }
 
 /**
- * Moves routes, with events and history: one statement for a batch. What leaves HEALTHY leaves service discovery; what
- * is on its way out is checked no more. Routes that somebody else holds stay: whoever has claimed them holds them.
+ * Moves routes, with events and history: one statement per batch. Routes that leave HEALTHY leave service discovery;
+ * routes on their way out are no longer checked. Routes that another transaction holds are skipped; it has claimed them
+ * for a handler.
+ * Locks: routes in id order.
  */
 const SQL = `
 WITH moves AS (
@@ -43,7 +45,7 @@ WITH moves AS (
     status_reason = CASE WHEN m."to" <> 'HEALTHY' THEN m."message" END,
     host = coalesce(m."endpoint" ->> 'host', r.host),
     port = coalesce((m."endpoint" ->> 'port')::int, r.port),
-    -- What was found so long ago counts for nothing.
+    -- Check results that are too old count for nothing.
     successes = CASE WHEN m."outcome" = 'STALE' THEN 0 ELSE r.successes END,
     failures = CASE WHEN m."outcome" = 'STALE' THEN 0 ELSE r.failures END,
     next_check_at = CASE WHEN m."to" IN ('FAILED_TO_START', 'TERMINATING', 'TERMINATED') THEN NULL
@@ -65,7 +67,7 @@ WITH moves AS (
 SELECT id, deployment_id AS "deploymentId", revision, session_id AS "sessionId", created_at AS "createdAt", "from", "to",
   lasted FROM moved`
 
-/** Answers with those that moved. */
+/** Returns the routes that moved. */
 export async function applyRouteMoves(
   tx: Queryable,
   phase: string,

@@ -5,13 +5,13 @@ SELECT g.round_robin_at AS "roundRobinAt", EXISTS (SELECT FROM resource_policies
 WHERE g.name = $1 AND pg_try_advisory_xact_lock(hashtext('reprise:schedule'), hashtext(g.name))`
 
 export interface LockedGroup {
-  /** The agent that ROUND_ROBIN took last. */
+  /** The agent that ROUND_ROBIN chose last. */
   roundRobinAt: string | null
-  /** Whether there are quotas at all. */
+  /** Whether any quotas exist. */
   hasQuotas: boolean
 }
 
-/** Scheduling of one group is serialised: undefined where another server is at it. Let go with the transaction. */
+/** Serialises the scheduling of a group until the transaction ends; undefined if another server is scheduling it. */
 export async function lockGroup(tx: Queryable, resourceGroup: string): Promise<LockedGroup | undefined> {
   return (await tx.query<LockedGroup>(LOCK_SQL, [resourceGroup])).rows[0]
 }
@@ -23,9 +23,10 @@ export async function recordTurn(tx: Queryable, resourceGroup: string, agentId: 
 }
 
 /**
- * Gives kernels to agents; the trigger books their slots, and `agent_slots_never_oversold` refuses the whole
- * statement where the room was less than the caller thought. PREPARING has their agents prepare them at once.
- * Locks: kernels in id order; the sessions are held by the caller.
+ * Assigns kernels to agents. The trigger books their slots, and the CHECK `agent_slots_never_oversold` rejects the
+ * whole statement if there was less room than the caller thought. Status PREPARING makes the agents prepare them at
+ * once.
+ * Locks: kernels in id order; the caller holds the sessions.
  */
 const ASSIGN_SQL = `
 WITH input AS (
@@ -55,7 +56,7 @@ export async function assignKernels(
 const OVERTAKEN_SQL = `
 UPDATE sessions s SET skips = s.skips + o.times FROM unnest($1::uuid[], $2::int[]) AS o(id, times) WHERE s.id = o.id`
 
-/** How often each was passed. The sessions are held by the caller. */
+/** Adds how often each session was overtaken. The caller holds the sessions. */
 export async function recordOvertaken(tx: Queryable, overtaken: ReadonlyMap<string, number>): Promise<void> {
   if (overtaken.size > 0) await tx.query(OVERTAKEN_SQL, [[...overtaken.keys()], [...overtaken.values()]])
 }

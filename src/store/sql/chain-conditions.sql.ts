@@ -16,36 +16,36 @@ export interface TimeCondition {
   lte?: Date
 }
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export interface ChainConditions {
   states?: readonly ChainState[]
   causes?: readonly FailureCause[]
   attempts?: { min?: number; max?: number }
-  /** Name of the project. */
+  /** The project's name. */
   project?: string
   name?: TextCondition
   label?: { key: string; value: string }
-  /** Beginnings of words of the name and the labels, all of them in any order. */
+  /** Prefixes of words in the name and the labels; all must occur, in any order. */
   search?: string
   createdAt?: TimeCondition
   activityAt?: TimeCondition
 }
 
-/** Values of a statement that is put together: `$1`, `$2`, … as they are added. */
+/** Collects the values of a statement that is built from parts: `$1`, `$2`, … in the order they are added. */
 export function createParameters(): { values: unknown[]; add: (value: unknown, type: string) => string } {
   const values: unknown[] = []
   return { values, add: (value, type) => `$${values.push(value)}::${type}` }
 }
 
-/** Adds a value and answers with its place in the statement. */
+/** Adds a value and returns its placeholder. */
 export type Add = ReturnType<typeof createParameters>['add']
 
-/** Compared row by row, by `IS TRUE`: `chains_with_words` alone uses the index of words. */
+/** `IS TRUE` makes this a row-by-row filter: only `chains_with_words` uses the index of words. */
 const WORDS = 'chain_words(c.project_id, c.name, c.labels)'
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-/** Conditions on chains `c` beyond project and state, which lanes are made of; each begins with AND. */
+/** Conditions on chains `c` other than project and state, which define the lanes; each begins with AND. */
 export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
   const all = [
@@ -57,13 +57,16 @@ export function chainConditions(conditions: ChainConditions, add: Add): string {
     ...(search === undefined ? [] : [`(${WORDS} @@ beginnings_query(${add(search, 'text')})) IS TRUE`]),
     ...timeConditions('c.created_at', createdAt, add),
     ...timeConditions('c.newest_activity_at', activityAt, add),
-    // Nothing is active before it was created; of the two, only activity stands in an index.
+    // No chain is active before it was created, and of the two times only activity is in an index.
     ...timeConditions('c.newest_activity_at', { gt: createdAt.gt, gte: createdAt.gte }, add),
   ]
   return all.map((condition) => ` AND ${condition}`).join('')
 }
 
-/** Words that all chains in question have, as a tsquery, SQL NULL where the texts have none; null where no text is given. */
+/**
+ * The words that every matching chain has, as a tsquery (SQL NULL if the texts contain no words); null if no text is
+ * given.
+ */
 export function wordsOf({ name = {}, label, search }: ChainConditions, add: Add): string | null {
   const queries = [
     ...(name.equals === undefined ? [] : [`words_query(${add(name.equals, 'text')})`]),

@@ -2,15 +2,18 @@ import type { Queryable } from '../database.ts'
 
 type AgentStatus = 'ALIVE' | 'SUSPECT' | 'LOST' | 'DRAINING' | 'TERMINATED'
 
-/** Of the agent as it was found. */
+/** The agent's state before the change. */
 export interface AgentChange {
   status: AgentStatus
-  /** Kernels that hold its slots, or may run on it still: its fence has not passed. */
+  /** Kernels that hold its slots, or may still be running on it because its fence has not passed. */
   kernels: number
   changed: boolean
 }
 
-/** A person changes what an agent takes part in: agent, history and audit entry. Index: kernels_on_agent. */
+/**
+ * A person drains, resumes or removes an agent: changes the agent and writes history and audit entry. Index:
+ * kernels_on_agent.
+ */
 function statementFor(change: { sets: string; where: string; phase: string; action: string }): string {
   return `
 WITH found AS (
@@ -62,7 +65,7 @@ interface AgentChangeRequest {
   fenceMarginMs: number
 }
 
-/** Undefined where there is no such agent. */
+/** Undefined if there is no such agent. */
 export const drainAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, DRAIN_SQL, request)
 export const resumeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, RESUME_SQL, request)
 export const removeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, REMOVE_SQL, request)

@@ -13,7 +13,7 @@ const LOCK_SQL = `
 SELECT id, project_id AS "projectId", status, revision, replicas, min_healthy AS "minHealthy", max_surge AS "maxSurge"
 FROM deployments WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR NO KEY UPDATE`
 
-/** Undefined where there is none that the viewer may see. Handlers pass it by meanwhile, and look again when woken. */
+/** Undefined if the viewer sees no such deployment. Handlers skip it while it is locked, and look again when woken. */
 export async function lockDeployment(
   tx: Queryable,
   id: string,
@@ -22,7 +22,7 @@ export async function lockDeployment(
   return (await tx.query<LockedDeployment>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
-/** The event tells replicas alone: what else is set shows with the next update. */
+/** The event reports replicas only: the other settings show with the next update. */
 const SCALE_SQL = `
 WITH scaled AS (
   UPDATE deployments SET replicas = $2, min_healthy = $3, max_surge = $4 WHERE id = $1 RETURNING id, project_id
@@ -54,7 +54,7 @@ WITH before AS (
 INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
 SELECT 'DEPLOYMENT', id, 'destroy-deployment', "from"::text, 'DESTROYING', 'SUCCESS', $3 FROM moved`
 
-/** Of a deployment that the transaction has locked, and that is not being destroyed yet. */
+/** For a deployment that the transaction has locked and that is not being destroyed yet. */
 export async function destroyDeploymentRow(
   tx: Queryable,
   { id, actor, reason }: { id: string; actor: string; reason: string },

@@ -2,8 +2,8 @@ import type { RetryPhase } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * Pending retries, changed by a person: decisions, events and audit entries. They must be SCHEDULED or HELD. Whoever
- * changes several has locked them in the order of their sessions before.
+ * A person changes pending retries, which must be SCHEDULED or HELD: changes decisions and writes events and audit
+ * entries. Callers that change several have locked them in session order before.
  */
 function statementFor(change: { sets: string; event: string; action: string }): string {
   return `
@@ -43,7 +43,7 @@ const NOW_SQL = statementFor({
   action: 'retry.now',
 })
 
-/** `phase` is the one before; null where the session has no decision. */
+/** `phase` is the phase before the change; null if the session has no decision. */
 export interface RetryChange {
   sessionId: string
   phase: RetryPhase | null
@@ -76,7 +76,9 @@ async function run(
   return (await db.query<RetryChange>(statement, values)).rows[0]
 }
 
-/** Those of these sessions that wait; answers with how many did. `says` names what took their place. */
+/**
+ * Cancels those of these sessions' retries that are pending and returns how many were. `says` names what replaces them.
+ */
 export async function supersedePendingRetries(
   tx: Queryable,
   { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: string; says: string },

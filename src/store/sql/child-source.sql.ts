@@ -1,11 +1,11 @@
 import type { ClusterMode } from '../../domain/session/statuses.ts'
 
-/** What a child takes over from its parent, and the counters that its own follow from. */
+/** What a child inherits from its parent, and the counters from which its own are derived. */
 export interface ChildSource {
   projectId: string
   userId: string | null
   resourceGroup: string
-  /** Of the chain's first session. */
+  /** The creation id of the chain's first session. */
   rootCreationId: string
   name: string
   image: string | null
@@ -34,7 +34,7 @@ export interface ChildSource {
   traceParent: string | null
 }
 
-/** ChildSource, of `sessions s` and the first of its chain, `root`. */
+/** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
 export const CHILD_SOURCE_COLUMNS = `
   s.project_id AS "projectId", s.user_id AS "userId", s.resource_group AS "resourceGroup",
   root.creation_id AS "rootCreationId", s.name, s.image, s.command, s.environ, s.resource_slots AS "resourceSlots",
@@ -47,9 +47,9 @@ export const CHILD_SOURCE_COLUMNS = `
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 
 /**
- * Milliseconds until every kernel of `sessions s` is certain to be gone; 0 where they are. A kernel whose end its agent
- * has not confirmed is certain to be gone when the agent, by its own rule, has stopped it: `fence_after_ms` and a
- * margin after it was last heard.
+ * Milliseconds until every kernel of `sessions s` is certain to be gone; 0 if all are. If an agent has not confirmed a
+ * kernel's end, the kernel is certain to be gone once the agent must have stopped it under its own fencing rule:
+ * `fence_after_ms` plus a margin after the agent was last heard.
  */
 export function parentAliveMs(marginMs: `$${number}`): string {
   return `coalesce((SELECT greatest(0, max(ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + ${marginMs}))

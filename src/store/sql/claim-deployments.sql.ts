@@ -2,7 +2,7 @@ import type { DeploymentHandlerName } from '../../domain/deployment/handlers.ts'
 import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-/** A deployment that a handler holds for the length of its transaction. */
+/** A deployment that a handler holds until its transaction ends. */
 export interface ClaimedDeployment {
   id: string
   status: DeploymentStatus
@@ -14,14 +14,14 @@ export interface ClaimedDeployment {
   minHealthy: number | null
   maxSurge: number | null
   revision: number
-  /** Routes that failed in a row. */
+  /** Consecutive failed routes. */
   failures: number
-  /** Until the next route may begin; 0 for now. */
+  /** Time until the next route may be started; 0 for now. */
   nextRouteInMs: number
-  /** How long that is after the last failure. */
+  /** Time from the last failure until then. */
   backoffMs: number
   inStatusMs: number
-  /** Routes that live, and what is wrong with one of them; only where a handler asks about that. */
+  /** The number of live routes, and what is wrong with one of them; read only for handlers that need it. */
   live: number
   fault: string | null
 }
@@ -30,7 +30,7 @@ const LIVE = `r.status IN ('PROVISIONING', 'DEGRADED', 'HEALTHY', 'UNHEALTHY')`
 
 const LIVE_COUNT = `(SELECT count(*) FROM routes r WHERE r.deployment_id = d.id AND ${LIVE})`
 
-/** Of another revision, or not healthy for longer than it may take to recover. */
+/** A live route of another revision, or one that has been unhealthy for longer than it is given to recover. */
 const FAULT = `(
   SELECT CASE WHEN r.revision <> d.revision THEN 'a route of revision ' || r.revision || ' is left'
     ELSE 'a route is ' || r.status END
@@ -40,15 +40,15 @@ const FAULT = `(
       FROM deployment_revisions v WHERE v.deployment_id = r.deployment_id AND v.revision = r.revision))
   LIMIT 1)`
 
-/** What a handler asks about beyond the status; those that have nothing to do are not claimed. */
+/** What a handler reads beyond the status; deployments that need nothing from it are not claimed. */
 const ASKED: Readonly<Partial<Record<DeploymentHandlerName, { live?: string; fault?: string; need: string }>>> = {
   'check-replica-deployment': { live: LIVE_COUNT, need: `${LIVE_COUNT} <> d.replicas` },
   'reconcile-deployment': { fault: FAULT, need: `${FAULT} IS NOT NULL` },
 }
 
 /**
- * Deployments for one handler, in the order of their ids after the last one of the batch before: those that wait for
- * long are in nobody's way. Those that another server holds are passed over.
+ * Deployments for one handler, in id order after the last one of the previous batch, so that those that wait for long
+ * do not block others. Those that another server holds are skipped.
  * Indexes: deployments_active, routes_of_deployment.
  */
 function statementFor(handler: DeploymentHandlerName): string {

@@ -2,7 +2,7 @@ import type { FailureCause, HoldReason, RetryPhase } from '../../domain/retry/ca
 import type { Queryable } from '../database.ts'
 import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './child-source.sql.ts'
 
-/** A retry that is due, with all of the parent that a child inherits. */
+/** A due retry, with everything that the child inherits from the parent. */
 export interface DueRetry extends ChildSource {
   sessionId: string
   phase: RetryPhase
@@ -11,14 +11,14 @@ export interface DueRetry extends ChildSource {
   counted: boolean
   delayMs: number
   dueAt: Date
-  /** How long ago that was, by the database's clock. */
+  /** How long ago it became due, by the database's clock. */
   lateMs: number
   details: unknown
-  /** Milliseconds until every kernel of the parent is certain to be gone; 0 where they are. */
+  /** Milliseconds until every kernel of the parent is certain to be gone; 0 if all are. */
   parentAliveMs: number
 }
 
-/** Projects that have a retry in the queue: one probe each. */
+/** Projects with a queued retry: one index probe each. */
 const QUEUED_PROJECTS = `queued AS (
   (SELECT d.project_id FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') ORDER BY d.project_id LIMIT 1)
   UNION ALL
@@ -28,8 +28,8 @@ const QUEUED_PROJECTS = `queued AS (
 )`
 
 /**
- * Due retries, held for the transaction: of every project its first, then of every project its second, and so on, so
- * that nobody waits behind the many of somebody else. Index: retry_decisions_queue.
+ * Due retries, locked for the transaction: the first of every project, then the second of every project, and so on, so
+ * that no project waits behind another's backlog. Index: retry_decisions_queue.
  */
 const SQL = `
 WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
@@ -67,7 +67,7 @@ SELECT extract(epoch FROM min(first.ready_at) - now()) * 1000 AS "inMs" FROM que
   SELECT d.ready_at FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id
   ORDER BY d.ready_at LIMIT 1) AS first`
 
-/** Milliseconds until the next retry is due, not below 0; null where none waits. */
+/** Milliseconds until the next retry is due, at least 0; null if none is queued. */
 export async function nextRetryInMs(db: Queryable): Promise<number | null> {
   const { rows } = await db.query<{ inMs: string | null }>(NEXT_SQL)
   const inMs = rows[0]!.inMs

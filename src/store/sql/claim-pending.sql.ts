@@ -22,43 +22,51 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   allowAgents: string[]
   agentLabels: Record<string, string>
   kernelIds: string[]
-  /** Milliseconds until `startsAt`; null where that has come. */
+  /** Milliseconds until `startsAt`; null if it has passed. */
   startsInMs: number | null
-  /** Chains it waits for, and whether one of them has failed for good. */
+  /** The number of chains it still waits for, and the last session of one that has failed for good. */
   dependenciesOpen: number
   dependencyFailed: string | null
   lane: string
-  /** More of its lane may be waiting than was claimed. */
+  /** Its lane may have more waiting sessions than were claimed. */
   laneIsLong: boolean
-  /** Among the first of the line, which are claimed without a gap. */
+  /** Among the first of the line, which are claimed without gaps. */
   atHead: boolean
-  /** Not in line; claimed because it may have expired. */
+  /** Not in line (it rests after a try); claimed because it may have expired. */
   rests: boolean
 }
 
 export interface PendingClaim {
   resourceGroup: string
-  /** Of the head of the line; 0 takes lanes only. */
+  /** Sessions to claim from the head of the line. */
   head: number
   youngestFirst: boolean
-  /** How many lanes, from which on (null: the first), and how many sessions of all of them. */
+  /**
+   * The number of lanes, the lane after which they begin (null for the first), and the number of sessions from all of
+   * them together.
+   */
   lanes: number
   fromLane: string | null
   laneSessions: number
   holders: number
-  /** Also of those that have been pending for longer than the group allows, wherever they stand. */
+  /**
+   * Sessions to claim in addition that have been pending for longer than the group allows, wherever they are in the
+   * line.
+   */
   expired: number
 }
 
 export const LANE = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
     s.cluster_mode = 'SINGLE_NODE', s.allow_agents, s.agent_labels)`
 
-/** Ready to be looked at. */
+/** In line, ready to be scheduled. */
 export const IN_LINE = `s.status = 'PENDING' AND s.next_try_at IS NULL`
 
 const byAge = (youngestFirst: boolean) => (youngestFirst ? 's.created_at DESC, s.id DESC' : 's.created_at, s.id')
 
-/** The first $2 of the line, band by band, so that each can be read from either end. */
+/**
+ * The first $2 sessions of the line, read one priority band at a time, so that each band can be read from either end.
+ */
 const head = (youngestFirst: boolean) => `bands AS (
   (SELECT s.priority FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 ORDER BY s.priority DESC LIMIT 1)
   UNION ALL
@@ -77,7 +85,10 @@ const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
   WHERE g.name = $1 ORDER BY s.status_changed_at LIMIT ${limit}
 )`
 
-/** $3 lanes behind lane $4, by the next greater; the first of each, $5 in all; and $6 of those that hold the line. */
+/**
+ * The $3 lanes after lane $4, each found by one index probe; the first sessions of each, $5 in all; and $6 of the
+ * sessions that hold the line.
+ */
 const lanesAndHolders = (youngestFirst: boolean) => `lanes AS (
   (SELECT ${LANE} AS lane, 1 AS number FROM sessions s
     WHERE ${IN_LINE} AND s.resource_group = $1 AND ($4::bigint IS NULL OR ${LANE} > $4) ORDER BY 1 LIMIT 1)
@@ -97,7 +108,7 @@ const lanesAndHolders = (youngestFirst: boolean) => `lanes AS (
   ORDER BY s.priority DESC, s.created_at, s.id LIMIT $6
 )`
 
-/** Without lanes, those at the head may be all. */
+/** Without lanes, the sessions at the head may be the whole line. */
 const claimed = (parts: readonly string[], withLanes: boolean) => `claimed AS MATERIALIZED (
   SELECT s.*, ${LANE} AS lane FROM sessions s
   WHERE s.id IN (${parts.map((part) => `SELECT id FROM ${part}`).join(' UNION ')}) AND s.status = 'PENDING'
@@ -123,10 +134,11 @@ ${withLanes ? 'LEFT JOIN (SELECT DISTINCT lane, long FROM of_lanes) AS known ON 
 LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true`
 
 /**
- * The part of a group's line that one look needs, held for the transaction: its head; the first of each lane, which
- * tell for all behind them whether they fit; those that hold the line; and those that have expired. It costs by the
- * sessions claimed and by the number of lanes, not by the length of the line: with 100,000 pending 1 ms for 32 of the
- * head and 20 lanes, and 1.5 ms to plan. Indexes: sessions_pending, sessions_lanes, sessions_holding_line, sessions_active.
+ * Claims the part of a group's line that one scheduling pass needs and locks it for the transaction: the head of the
+ * line; the first sessions of each lane, which show for all behind them whether they fit; the sessions that hold the
+ * line; and those that have expired. The cost grows with the number of claimed sessions and lanes, not with the length
+ * of the line: with 100,000 pending, 1 ms for 32 of the head and 20 lanes, and 1.5 ms to plan. Indexes:
+ * sessions_pending, sessions_lanes, sessions_holding_line, sessions_active.
  */
 function statement({ youngestFirst, expired }: PendingClaim, withLanes: boolean): string {
   const parts = ['head', ...(expired > 0 ? ['expired'] : []), ...(withLanes ? ['of_lanes', 'holding'] : [])]
@@ -141,7 +153,7 @@ function statement({ youngestFirst, expired }: PendingClaim, withLanes: boolean)
 
 export interface ClaimedLine {
   sessions: PendingSession[]
-  /** Lanes behind it were not seen; null where all behind `fromLane` were. */
+  /** Lanes after this one were not read; null if the read went to the last lane. */
   nextLane: string | null
 }
 
@@ -151,7 +163,9 @@ export async function claimPending(tx: Queryable, claim: PendingClaim): Promise<
   return read(tx, statement(claim, true), [...values, ...(expired > 0 ? [expired] : [])])
 }
 
-/** The whole line, where it is no longer than its head; undefined where it may be, and what was read is held all the same. */
+/**
+ * The whole line, if it is shorter than its head; undefined if it may be longer, though the sessions read stay locked.
+ */
 export async function claimShortLine(tx: Queryable, claim: PendingClaim): Promise<ClaimedLine | undefined> {
   const { resourceGroup, head: first, expired } = claim
   const line = await read(tx, statement(claim, false), [resourceGroup, first, ...(expired > 0 ? [expired] : [])])

@@ -3,7 +3,7 @@ import type { RouteStatus } from '../../domain/deployment/statuses.ts'
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-/** A route that a handler holds for the length of its transaction, with what it asks about. */
+/** A route that a handler holds until its transaction ends, with what the handler needs to know. */
 export interface ClaimedRoute {
   id: string
   deploymentId: string
@@ -11,11 +11,11 @@ export interface ClaimedRoute {
   statusReason: string | null
   sessionId: string
   sessionStatus: SessionStatus
-  /** Why the session is as it is, or waits. */
+  /** Why the session has its status, or waits. */
   sessionReason: string | null
-  /** Of its agent; null while it has none. */
+  /** The address of its agent; null while it has none. */
   host: string | null
-  /** As its agent told it; null before. */
+  /** The port reported by its agent; null before that. */
   port: number | null
   successes: number
   failures: number
@@ -25,13 +25,13 @@ export interface ClaimedRoute {
   stale: boolean
   startTimeoutMs: number
   evictAfterMs: number
-  /** Until the first health check. */
+  /** Time until the first health check. */
   firstCheckInMs: number
 }
 
 /**
- * A check says nothing any more. A server that has just come gives each route its full age again: nobody may have
- * been there to check.
+ * The last check is too old to count. A server that has just started gives each route its full age again, because there
+ * may have been no server to check it.
  */
 const STALE = `(v.stale_after_ms <= $3
   AND coalesce(r.last_check_at, r.status_changed_at) < now() - make_interval(secs => v.stale_after_ms / 1000.0))`
@@ -40,7 +40,7 @@ const OVER = `s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')`
 
 const START_TIMED_OUT = `r.created_at < now() - make_interval(secs => v.start_timeout_ms / 1000.0)`
 
-/** Which routes in its statuses a handler has something to do for. */
+/** The routes in its statuses for which a handler has work. */
 const DUE: Readonly<Record<RouteHandlerName, string>> = {
   'provisioning-route': `(s.status = 'RUNNING' AND k.port IS NOT NULL OR s.status = 'TERMINATING' OR ${OVER} OR ${START_TIMED_OUT})`,
   'health-check-route': `(CASE WHEN ${STALE} THEN r.status <> 'DEGRADED'
@@ -49,16 +49,16 @@ const DUE: Readonly<Record<RouteHandlerName, string>> = {
   'running-route': `(r.status = 'FAILED_TO_START' OR s.status <> 'RUNNING'
     OR r.first_healthy_at IS NULL AND ${START_TIMED_OUT})`,
   'route-eviction': `r.status_changed_at <= now() - make_interval(secs => v.evict_after_ms / 1000.0)`,
-  // Whom nobody was ever sent to, and what does not run any more, needs no time to drain.
+  // A route that never received traffic, or that no longer runs, needs no time to drain.
   'terminating-route': `(${OVER} OR s.status <> 'TERMINATING' AND (r.first_healthy_at IS NULL OR s.status <> 'RUNNING'
     OR r.status_changed_at <= now() - make_interval(secs => v.drain_ms / 1000.0)))`,
   'service-discovery-sync': 'r.published_at IS NULL',
 }
 
 /**
- * Routes for one handler, longest in their status first. Those that somebody else holds are passed over. What belongs
- * to a route is found by its key, however many sessions and revisions there are besides: LIMIT 1 keeps each subquery
- * one of its own. With 4,000 routes that are as they should be a look takes about 10 ms.
+ * Routes for one handler, longest in their status first. Those that somebody else holds are skipped. A route's session,
+ * kernel and revision are found by key, however many others exist: LIMIT 1 keeps the planner from merging the
+ * subqueries into joins. With 4,000 routes that need nothing, a pass takes about 10 ms.
  * Indexes: routes_active, routes_checks, the primary keys.
  */
 function statementFor(handler: RouteHandlerName): string {
@@ -81,7 +81,7 @@ ORDER BY r.status_changed_at LIMIT $2
 FOR NO KEY UPDATE OF r SKIP LOCKED`
 }
 
-/** `watchedMs`: for how long this server has been there to check. */
+/** `watchedMs`: how long this server has been running checks. */
 export async function claimRoutes(
   tx: Queryable,
   handler: { name: RouteHandlerName; statusIn: readonly RouteStatus[] },

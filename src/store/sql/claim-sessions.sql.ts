@@ -8,23 +8,23 @@ export interface ClaimedKernel {
   id: string
   status: KernelStatus
   agentId: string | null
-  /** Nothing is to be expected of its agent. */
+  /** Its agent is lost or removed and will not report any more. */
   agentLost: boolean
   confirmedGone: boolean
   startedAt: string | null
   error: FailureError | null
-  /** Until its agent, by its own rule, has stopped it for certain; 0 where it has. */
+  /** Time until its agent must have stopped it under its own fencing rule; 0 if that has passed. */
   fencedInMs: number
 }
 
 export interface ClaimBounds {
-  /** Sessions. */
+  /** Sessions to claim. */
   limit: number
-  /** Beyond a group's `fenceAfter`, until a silent agent's kernels are certain to be gone. */
+  /** Added to a group's `fenceAfter` before a silent agent's kernels are certain to be gone. */
   fenceMarginMs: number
 }
 
-/** A session that a lifecycle handler holds for the length of its transaction. */
+/** A session that a lifecycle handler holds until its transaction ends. */
 export interface ClaimedSession extends Judged {
   id: string
   chainId: string
@@ -34,8 +34,8 @@ export interface ClaimedSession extends Judged {
 }
 
 /**
- * Sessions for one handler, longest in their status first: with kernels to work on, with a kernel that failed
- * before it ran, or past the timeout of their status. Sessions that another server holds are passed over.
+ * Sessions for one handler, longest in their status first: those with kernels to work on, with a kernel that failed
+ * before it ran, or past the timeout of their status. Sessions that another server holds are skipped.
  * Index: sessions_active.
  */
 const SQL = `

@@ -19,7 +19,7 @@ const COLUMNS = `s.id, s.project_id AS "projectId", s.chain_id AS "chainId", s.s
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
     AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
 
-/** Finished batch sessions without a decision, held for the transaction. Index: sessions_undecided. */
+/** Finished batch sessions without a decision, locked for the transaction. Index: sessions_undecided. */
 const SQL = `
 SELECT ${COLUMNS}
 FROM sessions s
@@ -34,7 +34,7 @@ export async function claimUndecided(tx: Queryable, limit: number): Promise<Unde
 
 const READ_SQL = `SELECT ${COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND NOT s.retry_decided`
 
-/** Those of these sessions, which the transaction holds, that have no decision. */
+/** Those of these sessions that have no decision. The transaction already holds them. */
 export async function readUndecided(tx: Queryable, sessionIds: readonly string[]): Promise<UndecidedSession[]> {
   if (sessionIds.length === 0) return []
   return (await tx.query<UndecidedSession>(READ_SQL, [sessionIds])).rows

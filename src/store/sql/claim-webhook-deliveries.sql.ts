@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 
 export interface ClaimedDelivery {
   id: string
-  /** Number of the attempt. Whoever claims it after the lease has a greater one. */
+  /** The number of the attempt. Whoever claims the delivery after the lease gets a greater one. */
   attempt: number
   failures: number
   webhookId: string
@@ -16,15 +16,18 @@ export interface ClaimedDelivery {
   facts: DeliveryFacts | null
   url: string
   secret: Buffer
-  /** While it is in force beside the other. */
+  /** Set while it is valid beside the new one. */
   previousSecret: Buffer | null
-  /** Whether its webhook fails. */
+  /** Whether its webhook is failing. */
   failing: boolean
   /** The database's time. */
   now: Date
 }
 
-/** Room for attempts: in all, at failing endpoints together, and at one endpoint; `running` by webhook. */
+/**
+ * How many attempts may start: in total, at failing endpoints together, and per endpoint. `running` counts attempts by
+ * webhook.
+ */
 export interface ClaimRoom {
   total: number
   failing: number
@@ -33,9 +36,9 @@ export interface ClaimRoom {
 }
 
 /**
- * Due deliveries, of every webhook its first, then of every webhook its second, and so on; of one webhook in the order
- * of events. An endpoint that fails is tried by one attempt at a time, and all such together take no more than their
- * share. The lease is `next_attempt_at`: what nobody books until then is due again.
+ * Due deliveries: the first of every webhook, then the second of every webhook, and so on; within a webhook in event
+ * order. A failing endpoint gets one attempt at a time, and all failing endpoints together take no more than their
+ * share. The lease is `next_attempt_at`: a delivery with no recorded result by then is due again.
  * Index: webhook_deliveries_queue, one probe for each webhook that has something pending.
  */
 const SQL = `

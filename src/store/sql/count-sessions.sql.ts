@@ -7,14 +7,14 @@ export interface CountedSpan {
   project: string | null
   visibleProjectId: string | null
   from: Date
-  /** Not included. */
+  /** Exclusive. */
   to: Date
   bucketSeconds: number
 }
 
 const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
 
-/** Index: sessions_over, which has all that is asked for; a million a second where VACUUM was there before. */
+/** Index: sessions_over, which covers all columns read; a million rows a second once VACUUM has run. */
 export const OVER_SQL = `
 SELECT (floor(extract(epoch FROM terminated_at - $3::timestamptz) / $5::float8))::int AS bucket, status, result,
   origin = 'AUTO_RETRY' AS retry, failure_cause AS "failureCause", retry_cause AS "retryCause", count(*) AS count
@@ -29,7 +29,10 @@ SELECT status, count(*) AS count FROM sessions
 WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') AND project_id = ANY(${PROJECTS})
 GROUP BY status`
 
-/** Sessions that were over within the span, and those that are not over now. @throws where it takes longer than `timeoutMs` */
+/**
+ * Sessions that ended within the span, and those that have not ended yet.
+ * @throws if it takes longer than `timeoutMs`
+ */
 export async function countSessions(
   db: Database,
   { project, visibleProjectId, from, to, bucketSeconds }: CountedSpan,

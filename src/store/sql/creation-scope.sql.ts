@@ -1,7 +1,7 @@
 import type { SessionType } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-/** What creating sessions in a project needs to know. */
+/** What is needed to create sessions in a project. */
 export interface ProjectScope {
   id: string
   name: string
@@ -16,7 +16,7 @@ SELECT p.id, p.name, p.retry_defaults AS "retryDefaults", d.retry_defaults AS "d
 FROM projects p JOIN domains d ON d.id = p.domain_id
 WHERE p.name = ANY($1::text[]) AND ($2::uuid IS NULL OR p.id = $2)`
 
-/** By name; a project that the viewer may not see is missing. */
+/** Projects by name; one that the viewer may not see is missing. */
 export async function readProjectScopes(
   db: Queryable,
   names: readonly string[],
@@ -30,7 +30,7 @@ const GROUPS_SQL = `
 SELECT name, to_json(allowed_session_types) AS allowed FROM resource_groups
 WHERE name = ANY($1::text[]) AND deleted_at IS NULL`
 
-/** Which types of sessions each of these groups takes. */
+/** The session types that each of these groups accepts. */
 export async function readGroupTypes(db: Queryable, names: readonly string[]): Promise<Map<string, SessionType[]>> {
   const { rows } = await db.query<{ name: string; allowed: SessionType[] }>(GROUPS_SQL, [names])
   return new Map(rows.map(({ name, allowed }) => [name, allowed]))
@@ -41,7 +41,7 @@ SELECT s.id, s.project_id AS "projectId", s.creation_id AS "creationId"
 FROM unnest($1::uuid[], $2::text[]) AS i(project_id, creation_id)
 JOIN sessions s ON s.project_id = i.project_id AND s.creation_id = i.creation_id`
 
-/** Ids of sessions by `<project id>/<creation id>`. */
+/** Session ids by `<project id>/<creation id>`. */
 export async function readByCreationId(
   db: Queryable,
   keys: readonly { projectId: string; creationId: string }[],

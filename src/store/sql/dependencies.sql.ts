@@ -1,7 +1,7 @@
 /**
- * How the chains that session `s` depends on stand: `total` and `open` are counts, `failed` is the last session of one
- * that has failed for good. A chain has succeeded when its newest session did; it has failed for good when that one
- * has ended and its retry decision leads nowhere.
+ * The state of the chains that session `s` depends on: `total` and `open` are counts, `failed` is the last session of a
+ * chain that has failed for good. A chain has succeeded when its newest session has; it has failed for good when that
+ * session has ended and its retry decision leads to no further attempt.
  */
 export const DEPENDENCIES = `(
   SELECT count(*) AS total,

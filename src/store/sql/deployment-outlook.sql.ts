@@ -1,9 +1,9 @@
 import type { Queryable } from '../database.ts'
 
 export interface Outlook {
-  /** Whether there is anything at all to look at. */
+  /** Whether there is anything to process at all. */
   any: boolean
-  /** Until time alone makes work for a handler; null where it does not. */
+  /** Time until work becomes due without any other change; null if none will. */
   nextInMs: number | null
 }
 
@@ -17,7 +17,10 @@ export async function readDeploymentsOutlook(db: Queryable): Promise<Outlook> {
   return (await db.query<Outlook>(DEPLOYMENTS_SQL)).rows[0]!
 }
 
-/** Nothing but a check changes a healthy route: those, which are nearly all, are not read. Indexes: routes_active, primary key. */
+/**
+ * Only a check changes a healthy route, so healthy routes, which are nearly all, are not read. Indexes: routes_active,
+ * primary key.
+ */
 const ROUTES_SQL = `
 SELECT EXISTS (SELECT FROM routes WHERE status <> 'TERMINATED') AS any,
   (SELECT extract(epoch FROM min(due.at) FILTER (WHERE due.at > now()) - now()) * 1000

@@ -1,7 +1,7 @@
 import type { Queryable } from '../database.ts'
 import { SPEC_COLUMNS, SPEC_FIELDS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
 
-/** What has failed so far is forgotten with the revision that it was of. */
+/** A new revision resets the failure count, which belonged to the previous revision. */
 const REVISE_SQL = `
 WITH updated AS (
   UPDATE deployments SET revision = revision + 1, failures = 0, next_route_at = NULL WHERE id = $1
@@ -16,7 +16,7 @@ WITH updated AS (
 )
 SELECT revision FROM updated`
 
-/** A new revision of a deployment that the transaction has locked: its number. */
+/** Adds a revision to a deployment that the transaction has locked, and returns its number. */
 export async function insertRevision(
   tx: Queryable,
   revision: { deploymentId: string; actor: string; spec: DeploymentSpec },

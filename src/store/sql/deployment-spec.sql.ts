@@ -1,4 +1,4 @@
-/** What every route of one revision is made from; times in milliseconds. */
+/** The spec shared by all routes of a revision; times in milliseconds. */
 export interface DeploymentSpec {
   resourceGroup: string
   image: string | null
@@ -7,7 +7,7 @@ export interface DeploymentSpec {
   resourceSlots: Record<string, string>
   priority: number
   labels: Record<string, string>
-  /** { key: value }: an agent must have all of them. */
+  /** { key: value }: an agent must have all of these labels. */
   agentLabels: Record<string, string>
   portVariable: string
   healthPath: string
@@ -26,7 +26,7 @@ export const SPEC_COLUMNS = `resource_group, image, command, environ, resource_s
   port_variable, health_path, health_interval_ms, health_timeout_ms, healthy_threshold, unhealthy_threshold,
   initial_delay_ms, stale_after_ms, start_timeout_ms, evict_after_ms, drain_ms`
 
-/** A spec by its fields' names, from `deployment_revisions v`. */
+/** The fields of a spec, selected from `deployment_revisions v`. */
 export const SPEC_FIELDS = `v.resource_group AS "resourceGroup", v.image, to_json(v.command) AS command, v.environ,
   v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
   v.port_variable AS "portVariable", v.health_path AS "healthPath", v.health_interval_ms AS "healthIntervalMs",
@@ -35,7 +35,7 @@ export const SPEC_FIELDS = `v.resource_group AS "resourceGroup", v.image, to_jso
   v.stale_after_ms AS "staleAfterMs", v.start_timeout_ms AS "startTimeoutMs", v.evict_after_ms AS "evictAfterMs",
   v.drain_ms AS "drainMs"`
 
-/** A spec as JSON → its columns, in their order. */
+/** Converts a spec from JSON to its columns, in their order. */
 export function specSelect(parameter: string): string {
   return `SELECT i."resourceGroup" AS resource_group, i."image", i."command", i."environ",
     i."resourceSlots" AS resource_slots, i."priority", i."labels", i."agentLabels" AS agent_labels,

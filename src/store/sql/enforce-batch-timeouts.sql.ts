@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** Running sessions past their batch timeout end as failed. Index: sessions_timing_out. */
+/** Ends running sessions past their batch timeout as failed. Index: sessions_timing_out. */
 const SQL = `
 WITH claimed AS (
   SELECT id FROM sessions WHERE status = 'RUNNING' AND times_out_at <= now()
@@ -26,7 +26,7 @@ SELECT (SELECT count(*) FROM moved) AS moved,
   (SELECT extract(epoch FROM min(times_out_at) - now()) * 1000 FROM sessions
     WHERE status = 'RUNNING' AND times_out_at > now()) AS "nextInMs"`
 
-/** How many timed out, and in how many milliseconds the next one does; null where none is in sight. */
+/** How many timed out, and in how many milliseconds the next one will; null if none is running with a timeout. */
 export async function enforceBatchTimeouts(
   db: Queryable,
   limit: number,

@@ -1,6 +1,9 @@
 import type { Queryable } from '../database.ts'
 
-/** Deliveries that are too old, with their attempts, oldest first. Indexes: webhook_deliveries(webhook_id, created_at, id), primary key. */
+/**
+ * Deletes deliveries that are too old, with their attempts, oldest first. Indexes: webhook_deliveries(webhook_id,
+ * created_at, id), primary key.
+ */
 const SQL = `
 WITH old AS (
   SELECT d.id FROM webhooks w, LATERAL (
@@ -13,7 +16,9 @@ WITH old AS (
 )
 DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM held))`
 
-/** Answers with how many. Those of a webhook that has been disabled for so long are given up, too. */
+/**
+ * Returns how many were deleted. Pending deliveries of a webhook that has been disabled for that long are deleted, too.
+ */
 export async function expireWebhookDeliveries(db: Queryable, olderThanSeconds: number, limit: number): Promise<number> {
   return (await db.query(SQL, [olderThanSeconds, limit])).rowCount ?? 0
 }

@@ -4,9 +4,9 @@ import type { Queryable } from '../database.ts'
 import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
 
 /**
- * What lies between the cursor and the oldest running transaction. Reads alone, so that an idle server writes nothing.
- * The order has the index read from the cursor on: usually nothing is there, and to find that out without it takes the
- * whole outbox. A cursor from the future is looked into by `lockWebhookCursor`.
+ * Whether events lie between the cursor and the oldest running transaction. It only reads, so that an idle server
+ * writes nothing. ORDER BY makes the planner read the index from the cursor on: usually nothing is there, and finding
+ * that out in any other way would scan the whole outbox. A cursor from the future is handled by `lockWebhookCursor`.
  */
 const WAITING_SQL = `
 SELECT c.xid > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
@@ -17,12 +17,12 @@ SELECT c.xid > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
 FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM settings WHERE key = 'webhooks.cursor') AS c
 WHERE EXISTS (SELECT FROM webhooks WHERE enabled)`
 
-/** Whether there are events to turn into deliveries, and anybody to want them. Index: session_events(xid, id). */
+/** Whether there are events to turn into deliveries, and an enabled webhook. Index: session_events(xid, id). */
 export async function hasWaitingEvents(db: Queryable): Promise<boolean> {
   return (await db.query<{ waiting: boolean }>(WAITING_SQL)).rows[0]?.waiting ?? false
 }
 
-/** `since`: what was committed before is wanted by no webhook. `next`: no transaction has this id yet. */
+/** `since`: no webhook wants what was committed before. `next`: no transaction has this id yet. */
 const LOCK_SQL = `
 SELECT value ->> 'xid' AS xid, value ->> 'id' AS id, pg_snapshot_xmax(pg_current_snapshot())::text AS next,
   (SELECT pg_snapshot_xmin(active_since)::text FROM webhooks WHERE enabled
@@ -30,9 +30,9 @@ SELECT value ->> 'xid' AS xid, value ->> 'id' AS id, pg_snapshot_xmax(pg_current
 FROM settings WHERE key = 'webhooks.cursor' FOR UPDATE SKIP LOCKED`
 
 /**
- * The place in the outbox from which to go on, held for the transaction; undefined where another server has it, or
- * no webhook is enabled. Transaction ids from the future are of another cluster, from which a dump was restored: all
- * that this one has written lies before them, so it begins at the beginning.
+ * The position in the outbox from which to continue, locked for the transaction; undefined if another server holds it
+ * or no webhook is enabled. Transaction ids from the future come from another cluster whose dump was restored here:
+ * everything written by this cluster has lower ids, so reading starts from the beginning.
  */
 export async function lockWebhookCursor(tx: Queryable): Promise<EventCursor | undefined> {
   const { rows } = await tx.query<{ xid: string; id: string; next: string; since: string | null }>(LOCK_SQL)
@@ -45,14 +45,18 @@ export async function lockWebhookCursor(tx: Queryable): Promise<EventCursor | un
   return since.xid > cursor.xid ? since : cursor
 }
 
-/** An event is for a webhook that was not told of it by its own snapshot; a snapshot of another cluster tells nothing. */
+/**
+ * A webhook gets an event if its own snapshot, taken when it was enabled, did not include the event; a snapshot from
+ * another cluster excludes nothing.
+ */
 const HEARS = `(NOT pg_visible_in_snapshot(e.xid, w.active_since)
     OR pg_snapshot_xmin(w.active_since) > pg_snapshot_xmax(pg_current_snapshot()))`
 
 /**
- * Events → deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id, event_id):
- * whoever crashes, a webhook has an event once. Patterns are spelt out once for all events of the batch.
- * Indexes: session_events(xid, id), the primary keys of what an event names.
+ * Turns events into deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id,
+ * event_id) gives a webhook each event once, whichever server crashes. Patterns are matched against event types once
+ * per batch.
+ * Indexes: session_events(xid, id), the primary keys of what an event refers to.
  */
 const SQL = `
 WITH events AS MATERIALIZED (

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** A health check that this server makes. */
+/** A health check for this server to make. */
 export interface DueCheck {
   routeId: string
   deploymentId: string
@@ -11,8 +11,8 @@ export interface DueCheck {
 }
 
 /**
- * Checks that are due, longest first: until its lease is over each is this server's. Those that somebody else claims
- * just now are passed over. Index: routes_checks.
+ * Claims due checks, longest overdue first: each belongs to this server until its lease ends. Those that another server
+ * is claiming at this moment are skipped. Index: routes_checks.
  */
 const CLAIM_SQL = `
 WITH due AS (
@@ -31,7 +31,7 @@ export async function claimHealthChecks(db: Queryable, limit: number, leaseMargi
   return (await db.query<DueCheck>(CLAIM_SQL, [limit, leaseMarginMs])).rows
 }
 
-/** Index: routes_checks. Null where there is none. */
+/** Index: routes_checks. Null if there is none. */
 const NEXT_SQL = `
 SELECT greatest(0, extract(epoch FROM next_check_at - now()) * 1000)::float8 AS "inMs" FROM routes
 WHERE status IN ('HEALTHY', 'UNHEALTHY', 'DEGRADED') AND next_check_at IS NOT NULL ORDER BY next_check_at LIMIT 1`
@@ -42,14 +42,14 @@ export async function nextHealthCheckInMs(db: Queryable): Promise<number | null>
 
 export interface CheckOutcome {
   routeId: string
-  /** What was wrong, in words; null where it was well. */
+  /** A description of the fault; null if the check passed. */
   fault: string | null
-  /** Of the interval, until the next check: about 1. */
+  /** The fraction of the interval until the next check: about 1. */
   spread: number
 }
 
 /**
- * Counts what checks have found. A route that is on its way out by now is left alone.
+ * Records the results of checks. Routes that are on their way out by now are left alone.
  * Locks: routes in id order.
  */
 const SETTLE_SQL = `
@@ -74,7 +74,7 @@ WITH outcomes AS (
 )
 SELECT coalesce(bool_or(telling), false) AS telling FROM settled`
 
-/** Whether what was found changes the health of a route. */
+/** Whether the results change the health of a route. */
 export async function settleHealthChecks(db: Queryable, outcomes: readonly CheckOutcome[]): Promise<boolean> {
   return (await db.query<{ telling: boolean }>(SETTLE_SQL, [JSON.stringify(outcomes)])).rows[0]!.telling
 }

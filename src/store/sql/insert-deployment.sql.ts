@@ -14,17 +14,23 @@ export interface NewDeployment {
   spec: DeploymentSpec
 }
 
-/** Whoever counts a project's deployments and adds one, is alone at it. */
+/** Serialises counting a project's deployments and adding one. */
 const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('deployments of ' || $1::text, 0))`
 const COUNT_SQL = `SELECT count(*) AS count FROM deployments WHERE project_id = $1 AND status <> 'DESTROYED'`
 
-/** Of a project, those that are not destroyed; stays true until the transaction ends. Index: deployments_name. */
+/**
+ * The number of a project's deployments that are not destroyed; it stays correct until the transaction ends. Index:
+ * deployments_name.
+ */
 export async function countDeployments(tx: Queryable, projectId: string): Promise<number> {
   await tx.query(COUNT_LOCK_SQL, [projectId])
   return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
 }
 
-/** A deployment with its first revision, its event and the audit entry; nothing where its creation id or its name is taken. */
+/**
+ * Inserts a deployment with its first revision, its event and the audit entry; nothing if its creation id or its name
+ * is taken.
+ */
 const INSERT_SQL = `
 WITH inserted AS (
   INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by)
@@ -53,7 +59,7 @@ export async function insertDeployment(tx: Queryable, deployment: NewDeployment)
 
 const EXISTING_SQL = `SELECT id FROM deployments WHERE project_id = $1 AND creation_id = $2`
 
-/** Undefined where none was made with this creation id. */
+/** Undefined if there is none with this creation id. */
 export async function findDeploymentByCreationId(
   db: Queryable,
   key: { projectId: string; creationId: string },

@@ -7,7 +7,7 @@ export interface NewRoute {
   sessionId: string
 }
 
-/** Routes of sessions that are there, with event and history. Their deployments are held by the caller. */
+/** Inserts routes for existing sessions, with event and history. The caller holds their deployments. */
 const SQL = `
 WITH inserted AS (
   INSERT INTO routes (id, deployment_id, revision, session_id)

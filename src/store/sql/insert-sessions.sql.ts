@@ -2,7 +2,7 @@ import type { ClusterMode, SessionOrigin, SessionType } from '../../domain/sessi
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
-/** A session to be, first or child; `kernelIds` has one id per kernel, the main kernel's first. */
+/** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */
 export interface NewSession {
   id: string
   projectId: string
@@ -21,7 +21,7 @@ export interface NewSession {
   startsAt: string | null
   priority: number
   labels: Record<string, string>
-  /** Chains that must have succeeded first. */
+  /** Chains that must succeed first. */
   dependsOnChains: string[]
   parentSessionId: string | null
   chainId: string
@@ -37,21 +37,21 @@ export interface NewSession {
   epochStartedAt: string | null
   avoidAgents: string[]
   allowAgents: string[]
-  /** { key: value }: an agent must have all of them. */
+  /** { key: value }: an agent must have all of these labels. */
   agentLabels: Record<string, string>
   avoidGroups: string[]
-  /** The environment variable in which the agent tells the program its port; null where it serves on none. */
+  /** The environment variable through which the agent tells the program its port; null if it serves on none. */
   portVariable: string | null
-  /** Of the request that began the chain, `00-<trace>-<span>-<flags>`; null where it is in no trace. */
+  /** The trace context of the request that began the chain, `00-<trace>-<span>-<flags>`; null if it has none. */
   traceParent: string | null
 }
 
 /**
- * Sessions with their kernels, dependencies and `session.created` events. A session that is there already
- * (by creation id in its project, by parent, or by place in its chain) is left out of the answer. One of an owner
- * whose pending sessions are limited is not inserted but told, unless it was counted and admitted before.
- * Inserted in the order of creation ids: two calls that share some wait for each other in one direction alone.
- * Sessions of one batch mostly share their policy, which is by far their longest part: each different one is sent once.
+ * Inserts sessions with their kernels, dependencies and `session.created` events. Sessions that exist already (by
+ * creation id in the project, by parent, or by position in the chain) are left out of the result. If an owner's pending
+ * sessions are limited, the session is not inserted but reported as limited, unless it was counted and admitted before.
+ * Rows are inserted in the order of creation ids, so two calls that share some wait for each other in one direction
+ * only. Sessions of one batch mostly share their policy, by far their longest part: each distinct policy is sent once.
  * About 9,000 sessions/s in batches of 500.
  */
 const SQL = `
@@ -112,15 +112,15 @@ SELECT i."id", true FROM input i
 JOIN limited l ON l.project_id = i."projectId" AND l.user_id IS NOT DISTINCT FROM i."userId"`
 
 export interface InsertedSessions {
-  /** Ids of those that were inserted. */
+  /** Ids of the sessions that were inserted. */
   inserted: Set<string>
-  /** Ids of those that are to be counted against a quota first. */
+  /** Ids of the sessions that must first be counted against a quota. */
   limited: Set<string>
 }
 
 /**
- * `actor`: the person whom the audit log names, null where it is no person. `admitted`: limits on pending sessions were
- * looked at, in this transaction and with their quotas locked.
+ * `actor`: the person named in the audit log, null if no person asked. `admitted`: limits on pending sessions were
+ * checked in this transaction, with their quotas locked.
  */
 export async function insertSessions(
   tx: Queryable,

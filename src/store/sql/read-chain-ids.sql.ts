@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 const SQL = `
 SELECT id, chain_id AS "chainId" FROM sessions WHERE id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR project_id = $2)`
 
-/** Chain by session, for the sessions that the viewer may see. */
+/** Chain id by session id, for the sessions that the viewer may see. */
 export async function readChainIds(
   db: Queryable,
   sessionIds: readonly string[],

@@ -10,7 +10,7 @@ WITH held AS (
 SELECT owner, slot.key AS slot, trim_scale(sum(slot.value::numeric * kernels))::text AS amount
 FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2`
 
-/** What each owner (the user, or the project where there is none) has in use in a group. Index: kernels_on_agent. */
+/** What each owner (the user, or the project if there is no user) has in use in a group. Index: kernels_on_agent. */
 export async function readUseByOwner(tx: Queryable, resourceGroup: string): Promise<Map<string, Quantities>> {
   const { rows } = await tx.query<{ owner: string; slot: string; amount: string }>(SQL, [resourceGroup])
   const owners = Map.groupBy(rows, ({ owner }) => owner)

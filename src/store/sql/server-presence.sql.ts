@@ -1,10 +1,10 @@
 import type { Queryable } from '../database.ts'
 
 /**
- * Notes that this server is there. The first to do so after nobody was gives every agent a full lease: silence towards
- * nobody is no silence. Agents of their own processes are heard by the servers with an API alone, and have their lease
- * anew when the first of those is back, whatever else was there; an embedded one only ever talks to its own process.
- * True where no server at all was there.
+ * Records that this server is running. The first server to do so after an outage gives every agent a full lease,
+ * because during the outage nobody could hear the agents. Agents that run as their own processes are heard only by
+ * servers with the api role, so their leases restart when the first of those is back, whatever other servers were
+ * running; an embedded agent only ever talks to its own process. Returns true if no server at all had been running.
  */
 const PRESENCE_SQL = `
 WITH absent AS (
