@@ -12,7 +12,7 @@ export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints; strides: boolean },
   lines: Map<string, LineProgress>,
 ): Promise<RunReport> {
-  const { roused, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
+  const { requeued, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
     const line = lines.get(group.name) ?? newLineProgress()
@@ -23,7 +23,7 @@ export async function scheduleGroups(
   const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
   return {
     done: reports.reduce((sum, { done }) => sum + done, 0),
-    more: roused === CLAIM_BATCH_SESSIONS_MAX || reports.some(({ more }) => more),
+    more: requeued === CLAIM_BATCH_SESSIONS_MAX || reports.some(({ more }) => more),
     againInMs: pauses.length === 0 ? null : Math.min(...pauses),
   }
 }
