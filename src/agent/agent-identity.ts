@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v7 as uuidv7, validate } from 'uuid'
 
-/** The agent's id, made at the first start and kept in `agent.json`. Called under the agent's lock. */
+/** The agent's id: generated at the first start and kept in `agent.json`. The caller holds the agent's lock. */
 export function loadAgentId(agentDir: string): string {
   const path = join(agentDir, 'agent.json')
   const known = readAgentId(path)
@@ -13,7 +13,7 @@ export function loadAgentId(agentDir: string): string {
   return agentId
 }
 
-/** @throws where the file is there and unreadable: a new id would make strangers of the kernels. */
+/** @throws if the file exists but is unreadable: with a new id the agent would lose its running kernels. */
 function readAgentId(path: string): string | null {
   let text: string
   try {

@@ -12,9 +12,12 @@ interface Holder {
 }
 
 /**
- * `agent.lock`: one agent per directory. It names a process by pid, start time and boot, and is stale once that
- * process is gone. It appears by `link`, with its content or not at all. A stale one is taken away by `rename`,
- * which only one of several takers can do; one that finds that it took a fresh lock away puts it back.
+ * `agent.lock`: one agent per directory. It names a process by pid, start time and boot id, and is stale once that
+ * process is gone. It is created by `link`, so it never exists without its content. A stale lock is removed by
+ * `rename`, which succeeds for only one of several contenders; a contender that has moved a fresh lock away puts it
+ * back.
+ *
+ * @throws Error if another agent holds the lock
  */
 export function acquireAgentLock(agentDir: string): { release(): void } {
   const path = join(agentDir, 'agent.lock')

@@ -12,16 +12,16 @@ import type { LogShipper } from './log-shipper.ts'
 import { NewsInterrupt, type News } from './news.ts'
 import { reconnectPauseMs } from './reconnect-pause.ts'
 
-/** Beyond the time that the server may wait for news of its own. */
+/** Added to the time that the server may hold a long poll. */
 const ANSWER_TIMEOUT_MS = 10_000
-/** Between two syncs with news: what happens within it travels together. */
+/** Between two syncs with news; changes within this time are sent together. */
 const NEWS_INTERVAL_MS = 8
 /**
- * A server repeats its orders at once for as long as they are not carried out, through the whole grace of a stop.
- * Between such answers the agent waits longer and longer, up to this, or for news of its own.
+ * The server repeats an order in every answer until it is carried out, for example during the whole grace period of a
+ * stop. The agent backs off between such answers, up to this limit, unless it has news.
  */
 const REPEAT_PAUSE_MAX_MS = 250
-/** A server that is there answers this often within the fence, or kernels would be stopped for want of news. */
+/** Long polls per fence period: an idle agent must renew its fence before it expires. */
 const POLLS_PER_FENCE = 3
 
 export interface LoopParts {
@@ -39,12 +39,12 @@ export interface LoopParts {
 }
 
 /**
- * Registers, then syncs for ever: with news at once and without waiting, without news as a long poll that news
- * interrupts. Never more than one sync is under way. Whatever a failed or interrupted sync has or has not done,
- * the next one says everything again.
+ * Registers, then syncs until stopped. With news it syncs at once and expects an immediate answer; without news it
+ * sends a long poll, which news interrupts. At most one sync is in flight. Each sync carries the complete state, so it
+ * does not matter whether a failed or interrupted one was processed.
  *
  * @returns when stopped, or superseded by another instance of this agent
- * @throws RepriseError of `fatalErrors`, where the first registration is answered so
+ * @throws RepriseError with a code of `fatalErrors`, if the first registration is refused with it
  */
 export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'superseded'> {
   let registered: RegisterAnswer | null = null
@@ -92,7 +92,7 @@ async function register({ gateway, identity, shipper, fence, news, log, signal }
   return answer
 }
 
-/** @returns repeated: the server did not wait for news, though the agent had none */
+/** @returns repeated: the agent had no news, but the server answered at once */
 async function syncOnce(
   parts: LoopParts,
   registered: RegisterAnswer,
@@ -113,7 +113,7 @@ async function syncOnce(
   })
   fence.renew(sentAt, fenceAfterMs)
   shipper.accepted()
-  // An end that waited for its log can be told now, and more text may be there.
+  // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) news.tell()
   applyAnswer(executor, answer, log)
   const tookMs = performance.now() - sentAt
@@ -133,7 +133,7 @@ async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) 
   try {
     return await untilAborted(all, gateway.sync(request, all))
   } catch (error) {
-    // Whatever the gateway makes of the signal, it was for news.
+    // The gateway may wrap the abort in an error of its own; callers rely on seeing NewsInterrupt.
     throw controller.signal.aborted ? controller.signal.reason : error
   } finally {
     news.ignore()

@@ -12,13 +12,13 @@ import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
 import { createNews } from './news.ts'
 
-/** From the fence to SIGKILL; well within the server's margin after the fence. */
+/** Between fencing and SIGKILL; well below the margin that the server waits after the fence. */
 const FENCE_GRACE_MS = 5_000
 
 export interface AgentOptions {
   gateway: Gateway
   createExecutor(hooks: ExecutorHooks): Executor
-  /** Belongs to one agent at a time: its id, lock, fence, and what the executor keeps. */
+  /** Used by one agent at a time: holds its id, lock, fence and the executor's files. */
   agentDir: string
   name: string
   resourceGroup: string
@@ -27,18 +27,22 @@ export interface AgentOptions {
   slots: Record<string, string>
   labels: Record<string, string>
   log: Logger
-  /** Errors on which it stops, `done` rejecting, where a server answers its very first registration with them. */
+  /** If the first registration is refused with one of these, the agent stops and `done` rejects. */
   fatalErrors?: readonly ErrorCode[]
-  /** Each time that a server has registered it. */
+  /** Called after each registration, including repeated ones. */
   onRegistered?: () => void
 }
 
 export interface Agent {
-  /** Returns once the kernels of earlier instances are found; registering goes on behind. @throws where another agent runs in the directory */
+  /**
+   * Resolves once the kernels of earlier instances are recovered; registration continues in the background.
+   *
+   * @throws if another agent runs in the directory
+   */
   start(): Promise<void>
-  /** The kernels go on. */
+  /** Leaves the kernels running. */
   stop(): Promise<void>
-  /** superseded: another instance of this agent has registered; this one has stopped. */
+  /** superseded: another instance of this agent has registered, and this one has stopped. */
   readonly done: Promise<'stopped' | 'superseded'>
 }
 
@@ -92,7 +96,7 @@ function identityOf({ name, resourceGroup, address, version, slots, labels }: Ag
   return { name, resourceGroup, address, version, slots, labels }
 }
 
-/** The server takes these kernels for gone a margin after this. */
+/** The server treats these kernels as gone once its margin after the fence has passed. */
 function stopAll(executor: Executor, log: Logger): void {
   const live = executor.observe().filter(({ status }) => status !== 'EXITED' && status !== 'FAILED')
   if (live.length > 0)

@@ -2,7 +2,7 @@ import type { KernelOrder, SyncAnswer } from '../domain/agent/protocol.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor } from './executors/executor.ts'
 
-/** One order that cannot be carried out does not keep back the others; the server repeats it. */
+/** An order that fails does not hold up the others; the server repeats it. */
 export function applyAnswer(executor: Executor, answer: SyncAnswer, log: Logger): void {
   for (const order of answer.orders) attempt(log, order, () => applyOrder(executor, order))
   for (const order of answer.forget) attempt(log, order, () => executor.forget(order.kernelId, order.assignment))
@@ -22,7 +22,7 @@ function attempt(log: Logger, order: object, apply: () => void): void {
   }
 }
 
-/** Without the specification, whose environment may hold secrets. */
+/** For the log; leaves out the specification, whose environment may hold secrets. */
 function nameOf(order: object): object {
   return 'spec' in order ? { kernelId: (order as { spec: { kernelId: string } }).spec.kernelId } : order
 }

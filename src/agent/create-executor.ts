@@ -4,7 +4,7 @@ import { createNoopExecutor } from './executors/noop/noop-executor.ts'
 import type { MemoryLimitMode } from './executors/process/create-process-host.ts'
 import { createProcessExecutor } from './executors/process/process-executor.ts'
 
-/** The executor that a configuration asks for. */
+/** Creates the configured executor. */
 export function createExecutor(
   config: { executor: 'process' | 'noop'; agentMemoryLimit: MemoryLimitMode },
   agentDir: string,

@@ -2,16 +2,16 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readBootId, uptimeSeconds } from './executors/process/proc-stat.ts'
 
-/** The file is written again no more often than this. */
+/** Minimum time between two writes of the file. */
 const WRITE_INTERVAL_MS = 2_000
 
 /**
- * How long kernels may run without an answer from the server. The server counts on it: it gives a session to
- * another agent once `fenceAfter` and a margin have passed since this one was last heard.
+ * Limits how long kernels may run without an answer from the server. The server relies on it: it gives a session to
+ * another agent once `fenceAfterMs` plus a margin have passed since it last heard from this one.
  *
- * `<agentDir>/fence` holds the deadline, in whole seconds of the machine's uptime and then the boot, so that
- * neither a restart of the agent nor its death lengthens it: the next instance goes on with it, and while there
- * is none the nursery reads it. Time since boot is nobody's to set.
+ * `<agentDir>/fence` holds the deadline in whole seconds of machine uptime, followed by the boot id. Neither a restart
+ * nor a crash of the agent extends it: the next instance continues with the same deadline, and while no agent runs, the
+ * nursery enforces it. Uptime is used because, unlike the wall clock, nobody can set it.
  */
 export function createFence(agentDir: string, expired: () => void): Fence {
   const path = join(agentDir, 'fence')
@@ -44,9 +44,9 @@ export function createFence(agentDir: string, expired: () => void): Fence {
 }
 
 export interface Fence {
-  /** Goes on with the deadline of an earlier instance. */
+  /** Continues with the deadline of an earlier instance. */
   resume(): void
-  /** @param sentAt of `performance.now()`, when the request that was answered was sent */
+  /** @param sentAt `performance.now()` when the answered request was sent */
   renew(sentAt: number, fenceAfterMs: number): void
   close(): void
 }

@@ -8,13 +8,13 @@ import { createSyncTurns } from './sync-turns.ts'
 
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
   lease?: Lease
-  /** Calls when the agent has something new to hear; answers with how to stop. */
+  /** Calls the listener when there may be news for the agent. @returns what removes the listener */
   onAgent(agentId: string, listener: () => void): () => void
-  /** The kernel's log has grown. */
+  /** Called when the kernel's log has grown. */
   logged(kernelId: string): void
 }
 
-/** The gateway itself, which hears whose token an agent comes with; null for the embedded one. */
+/** The server's own gateway, which is also told who registers; null for the embedded agent. */
 export interface ServerGateway extends Gateway {
   register(request: RegisterRequest, signal: AbortSignal, viewer?: Viewer | null): Promise<RegisterAnswer>
 }
@@ -22,8 +22,8 @@ export interface ServerGateway extends Gateway {
 const NOTHING: SyncAnswer = { orders: [], forget: [] }
 
 /**
- * The server side of the agents' protocol. A sync without news for the agent waits: until there is some, until
- * `waitMs` have passed, or until the agent hangs up because it has news itself.
+ * The server side of the agent protocol. While there is no news for the agent, a sync waits until there is some, until
+ * `waitMs` have passed, or until the agent aborts it because it has news itself.
  */
 export function createGateway(context: GatewayContext): ServerGateway {
   const turns = createSyncTurns()
@@ -39,18 +39,18 @@ export function createGateway(context: GatewayContext): ServerGateway {
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
       const bell = createBell(signal)
-      // Listens before it looks: what changes in between rings.
+      // Listens before it reads, so that no change in between is missed.
       const stop = context.onAgent(request.agentId, bell.ring)
       try {
         let current = request
         for (;;) {
           const latest = current
           const answer = await turns.take(latest, () => exchange(latest))
-          // The agent has said something newer, and listens to the answer of that.
+          // The agent has sent a newer sync, and only waits for the answer to that one.
           if (!answer) return NOTHING
           const left = deadline - performance.now()
           if (hasNews(answer) || left <= 0 || signal.aborted) return answer
-          // The logs are stored; what was observed is compared again with what is booked then.
+          // The logs are stored already; the observations are compared again with the state at that time.
           current = { ...request, logs: [] }
           if (!(await bell.rungWithin(left))) return answer
         }
@@ -66,7 +66,7 @@ function hasNews({ orders, forget }: SyncAnswer): boolean {
   return orders.length > 0 || forget.length > 0
 }
 
-/** Remembers a ring that comes while nobody waits. An abort ends the waiting, unrung. */
+/** A ring is remembered while nobody waits. An abort ends the wait without counting as a ring. */
 function createBell(signal: AbortSignal) {
   let rung = false
   let answer: (() => void) | undefined

@@ -4,25 +4,25 @@ import { ERRORS, RepriseError, type ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 
 interface HttpGatewayOptions {
-  /** Of servers on one database, any of which will do. */
+  /** Servers that share a database; any of them will do. */
   urls: readonly string[]
   token: string
   log: Logger
 }
 
 export interface HttpGateway extends Gateway {
-  /** The server that is asked next. */
+  /** The server that receives the next call. */
   readonly url: string
 }
 
 const SERVER_FAULTS: readonly ErrorCode[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUEST_TIMEOUT']
 
-/** Of what is no answer of ours, that much is told. */
+/** How much of an unexpected response is quoted. */
 const EXCERPT_LENGTH_MAX = 200
 
 /**
- * The gateway of servers elsewhere. Stays with one server for as long as it answers, and goes on to the next when it
- * does not: the call itself fails, and whoever made it says everything again.
+ * A gateway to remote servers. Stays with one server as long as it answers, and switches to the next one when it does
+ * not. The failed call is not repeated here: the caller sends its complete state again.
  */
 export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): HttpGateway {
   let current = 0
@@ -50,7 +50,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
   }
 }
 
-/** Not where the caller gave up for reasons of its own, nor where the server said what is wrong with the call. */
+/** False if the caller aborted for its own reasons, or if the server says that the call itself is wrong. */
 function isServerAtFault(error: unknown, signal: AbortSignal): boolean {
   if (error instanceof RepriseError) return SERVER_FAULTS.includes(error.code)
   return !signal.aborted || (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError'
@@ -65,7 +65,7 @@ async function post<T>(url: URL, options: { token: string; body: object; signal:
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
-      // A redirect would carry the token to somebody else.
+      // A redirect would send the token to another host.
       redirect: 'error',
       signal,
     })
@@ -93,13 +93,13 @@ function isErrorAnswer(answer: object | undefined): answer is AgentErrorAnswer {
   return answer !== undefined && 'code' in answer && 'message' in answer && typeof answer.code === 'string'
 }
 
-/** A newer server may have codes that this agent has no row for. */
+/** A newer server may send codes that this agent does not know. */
 function errorOf({ code, message, issues, requestId }: AgentErrorAnswer, { origin }: URL): Error {
   if (Object.hasOwn(ERRORS, code)) return new RepriseError(code as ErrorCode, message, issues)
   return new Error(`${origin}: ${code}: ${message} (request ${requestId})`)
 }
 
-/** What `fetch` says is that it failed; why stands in the cause. */
+/** The message of `fetch` says only that it failed; the cause says why. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error
   if (cause instanceof AggregateError) return cause.errors.map((each) => (each as Error).message).join('; ')

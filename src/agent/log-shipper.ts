@@ -4,37 +4,39 @@ import type { Logger } from '../observability/log.ts'
 import type { Executor } from './executors/executor.ts'
 import { readStream, type StreamRead } from './read-stream.ts'
 
-/** In one sync, so that a kernel that floods its output does not keep the others' back. */
+/** So that a kernel with much output does not hold up the logs of others. */
 const BYTES_PER_STREAM_AND_SYNC_MAX = 512 * 1024
-/** Then twice as much is tried at once: seldom, for on a slow line it costs the time of a whole sync to fail. */
+/**
+ * After this many delivered batches, twice as much is tried. Rarely, since on a slow link a failure costs a whole sync.
+ */
 const ARRIVALS_UNTIL_MORE = 8
 const TRUNCATION_NOTE = `\n[reprise: output beyond ${LOG_BYTES_PER_KERNEL_MAX} bytes is not kept]\n`
 
 interface Shipment {
   readonly kernelId: string
   readonly assignment: number
-  /** Everything before it has been accepted by the server. */
+  /** Up to where the server has accepted the output. */
   readonly offsets: Record<LogStreamName, number>
-  /** The server has accepted all that will ever be sent. */
+  /** The server has accepted everything that will ever be sent. */
   drained: boolean
 }
 
 /**
- * Which log text is sent next. One batch is under way at a time; until it is accepted the same pieces are sent
- * again, so that the server sees no piece in two cuts. Each time that it does not arrive fewer of them go at once,
- * down to a single one: what is too much for a slow line in the time that a sync has would never arrive. An ended
- * kernel is reported as running until its log is accepted, so that whoever sees the end has seen the log.
+ * Decides which log text is sent next. One batch is in flight at a time. Until it is accepted, the same pieces are sent
+ * again, so the server never sees a piece cut differently. After each failure fewer pieces are sent, down to one:
+ * a batch too large for a slow link within a sync's timeout would never arrive. An ended kernel is reported as running
+ * until its log is accepted, so whoever sees the end can see the complete log.
  */
 export interface LogShipper {
-  /** After registering: the server knows better than we what it has. */
+  /** After registering: continues from the offsets that the server reports. */
   resumeFrom(offsets: readonly LogOffset[]): void
-  /** The batch under way, or a new one. */
+  /** The batch in flight, or a new one. */
   gather(observed: readonly ObservedKernel[]): Promise<LogPiece[]>
-  /** The batch under way has arrived. */
+  /** The batch in flight has arrived. */
   accepted(): void
-  /** Or it has not, as far as anybody knows. */
+  /** The batch in flight may not have arrived. */
   failed(): void
-  /** What may be told of the kernels by now. */
+  /** The kernels as they may be reported now. */
   report(observed: readonly ObservedKernel[]): ObservedKernel[]
 }
 
@@ -42,10 +44,10 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   const shipments = new Map<string, Shipment>()
   let known = new Map<string, number>()
   let underWay: LogPiece[] = []
-  /** Read with what is under way, and to be sent after it. */
+  /** Read together with the batch in flight, and sent after it. */
   let waiting: LogPiece[] = []
   let bytesAtOnce = LOG_BYTES_PER_SYNC_MAX
-  /** Since the last batch that did not arrive. */
+  /** Batches that arrived since the last failure. */
   let arrivals = 0
   let turn = 0
 
@@ -118,7 +120,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   }
 }
 
-/** How many pieces from the first on are no more than so many bytes; at least one. */
+/** How many of the first pieces fit into `bytesMax`; at least one. */
 function piecesWithin(pieces: readonly LogPiece[], bytesMax: number): number {
   let bytes = 0
   const beyond = pieces.findIndex((piece) => (bytes += piece.bytes) > bytesMax)
@@ -140,11 +142,11 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
       all.end &&= read.end
     }
   } catch (error) {
-    // An end that could not be told because of a log that cannot be read would keep the session for ever.
+    // The end must be reported even if the log is unreadable: the session would otherwise never end.
     log.error({ kernelId, error: String(error) }, 'log could not be read')
     all.end = true
   }
-  // The first byte that is not kept is sent as the note, in a piece of its own: no piece may grow.
+  // The note takes the place of the first byte beyond the limit, in a piece of its own: a piece must not grow.
   if (isFull) for (const piece of all.pieces) piece.text = TRUNCATION_NOTE
   shipment.drained = before > LOG_BYTES_PER_KERNEL_MAX || (all.end && all.bytes === 0)
   return all

@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Whether something happened that the server has not been told, and a way to wait for it. */
+/** Tracks whether there are changes that the server has not been told of, and lets the loop wait for them. */
 export interface News {
-  /** Something happened. */
+  /** Something has changed. */
   tell(): void
-  /** @returns whether something did, and starts anew */
+  /** @returns whether there was news, and resets it */
   take(): boolean
-  /** Aborted by the next news; at once where some are there. Given back by `ignore`. */
+  /** Aborts the controller at the next news, or at once if there is some. `ignore` releases the controller. */
   interrupt(controller: AbortController): void
   ignore(): void
-  /** Until news come, at most so long. */
+  /** Resolves at the next news, or after `ms`. */
   wait(ms: number): Promise<void>
 }
 

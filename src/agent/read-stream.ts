@@ -5,11 +5,11 @@ import type { Executor } from './executors/executor.ts'
 export interface StreamRead {
   pieces: LogPiece[]
   bytes: number
-  /** The kernel has ended and there is no more. */
+  /** The kernel has ended and its output is read completely. */
   end: boolean
 }
 
-/** What is new of one stream from `offset` on, at most `allowance` bytes, in pieces. */
+/** Reads the output of one stream from `offset` on, at most `allowance` bytes, in pieces. */
 export async function readStream(
   executor: Executor,
   at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },

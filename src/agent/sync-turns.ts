@@ -1,10 +1,10 @@
 import type { SyncRequest } from '../domain/agent/protocol.ts'
 
-/** One after the other, newest last: what an agent said before must not be booked after what it said since. */
+/** Processes the syncs of each agent one at a time and in order: older state must not overwrite newer state. */
 export interface SyncTurns {
   /**
-   * Runs `exchange` when those of the agent's earlier syncs are through. Undefined, without running it, where a
-   * newer sync of the same instance has come meanwhile, or came before: this one was late.
+   * Runs `exchange` after the agent's earlier syncs are done. Returns undefined without running it if a newer sync of
+   * the same instance has arrived.
    */
   take<T>(request: SyncRequest, exchange: () => Promise<T>): Promise<T | undefined>
 }
@@ -15,7 +15,7 @@ interface Line {
   tail: Promise<unknown>
 }
 
-/** A line is a few words; an agent that is gone for good leaves it. */
+/** Entries of agents that are gone are not removed: each takes only a few words of memory. */
 export function createSyncTurns(): SyncTurns {
   const lines = new Map<string, Line>()
 

@@ -1,4 +1,4 @@
-/** Ends the wait when `signal` says so, also where the other side does not heed it. */
+/** Rejects when `signal` aborts, even if `work` ignores the signal. */
 export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason)

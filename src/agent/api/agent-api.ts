@@ -20,15 +20,15 @@ export interface AgentApiContext {
   authenticate: Authenticate
   ownership: AgentOwnership
   log: Logger
-  /** How long a body may take to come, in milliseconds. */
+  /** Limit for receiving a request body, in milliseconds. */
   bodyWithinMs?: number
 }
 
-/** The agents' protocol over HTTP, for remote agents: the gateway's calls as POST with JSON both ways. */
+/** The agent protocol over HTTP, for remote agents: each gateway call is a POST with JSON bodies. */
 export interface AgentApi {
   readonly paths: readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
-  /** The server stops: whoever waits is answered at once, and who comes is sent away. */
+  /** The server is stopping: answers waiting polls at once and refuses new requests. */
   end(): void
 }
 

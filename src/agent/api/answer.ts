@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AgentErrorAnswer } from '../../domain/agent/http-protocol.ts'
 import { ERRORS, RepriseError } from '../../domain/errors.ts'
 
-/** How long a client whose request was refused may go on sending it before the connection is cut. */
+/** How long a client may continue to send a request that was refused before the connection is cut. */
 const LINGER_MS = 5_000
 
 export function answerJson(response: ServerResponse, status: number, body: object): void {
@@ -17,7 +17,7 @@ export function answerJson(response: ServerResponse, status: number, body: objec
   response.end(text)
 }
 
-/** Errors of the table as they are; of faults nothing but the request id, under which the log has more. */
+/** Known errors are sent as they are; any other shows only the request id, under which the log has the details. */
 export function answerError(
   request: IncomingMessage,
   response: ServerResponse,

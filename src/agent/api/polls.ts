@@ -1,10 +1,10 @@
 /**
- * Syncs that are with the server, one per instance of an agent: a newer one ends the wait of the one before, whose
- * connection may have been dead for long.
+ * Syncs in flight, one per agent instance. A newer sync ends the wait of the previous one, whose connection may have
+ * been dead for a long time.
  */
 export interface Polls {
   run<T>(key: string, gone: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>
-  /** Ends all waits, those that come included. */
+  /** Ends all waits, including those of later syncs. */
   end(): void
   readonly ended: boolean
 }

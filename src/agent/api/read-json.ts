@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../../domain/errors.ts'
 
-/** The client hung up before it had said everything; nobody is there to be answered. */
+/** The client disconnected before its request was complete, so there is nobody to answer. */
 export class RequestGone extends Error {}
 
 /**
- * A request's body, which is JSON in UTF-8. What is refused is not kept in memory.
+ * Reads a request's body as JSON in UTF-8. A body over the limit is not kept in memory.
+ *
  * @throws RepriseError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, MALFORMED_REQUEST
  * @throws RequestGone
  */
@@ -43,7 +44,7 @@ async function readBody(
   } finally {
     clearTimeout(timer)
     request.off('data', onData).off('end', onEnd).off('close', onGone)
-    // What is refused goes by unread: a client that is still writing would else not get to read the answer.
+    // Discards the rest of a refused body: a client that is still writing would otherwise not read the answer.
     request.resume()
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { SyncRequest } from '../../domain/agent/protocol.ts'
 import { RepriseError } from '../../domain/errors.ts'
 
-/** What the gateway reads of a sync before the service looks at all of it. */
+/** The fields that the gateway needs before the service validates the whole sync. */
 const schema = z.looseObject({
   agentId: z.uuid(),
   instanceId: z.uuid(),

@@ -4,30 +4,32 @@ import type { KernelSpec, LogStreamName, ObservedKernel } from '../../domain/age
 /**
  * The port behind which kernels run. One instance serves one agent.
  *
- * A kernel is known by its id; a call with a greater assignment than the one at hand replaces it (the old
- * one is stopped and removed first), one with a smaller is ignored. Calls return when they have begun; how
- * they go is seen in `observe()`, and `changed` is called after each change of it.
+ * A kernel is identified by its id. A call with a higher assignment than the current one replaces the kernel (the old
+ * one is stopped and removed first); a call with a lower one is ignored. Calls return before their work is done; its
+ * progress shows in `observe()`, and `changed` is called after each change there.
  */
 export interface Executor {
   readonly name: string
-  /** Finds what earlier instances left running or finished, and begins to watch it. Called once, first. */
+  /**
+   * Finds the running and ended kernels of earlier instances and starts watching them. Called once, before all else.
+   */
   recover(): Promise<void>
-  /** Every kernel at hand, in no order. Synchronous and cheap: called for each sync. */
+  /** All kernels, in no particular order. Synchronous and cheap: called for each sync. */
   observe(): ObservedKernel[]
   prepare(spec: KernelSpec, assignment: number): void
-  /** Prepares first where that has not happened. */
+  /** Prepares the kernel first if necessary. */
   start(spec: KernelSpec, assignment: number): void
   /**
-   * Asks it to end, and ends it after `graceMs`. Of a kernel that never ran it reports EXITED at once.
-   * `error` is why, where nobody but the agent ordered it: it is reported with the end, whatever the exit code, also
-   * by the next instance. Of several stops the first says why.
+   * Asks the kernel to end, and kills it after `graceMs`. A kernel that never ran becomes EXITED at once.
+   * `error` is the reason if the agent itself ordered the stop: it is reported with the end whatever the exit code,
+   * also by the next instance. If there are several stops, the reason of the first counts.
    */
   stop(kernelId: string, assignment: number, graceMs: number, error?: FailureError): void
-  /** Stops it if it runs, then removes all that is kept of it. */
+  /** Stops the kernel if it runs, then removes everything stored for it. */
   forget(kernelId: string, assignment: number): void
   /**
-   * Output from `offset` on, at most `maxBytes`, cut at a character's end unless the stream ends there.
-   * `bytes` is 0 where there is nothing new. `end` says that the kernel has ended and this reaches the stream's end.
+   * Reads output from `offset` on, at most `maxBytes`, cut at a character boundary unless the stream ends there.
+   * `bytes` is 0 if there is nothing new. `end` is true if the kernel has ended and this read reaches the stream's end.
    */
   readLog(
     kernelId: string,
@@ -35,11 +37,11 @@ export interface Executor {
     offset: number,
     maxBytes: number,
   ): Promise<{ text: string; bytes: number; end: boolean }>
-  /** Lets go without stopping any kernel; the next instance finds them. */
+  /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
 }
 
 export interface ExecutorHooks {
-  /** Something of `observe()` or of a log changed. */
+  /** The result of `observe()` or a log has changed. */
   changed(): void
 }

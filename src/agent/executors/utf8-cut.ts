@@ -1,6 +1,6 @@
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** How many bytes to take so that no character is cut. Bytes that are no UTF-8 are taken as they are. */
+/** How many bytes to take so that no character is cut in two. Invalid UTF-8 is taken as it is. */
 export function utf8CutLength(bytes: Uint8Array): number {
   const length = bytes.length
   for (let back = 1; back <= Math.min(3, length); back++) {
@@ -16,7 +16,7 @@ function characterLength(lead: number): number {
   return lead >= 0xe0 ? 3 : 2
 }
 
-/** For a text column of PostgreSQL: no NUL, which becomes U+FFFD like every byte that is no UTF-8. */
+/** Text that PostgreSQL can store: NUL becomes U+FFFD, as does every invalid byte. */
 export function readableText(bytes: Uint8Array): string {
   return decoder.decode(bytes).replaceAll('\0', '\uFFFD')
 }

@@ -8,9 +8,8 @@ const SIGTERMED = 143
 const SIGKILLED = 137
 
 /**
- * For tests and benches: kernels that end as their command tells them, in memory alone. Nothing
- * of them is found after a restart, where the server takes them for gone without a trace. Changes are told once
- * per turn of the event loop.
+ * For tests and benchmarks: simulated kernels, in memory only, that end as their command says. A restart loses them,
+ * and the server then treats them as vanished. Changes are announced once per turn of the event loop.
  */
 export function createNoopExecutor(hooks: ExecutorHooks): Executor {
   const kernels = new Map<string, NoopKernel>()
@@ -95,8 +94,8 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
       return end(kernel, 'EXITED', null, error)
     if (kernel.observed.status !== 'RUNNING') return
     if (kernel.killAt === Number.POSITIVE_INFINITY) kernel.stopError = error
-    const heeds = kernel.script.kind !== 'hang' || kernel.script.endsOnTerm
-    if (heeds && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, kernel.stopError)
+    const endsOnTerm = kernel.script.kind !== 'hang' || kernel.script.endsOnTerm
+    if (endsOnTerm && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, kernel.stopError)
     const killAt = performance.now() + graceMs
     if (killAt >= kernel.killAt) return
     kernel.killAt = killAt

@@ -6,15 +6,15 @@ export interface NoopKernel {
   readonly script: NoopScript
   readonly observed: ObservedKernel
   output: Buffer
-  /** To be started once it is prepared. */
+  /** To be started as soon as it is prepared. */
   startWanted: boolean
   timer: NodeJS.Timeout | undefined
-  /** Of `performance.now()`. */
+  /** As `performance.now()`. */
   killAt: number
   stopError: FailureError | null
 }
 
-/** Prepared, unless it is told to pull for a while. */
+/** Starts as PREPARED, or as PULLING if its script simulates a slow pull. */
 export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel {
   const script = noopScript(spec)
   return {
@@ -38,7 +38,7 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
   }
 }
 
-/** Where nobody listens, if need be; each its own. */
+/** Unless the script names a port: a privileged port, different for consecutive kernels, on which nothing listens. */
 function portOf(script: NoopScript): number {
   if (script.kind === 'hang' && script.port !== null) return script.port
   portsGiven += 1

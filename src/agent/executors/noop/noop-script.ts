@@ -1,19 +1,19 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 
 /**
- * What a `noop` kernel is told to do, by its command:
+ * What a `noop` kernel does, according to its command:
  *
- *   noop                         success at once; so is any command of another name
+ *   noop                         success at once; likewise any other program
  *   noop exit <code>             that exit code at once
  *   noop sleep <ms> [code]       ends after a while
  *   noop slow-start <ms> [code]  pulls its image for that long, then as exit
- *   noop hang                    says "ready" and runs until it is stopped
- *   noop serve <port>            as hang, and says that it serves on that port
- *   noop stubborn                as hang, and does not heed SIGTERM
+ *   noop hang                    prints "ready" and runs until it is stopped
+ *   noop serve <port>            as hang, and reports that it serves on that port
+ *   noop stubborn                as hang, but ignores SIGTERM
  *   noop oom                     runs out of memory
- *   noop vanish                  is gone without a trace
+ *   noop vanish                  disappears without an exit code
  *   noop print <text> [code]     writes a line to STDOUT and ends
- *   noop succeed-at <attempt>    fails with 1 before that attempt
+ *   noop succeed-at <attempt>    exits with 1 before that attempt, with 0 from it on
  *   noop prepare-fail | start-fail
  *
  * The image `missing` cannot be pulled.

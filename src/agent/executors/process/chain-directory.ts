@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
-/** What the kernels of a chain share on this machine. */
+/** The directory that the kernels of a chain share on this machine. */
 export function chainDirectory(host: ProcessHost, chainId: string): string {
   return join(host.chainsDir, chainId)
 }
 
 /**
- * Takes an empty one away with the last kernel of its chain that is here: most chains put nothing there, and each
- * would leave a directory for ever. At once, not in turns: a kernel that needs it makes it after it is listed here.
+ * Removes the chain's directory with its last kernel on this machine, if it is empty: most chains store nothing there,
+ * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in `host.kernels` before it
+ * creates the directory.
  */
 export function leaveChain(host: ProcessHost, { spec: { chainId } }: ProcessKernel): void {
   const needed = [...host.kernels.values()].some(({ spec, successor }) =>

@@ -6,8 +6,9 @@ import type { ProcessHost } from './process-host.ts'
 const TRIES_MAX = 20
 
 /**
- * A port on which nothing of this machine listens, and none that another kernel at hand was given: its program may not
- * listen yet. Between the look and the program's own bind somebody else may take it: the program then fails, and says so.
+ * Picks a port on which nothing on this machine listens, and which no other live kernel has been given, since its
+ * program may not listen yet. Another process may take the port before the program binds it; the program then fails and
+ * reports it.
  */
 export async function choosePort(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {

@@ -20,15 +20,15 @@ import { createTicker } from './ticker.ts'
 export type MemoryLimitMode = 'auto' | 'cgroup' | 'watch' | 'off'
 
 export interface ProcessExecutorOptions {
-  /** Kernels live in `kernels/` below it, the directories that attempts of a chain share in `chains/`. */
+  /** Contains `kernels/` with a directory per kernel, and `chains/` with the directories that attempts share. */
   agentDir: string
   log: Logger
   presets?: ImagePresets
-  /** auto: cgroups where they can be written, else the watcher. */
+  /** auto: cgroups if they are writable, else the watcher. */
   memoryLimit?: MemoryLimitMode
 }
 
-/** `close` ends the timers; `removed` is the executor's to set. */
+/** `close` ends the timers. The executor sets `removed`. */
 export type HostWithClose = ProcessHost & { close(): void }
 
 export function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks): HostWithClose {

@@ -10,18 +10,18 @@ import { signalProcess } from './signal-kernel.ts'
 export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
   if (hasEnded(kernel)) return
   kernel.error = { name, message }
-  // So that no later instance takes up a start that was reported as failed.
+  // Keeps a later instance from starting a kernel that was reported as failed.
   if (kernel.handedOver) writeMark(kernel.path, 'stop', { killAt: 0 })
   settle(host, kernel, 'FAILED', new Date().toISOString())
 }
 
-/** Stopped before its command was run. */
+/** For a kernel that was stopped before its command ran. */
 export function endBeforeRunning(host: ProcessHost, kernel: ProcessKernel, error: FailureError | null): void {
   kernel.error = error
   settle(host, kernel, 'EXITED', new Date().toISOString())
 }
 
-/** @param exitCode what the shim left, null where it left nothing */
+/** @param exitCode from the shim; null if it left none */
 export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
   if (hasEnded(kernel)) return
   const mark = exitCode === null ? readStopMark(kernel.path) : null
@@ -50,13 +50,13 @@ function settle(host: ProcessHost, kernel: ProcessKernel, phase: 'FAILED' | 'EXI
   if (kernel.removing) removeKernel(host, kernel)
 }
 
-/** What is still in the group escaped the process group; nothing of a kernel outlives it. */
+/** Kills what left the kernel's process group but is still in its cgroup: no process may outlive its kernel. */
 function leaveCgroup(host: ProcessHost, group: string): void {
   for (const pid of host.cgroups?.members(group) ?? []) signalProcess(pid, 'SIGKILL')
   if (host.cgroups?.remove(group) === false) host.cgroupsToRemove.add(group)
 }
 
-/** Of a kernel that does not run. */
+/** The kernel must not be running. */
 export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.phase === 'REMOVED') return
   kernel.phase = 'REMOVED'

@@ -2,10 +2,10 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import type { OomMark } from './kernel-directory.ts'
 
 export interface ExitEvidence {
-  /** From the shim; null where it left none. */
+  /** From the shim; null if it left none. */
   exitCode: number | null
   stopOrdered: boolean
-  /** Why, where the agent itself ordered it. */
+  /** The reason, if the agent itself ordered the stop. */
   stopError: FailureError | null
   /** From the cgroup. */
   oomKills: number
@@ -22,12 +22,12 @@ export interface ExitVerdict {
 
 const SIGKILLED = 137
 
-/** What a kernel that ran is reported to have come to. */
+/** How the end of a kernel that ran is reported. */
 export function judgeExit(evidence: ExitEvidence): ExitVerdict {
   const { exitCode, stopError } = evidence
-  // One that heeds SIGTERM may well leave with 0, its work half done.
+  // A program that handles SIGTERM may exit with 0 although its work is incomplete.
   if (exitCode === 0 && stopError !== null) return { exitCode, oomKilled: false, error: stopError }
-  // One that lost a child to the limit and ended well all the same has ended well.
+  // A program that lost a child process to the memory limit but exited with 0 has succeeded.
   if (exitCode === 0) return { exitCode, oomKilled: false, error: null }
   if (evidence.oomKills > 0 || (evidence.oomMark !== null && exitCode === null)) {
     const error = { name: 'oom-killed', message: oomMessage(evidence) }

@@ -1,10 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** What `image` names for the process executor: an environment, and what runs a command that is no program itself. */
+/**
+ * What `image` means to the process executor: an environment, and an interpreter for commands that are not programs.
+ */
 export interface ImagePreset {
   environ: Record<string, string>
-  /** Put before a command whose first word is neither on the PATH nor an executable file: `-c`, `train.py`. */
+  /** Prepended to a command whose first word is neither on the PATH nor an executable file: `-c`, `train.py`. */
   interpreter?: readonly string[]
 }
 
@@ -22,7 +24,7 @@ export interface PulledImage {
   interpreter: readonly string[]
 }
 
-/** @returns a message where there is no such image, or its interpreter is not on this machine. */
+/** @returns an error message if the image is unknown or its interpreter is not installed */
 export function pullImage(presets: ImagePresets, image: string | null, path: string): PulledImage | string {
   if (image === null) return { environ: {}, interpreter: [] }
   const preset = Object.hasOwn(presets, image) ? presets[image] : undefined

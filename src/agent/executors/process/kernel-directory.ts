@@ -5,35 +5,35 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 
 /**
- * What one kernel has on disk, `<agentDir>/kernels/<kernelId>/`:
+ * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:
  *
- *   spec.json    written first, whole before anything runs
+ *   spec.json    written first, and complete before anything runs
  *   work/        HOME, working directory and TMPDIR
- *   run.<token>  the shim's script; its presence says that a start was ordered
- *   status       the shim's: claim, begin, exit
+ *   run.<token>  the shim's script; its presence means that a start was ordered
+ *   status       written by the shim: claim, begin, exit
  *   stdout stderr
  *   stop         { killAt, error } written before the first signal of a stop
- *   oom          { usedBytes, limitBytes } written before the kill of one that outgrew its memory
+ *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
  *
- * Nothing is synced to the platter: what a power cut loses belonged to kernels that it ended too.
+ * Nothing is fsynced: a power failure also ends the kernels whose files it loses.
  *
- * What makes and removes names is done off the event loop: where the file system's journal is busy with a
- * database's commits each such call waits for a millisecond. Claims and marks are not: they must be there before
- * the next step, are short, and are rare.
+ * Files are created and removed off the event loop, since each such call takes a millisecond while the file system's
+ * journal is busy with database commits. Claims and marks are written synchronously: they must exist before the next
+ * step, and are short and rare.
  */
 export interface KernelRecord {
   version: 1
   assignment: number
   bootId: string
   spec: KernelSpec
-  /** Absent in directories from before there were ports. */
+  /** Absent in directories written by older versions. */
   port?: number | null
 }
 
 export interface StopMark {
-  /** Milliseconds of the wall clock, so that a later instance keeps the promise. */
+  /** Wall-clock time in milliseconds, so that a later instance can apply it. */
   killAt: number
-  /** Why, where the agent itself ordered it. */
+  /** The reason, if the agent itself ordered the stop. */
   error?: FailureError | null
 }
 
@@ -44,12 +44,12 @@ export interface OomMark {
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Ids become names of directories and words of scripts, so that nothing else may come through. */
+/** Ids become directory names and words in shell scripts, so anything else is refused. */
 export function isSafeId(id: string): boolean {
   return ID.test(id)
 }
 
-/** In place of whatever was there. */
+/** Replaces an existing directory. */
 export async function createKernelDirectory(path: string, record: KernelRecord): Promise<void> {
   try {
     await mkdir(path)
@@ -62,14 +62,14 @@ export async function createKernelDirectory(path: string, record: KernelRecord):
   await mkdir(join(path, 'work'))
 }
 
-/** The order to start, from here on. */
+/** From here on the start counts as ordered, also for later instances. */
 export function writeRunScript(path: string, token: string, script: string): Promise<void> {
   return writeFile(join(path, `run.${token}`), script, { mode: 0o600 })
 }
 
 /**
- * `spec.json` first: a directory without it never ran, so that a removal cut short is not taken for a launch, and no
- * shim that is late claims a status that has just been removed.
+ * Removes `spec.json` first: a directory without it counts as never run. An interrupted removal is thus not taken for a
+ * launch, and a late shim does not run anything after its `status` has been removed.
  */
 export async function removeKernelDirectory(path: string, token = ''): Promise<void> {
   for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) await unlinkIfThere(join(path, name))
@@ -94,7 +94,7 @@ async function removeEmpty(path: string): Promise<boolean> {
   }
 }
 
-/** @returns null where it was never written whole: then nothing ran. */
+/** @returns null if it was never written completely; then nothing ran */
 export function readRecord(path: string): KernelRecord | null {
   const record = readJson<KernelRecord>(join(path, 'spec.json'))
   return record?.version === 1 ? record : null
@@ -105,9 +105,10 @@ export function wasStartOrdered(path: string): boolean {
 }
 
 /**
- * Takes the place of the shim. `never`: the command has not run, and may be started anew.
+ * Claims the start in place of the shim, so that the command cannot run any more. `never` marks a kernel that may be
+ * started again.
  *
- * @returns false where the shim was there first
+ * @returns false if the shim was first
  */
 export function claimStatus(path: string, word: 'never' | 'failed'): boolean {
   try {
@@ -145,7 +146,7 @@ export function logSize(path: string, stream: LogStreamName): number {
   return statSync(logPath(path, stream), { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** When the shim began, and when it last wrote, as well as the file system knows. */
+/** When the shim began and when it last wrote, according to the file system. */
 export function statusTimes(path: string): { startedAt: string; endedAt: string } {
   const stat = statSync(join(path, 'status'))
   const born = stat.birthtimeMs > 0 ? stat.birthtime : stat.mtime

@@ -3,7 +3,10 @@ import type { PulledImage } from './image-preset.ts'
 
 export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Nothing of the agent's own environment but PATH and LANG; the session's wins over all but the chain directory and the port. */
+/**
+ * Only PATH and LANG come from the agent's own environment. The session's variables override all others except the
+ * chain directory and the port.
+ */
 export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,

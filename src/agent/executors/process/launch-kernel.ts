@@ -10,14 +10,14 @@ import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { shimScript } from './shim.ts'
 
-/** How long a shim may take to begin before its claim is taken from it. */
+/** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
 
 let launches = 0
 
 /**
- * Until the script is there the order is in memory alone, and a stop waits for the shim as after it. Where the
- * executor is closed meanwhile the next instance starts the kernel.
+ * Until the script is written, the order exists only in memory. A stop during LAUNCHING takes effect when the shim
+ * begins. If the executor is closed before the hand-over, the next instance starts the kernel.
  */
 export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   kernel.phase = 'LAUNCHING'
@@ -52,7 +52,7 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   await writeRunScript(path, kernel.token, script)
 }
 
-/** Where the group cannot be made the watcher takes over. */
+/** If the group cannot be created, the watcher enforces the limit. */
 function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
   if (host.cgroups === null || kernel.memoryLimitBytes === null) return
   try {
@@ -62,7 +62,7 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
   }
 }
 
-/** For a shim that has not been heard of. Taking its claim makes sure that the command will not run later. */
+/** For a shim that has not reported. Claiming the start in its place ensures that the command will not run later. */
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
   if (claimStatus(kernel.path, 'failed')) failKernel(host, kernel, 'executor-failed', reason)

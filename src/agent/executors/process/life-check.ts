@@ -10,7 +10,7 @@ import { parseStatus } from './shim.ts'
 
 const RECOVERED_LIFE_CHECK_MS = 100
 
-/** What only time or a look at the process can tell of one kernel. */
+/** Handles what no message announces: overdue launches, expired grace periods, and shims that have died. */
 export function checkLife(host: ProcessHost, kernel: ProcessKernel, now: number): void {
   if (kernel.phase === 'LAUNCHING' && kernel.handedOver && now - kernel.launchedAt > LAUNCH_TIMEOUT_MS) {
     giveUpLaunch(host, kernel, `the shim did not begin within ${LAUNCH_TIMEOUT_MS} ms`)
@@ -28,7 +28,7 @@ function lifePause(kernel: ProcessKernel): number {
   return kernel.heard ? HEARD_LIFE_CHECK_MS : RECOVERED_LIFE_CHECK_MS
 }
 
-/** A dead leader's number is not given out again while its group has members, so that this reaches nobody else. */
+/** The pid of a dead leader is not reused while its group has members, so the signal reaches no other processes. */
 function endKernelOfDeadShim(host: ProcessHost, kernel: ProcessKernel, pid: number): void {
   const { exitCode } = parseStatus(readStatus(kernel.path))
   signalProcess(-pid, 'SIGKILL')

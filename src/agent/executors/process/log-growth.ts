@@ -7,8 +7,8 @@ const LOG_CHECK_MAX_MS = 800
 const STREAMS: readonly LogStreamName[] = ['STDOUT', 'STDERR']
 
 /**
- * Looks at a running kernel's two files, every 100 ms while they grow, down to every 800 ms while they do not.
- * A thousand silent kernels cost about one hundredth of a core.
+ * Checks the size of a running kernel's two log files: every 100 ms while they grow, backing off to every 800 ms while
+ * they do not. A thousand silent kernels cost about one hundredth of a core.
  */
 export function hasLogGrown(kernel: ProcessKernel, now: number): boolean {
   if (kernel.phase !== 'RUNNING' || now < kernel.nextLogCheckAt) return false

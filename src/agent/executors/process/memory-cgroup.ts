@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Memory limits by control groups, one group per kernel below `reprise-<hash of the agent's directory>`. */
+/** Memory limits by cgroups: one group per kernel below `reprise-<hash of the agent's directory>`. */
 export interface MemoryCgroups {
   readonly version: 1 | 2
-  /** @returns the group's directory. @throws where the kernel refuses. */
+  /** @returns the group's directory. @throws if the operating system refuses. */
   create(kernelId: string, limitBytes: number): string
-  /** The group that an earlier instance made. */
+  /** The group that an earlier instance created; null if there is none. */
   existing(kernelId: string): string | null
   /** How often the group's limit has killed a process. */
   oomKills(group: string): number
   members(group: string): number[]
-  /** @returns false while a dying process still keeps it. */
+  /** @returns false while the group still contains a dying process */
   remove(group: string): boolean
-  /** Removes the agent's own group where no kernel's is left. */
+  /** Removes the agent's own group if no kernel's group is left. */
   close(): void
 }
 
-/** @returns null where no memory controller can be written to. */
+/** @returns null if there is no writable memory controller */
 export function openMemoryCgroups(agentDir: string, mount = '/sys/fs/cgroup'): MemoryCgroups | null {
   const version = existsSync(join(mount, 'cgroup.controllers')) ? 2 : 1
   const hierarchy = version === 2 ? mount : join(mount, 'memory')
@@ -37,12 +37,12 @@ export function openMemoryCgroups(agentDir: string, mount = '/sys/fs/cgroup'): M
   }
 }
 
-/** Fails where the controller is not available, or the group holds processes of its own. */
+/** @throws if the controller is not available, or the group contains processes itself */
 function delegateMemory(group: string): void {
   writeFileSync(join(group, 'cgroup.subtree_control'), '+memory')
 }
 
-/** A group that cannot be limited shows here, and not with the first kernel. */
+/** Detects at startup, rather than with the first kernel, that limits cannot be set. */
 function probe(groups: MemoryCgroups): void {
   groups.remove(groups.create('probe', 64 * 1024 * 1024))
 }

@@ -4,12 +4,12 @@ import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { killKernel } from './signal-kernel.ts'
 
-/** A program that allocates a gigabyte a second gets this much of a second over its limit. */
+/** A program can exceed its limit for this long: about 80 MB if it allocates a gigabyte per second. */
 const WATCH_INTERVAL_MS = 80
 
 /**
- * Limits memory where there is no cgroup: sums what the processes of each kernel's session have resident, by one
- * look at all processes. Pages that several of them share are counted in each.
+ * Limits memory without cgroups: sums the resident memory of the processes in each kernel's session, in one scan of all
+ * processes. Pages shared by several processes are counted for each of them.
  */
 export function createMemoryWatch(host: ProcessHost): { wake(): void; close(): void } {
   const pageBytes = readPageBytes()

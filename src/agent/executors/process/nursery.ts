@@ -7,17 +7,17 @@ import { splitOnce } from './shim.ts'
 const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)
 
 /**
- * The nursery: one small `sh` that starts the shims. Starting them from Node itself would copy the page tables of
- * the whole server for each (measured: 1.5 ms at 60 MB resident, 13 ms at 450 MB, with the event loop stopped);
- * the nursery forks in a fraction of a millisecond whatever the server's size.
+ * The nursery: one small `sh` that starts the shims. Forking from Node copies the page tables of the whole server each
+ * time (measured: 1.5 ms at 60 MB resident, 13 ms at 450 MB, blocking the event loop); the nursery forks in a fraction
+ * of a millisecond whatever the server's size.
  *
- * In: `<kernelId> <token>` a line; runs `./<kernelId>/run.<token>` in a session of its own. An empty line reaps.
- * Out: the shims' lines, all through one pipe.
+ * Input: one line `<kernelId> <token>` per launch, which runs `./<kernelId>/run.<token>` in a new session. An empty
+ * line reaps ended shims. Output: the lines of all shims, through one pipe.
  *
- * When its input ends, the agent is gone, and the nursery becomes the warden of what the agent left: kernels are
- * not to outlive the fence only because nobody is there to apply it. It looks at `../fence` (seconds of uptime
- * until which kernels may run, renewed by each agent instance) every few seconds, and when that has passed it
- * marks and kills every kernel. It leaves when a later nursery has taken over, or nothing is left to watch.
+ * When its input ends, the agent is gone. The nursery then enforces the fence in the agent's place, so that kernels do
+ * not outlive it. Every two seconds it reads `../fence` (the uptime in seconds until which kernels may run, renewed by
+ * each agent instance); once that has passed, it marks and kills every kernel. It exits when a later nursery has taken
+ * over, or when no kernel is left.
  */
 const NURSERY_SCRIPT = `exec 8>&1 1>/dev/null
 echo $$ >../nursery
@@ -58,17 +58,17 @@ export interface ShimMessage {
 
 export interface NurseryEvents {
   message(message: ShimMessage): void
-  /** The nursery has ended; what it was told to start and what has not begun may never begin. */
+  /** The nursery has exited. Kernels that it was told to start and that have not begun may never begin. */
   gone(reason: string): void
 }
 
 export interface Nursery {
-  /** Begins before the first launch, so that the warden of an earlier instance leaves. */
+  /** Starts the nursery before the first launch, so that the nursery of an earlier instance exits. */
   open(): void
   launch(kernelId: string, token: string): void
-  /** Reaps shims that have ended; otherwise that happens with the next launch. */
+  /** Reaps ended shims now rather than with the next launch. */
   reap(): void
-  /** The kernels go on. */
+  /** Leaves the kernels running. */
   close(): void
 }
 

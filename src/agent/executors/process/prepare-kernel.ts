@@ -16,7 +16,7 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   } catch (error) {
     return failKernel(host, kernel, 'executor-failed', `no place for the kernel: ${messageOf(error)}`)
   }
-  // A stop or a removal may have come in between.
+  // A stop or a removal may have happened meanwhile.
   if (kernel.phase !== 'PREPARING' || host.closed) return
   const image = pullImage(host.presets, spec.image, host.path)
   if (typeof image === 'string') return failKernel(host, kernel, 'image-pull-failed', image)

@@ -1,23 +1,26 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What `/proc/<pid>/stat` says of a process, as far as it is needed here. */
+/** The fields of `/proc/<pid>/stat` that are used here. */
 export interface ProcStat {
   pid: number
   state: string
   session: number
-  /** Clock ticks since boot. With the pid and the boot it names one process for ever. */
+  /** Clock ticks since boot. Together with pid and boot id this identifies a process uniquely. */
   startTicks: number
   residentPages: number
 }
 
-/** From the auxiliary vector, pairs of words of which type 6 is the page size: 4 KiB, on some arm64 kernels 16 or 64. */
+/**
+ * From the auxiliary vector, a list of word pairs (type, value), where type 6 is the page size: 4 KiB, on some arm64
+ * kernels 16 or 64.
+ */
 export function readPageBytes(): number {
   const words = new BigUint64Array(new Uint8Array(readFileSync('/proc/self/auxv')).buffer)
   const at = words.findIndex((word, index) => index % 2 === 0 && word === 6n)
   return at < 0 ? 4096 : Number(words[at + 1])
 }
 
-/** @returns null where the line is not whole. The command's name may hold blanks and parentheses. */
+/** @returns null if the line is incomplete. The command's name may contain blanks and parentheses. */
 export function parseProcStat(line: string): ProcStat | null {
   const nameEnd = line.lastIndexOf(')')
   const fields = line.slice(nameEnd + 2).split(' ')
@@ -39,7 +42,7 @@ export function readProcStat(pid: number): ProcStat | null {
   }
 }
 
-/** A zombie counts as gone: orphans are reaped late, or never, where process 1 does not reap. */
+/** A zombie counts as dead: orphans are reaped late, or never if process 1 does not reap. */
 export function isAlive(process: { pid: number; startTicks: number }): boolean {
   const stat = readProcStat(process.pid)
   return stat !== null && stat.startTicks === process.startTicks && !'ZX'.includes(stat.state)
@@ -57,7 +60,7 @@ export function readBootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
 }
 
-/** Seconds since boot: a clock that outlives a process and that nobody sets. */
+/** Seconds since boot: a clock that survives the process and that nobody can set. */
 export function uptimeSeconds(): number {
   return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
 }

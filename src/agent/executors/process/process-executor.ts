@@ -11,8 +11,8 @@ import { recoverKernels } from './recover-kernels.ts'
 import { forgetKernel, stopKernel } from './stop-kernel.ts'
 
 /**
- * Kernels as real processes of this machine (Linux: it reads /proc). Each runs under a shim in its own session,
- * so that it outlives the agent; shim, nursery and kernel directory say what a crash leaves behind.
+ * Runs kernels as processes on this machine (Linux only, since it reads /proc). Each runs under a shim in its own
+ * session, so it outlives the agent. The headers of shim, nursery and kernel directory describe what a crash leaves.
  */
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
   const host = createProcessHost(options, hooks)

@@ -4,31 +4,31 @@ import type { MemoryCgroups } from './memory-cgroup.ts'
 import type { Nursery } from './nursery.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
-/** What the steps of a kernel's life share. */
+/** The state that all steps of a kernel's life share. */
 export interface ProcessHost {
   readonly kernelsDir: string
   readonly chainsDir: string
-  /** PATH of the kernels. */
+  /** The kernels' default PATH. */
   readonly path: string
   readonly presets: ImagePresets
   readonly bootId: string
-  /** Unlike those of every other instance, so that a late launch of theirs finds nothing to run. */
+  /** Unique to this instance, so that a late launch of an earlier one finds no script to run. */
   readonly tokenPrefix: string
-  /** null: by the watcher, or not at all. */
+  /** Null if memory is limited by the watcher, or not at all. */
   readonly cgroups: MemoryCgroups | null
   readonly kernels: Map<string, ProcessKernel>
   readonly nursery: Nursery
   readonly log: Logger
-  /** Sessions, by their leader's pid, in which something may be left to kill. */
+  /** Process sessions, by their leader's pid, in which processes may be left to kill. */
   readonly sessionsToSweep: Set<number>
-  /** Groups of ended kernels whose last process was still dying. */
+  /** Cgroups of ended kernels that could not be removed yet because a process was still dying. */
   readonly cgroupsToRemove: Set<string>
-  /** Resolves when it is gone, which may take its turn. */
+  /** Queued; resolves when the directory is gone. */
   readonly removeDirectory: (path: string, token: string) => Promise<void>
   closed: boolean
-  /** The directory is gone: a successor may begin. */
+  /** Called when the kernel's directory is gone, so that a successor may begin. */
   removed(kernel: ProcessKernel): void
   changed(): void
-  /** Something wants to be looked at soon. */
+  /** Schedules a tick. */
   wakeTicker(): void
 }

@@ -3,13 +3,13 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import type { PulledImage } from './image-preset.ts'
 
 /**
- * One kernel in memory.
+ * The phases of one kernel in memory:
  *
- *   PREPARING → PREPARED → LAUNCHING → RUNNING → EXITED       each but RUNNING and EXITED may also → FAILED
+ *   PREPARING → PREPARED → LAUNCHING → RUNNING → EXITED       all but RUNNING and EXITED also → FAILED
  *   PREPARING, PREPARED, LAUNCHING → EXITED by a stop (never ran)
- *   any → REMOVED: no longer observed, its directory is going
+ *   any → REMOVED: no longer observed; its directory is being removed
  *
- * LAUNCHING lasts from the order until the shim says that it has begun, and is reported as PREPARED.
+ * LAUNCHING lasts from the order until the shim reports that it has begun, and is reported to the server as PREPARED.
  */
 export type Phase = 'PREPARING' | 'PREPARED' | 'LAUNCHING' | 'RUNNING' | 'FAILED' | 'EXITED' | 'REMOVED'
 
@@ -27,24 +27,24 @@ export interface ProcessKernel {
   readonly path: string
   phase: Phase
   startWanted: boolean
-  /** The nursery was told; from here on only the shim, or winning its claim, tells whether the command ran. */
+  /** The nursery has the order. From here on, only the shim's claim decides whether the command runs. */
   handedOver: boolean
-  /** Names the launch in the shim's messages. */
+  /** Identifies the launch in the shim's messages. */
   token: string
   shim: { pid: number; startTicks: number } | null
-  /** Its shim writes to this instance's pipe; else it is found out by looking. */
+  /** The shim writes to this instance's pipe; otherwise the agent polls for its end. */
   heard: boolean
   image: PulledImage | null
   cgroup: string | null
   memoryLimitBytes: number | null
-  /** Ordered to end: SIGKILL at this time of the wall clock. */
+  /** Wall-clock time of the SIGKILL, once a stop is ordered. */
   killAt: number | null
-  /** Why it was ordered to end, where the agent itself ordered it. */
+  /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
   killed: boolean
   removing: boolean
   successor: Successor | null
-  /** The directory's preparation, which a removal must wait out. */
+  /** The operation in progress on the directory, which a removal must wait for. */
   busy: Promise<void>
   launchedAt: number
   nextLifeCheckAt: number
@@ -56,7 +56,7 @@ export interface ProcessKernel {
   error: FailureError | null
   startedAt: string | null
   endedAt: string | null
-  /** Chosen before its directory is made, and kept there. */
+  /** Chosen before the directory is created, and stored there. */
   port: number | null
 }
 

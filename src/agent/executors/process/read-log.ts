@@ -10,7 +10,7 @@ export interface LogRead {
   end: boolean
 }
 
-/** By the sizes that the ticker saw: where they say that nothing is new, no file is touched. */
+/** Uses the file sizes that the ticker has seen: if they show nothing new, no file is opened. */
 export async function readKernelLog(
   kernel: ProcessKernel,
   stream: LogStreamName,
@@ -23,7 +23,7 @@ export async function readKernelLog(
   const read = await readBytes(logPath(kernel.path, stream), offset, Math.min(maxBytes, size - offset))
   const atEnd = ended && offset + read.length >= size
   const length = atEnd ? read.length : utf8CutLength(read)
-  // Fewer bytes asked for than one character has: better a broken character than no progress.
+  // If fewer bytes are requested than the character has, a broken character is better than no progress.
   const bytes = length === 0 && read.length === maxBytes ? read.length : length
   return { text: readableText(read.subarray(0, bytes)), bytes, end: ended && offset + bytes >= size }
 }

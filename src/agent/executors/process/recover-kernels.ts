@@ -11,12 +11,12 @@ import { parseStatus, type ShimStatus } from './shim.ts'
 import { signalProcess } from './signal-kernel.ts'
 import { beginStop } from './stop-kernel.ts'
 
-/** A shim writes its first line within microseconds of its claim, unless it was killed in between. */
+/** A shim writes its first line within microseconds after its claim, unless it is killed in between. */
 const FIRST_LINE_WAIT_MS = 500
 
 /**
- * Takes over what earlier instances left in `kernelsDir`. A kernel without a `status` never ran; taking its claim
- * keeps a launch that is still under way from running it, and it is prepared, or started, anew.
+ * Takes over the kernels that earlier instances left in `kernelsDir`. A kernel without a `status` never ran. Claiming
+ * its start keeps a late shim from running it; it is then prepared, or started, again.
  */
 export async function recoverKernels(host: ProcessHost): Promise<void> {
   for (const name of await readdir(host.kernelsDir)) {

@@ -1,9 +1,9 @@
 import { removeKernelDirectory } from './kernel-directory.ts'
 
-/** As many as libuv has threads, so that a launch never waits behind thousands of removals. */
+/** The number of libuv's threads, so that a launch never queues behind thousands of removals. */
 const AT_ONCE_MAX = 4
 
-/** Removes directories of kernels, a few at once, in the order of the calls. */
+/** Removes kernel directories, a few at a time, in the order of the calls. */
 export function createRemovalQueue(): (path: string, token: string) => Promise<void> {
   const waiting: Array<() => void> = []
   let running = 0

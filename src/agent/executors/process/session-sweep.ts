@@ -3,12 +3,12 @@ import type { ProcessHost } from './process-host.ts'
 import { signalProcess } from './signal-kernel.ts'
 
 /**
- * Kills what left a kernel's process group but not its session, as shells with job control make it. One look at
- * all processes serves all kernels that ended since the last. A process that made a session of its own is beyond
- * this; the cgroup, where there is one, catches that too.
+ * Kills processes that left a kernel's process group but not its session, such as jobs of a shell with job control. One
+ * scan of all processes serves all kernels that have ended since the last. A process that created its own session
+ * escapes this, but not the cgroup, if there is one.
  */
 export function sweepSessions(host: ProcessHost): void {
-  // A number that a kernel has now was free when that kernel began: nothing was left of the session before it.
+  // If a running kernel has this pid, it was free when that kernel began: nothing is left of the earlier session.
   for (const kernel of host.kernels.values()) {
     if (kernel.phase === 'RUNNING' && !kernel.killed && kernel.shim !== null)
       host.sessionsToSweep.delete(kernel.shim.pid)

@@ -30,5 +30,5 @@ function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
   if (kernel.killAt !== null) beginStop(host, kernel)
 }
 
-/** A shim whose end is told by itself is looked at only in case that somebody killed it: 15 microseconds a look. */
+/** For shims that report their own end; the check, of 15 microseconds, only detects that one was killed. */
 export const HEARD_LIFE_CHECK_MS = 500

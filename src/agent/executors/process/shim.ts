@@ -1,26 +1,26 @@
 import { parseProcStat, type ProcStat } from './proc-stat.ts'
 
 /**
- * The shim: one `sh` per kernel, leader of the kernel's session and process group, with the kernel's directory
- * as its own. It uses builtins alone, so that beside the command nothing is started.
+ * The shim: one `sh` per kernel, which leads the kernel's session and process group and runs in the kernel's directory.
+ * It uses only builtins, so it starts no process but the command.
  *
- * - `status` is created exclusively: whoever creates it, shim or agent, decides whether the command ever runs.
- * - A removal takes `spec.json` before `status`: a shim that was ordered by an instance that is gone, and comes to its
- *   claim only while what another one ran to its end is removed, finds no spec and runs nothing.
- * - A line in `status` counts once its newline is there. The file is open before the command starts, so that a
- *   full disk rarely takes the exit line away, and one `write` of one line needs no rename to be atomic.
- * - Signals to the group are caught, not ignored: the command gets their default action back, the shim waits on.
- * - A signal between the fork of the command and the reset of its traps is lost to it. The mark `stop` is there
- *   before any signal of a stop, and is looked for after the reset.
- * - The pipe (fd 8) tells the agent that is there; the file tells the one that comes later.
- * - The last line ends what the command left in the group, and the shim with it.
+ * - `status` is created exclusively: whichever of shim and agent creates it decides whether the command ever runs.
+ * - A removal deletes `spec.json` before `status`. A shim launched by an earlier instance may reach its claim only
+ *   while the kernel, which another shim has run, is being removed; it then finds no `spec.json` and runs nothing.
+ * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full disk
+ *   rarely loses the exit line. One `write` per line is atomic without a rename.
+ * - Signals to the group are caught, not ignored: the command gets the default action back, and the shim keeps waiting.
+ * - The command misses a signal that arrives between its fork and the reset of its traps. The mark `stop` is written
+ *   before any signal of a stop, and is checked after the reset.
+ * - The pipe (fd 8) informs the running agent; the file informs a later one.
+ * - The last line kills what the command left in the group, and the shim itself.
  */
 export interface ShimOptions {
-  /** Begins each line on the pipe: kernel and launch. */
+  /** Starts each line on the pipe: kernel id and token. */
   tag: string
   argv: readonly string[]
   environ: ReadonlyMap<string, string>
-  /** The `cgroup.procs` to enter. Where that fails the shim says so and goes on. */
+  /** The `cgroup.procs` to enter. If that fails, the shim reports it and continues. */
   cgroupProcs: string | null
 }
 
@@ -45,7 +45,7 @@ kill -KILL 0
 `
 }
 
-/** `exec`, so that no builtin of the shell is taken for the command; `env` only for names that `export` refuses. */
+/** `exec` keeps the shell from running a builtin as the command; `env` serves only names that `export` refuses. */
 function environment(environ: ReadonlyMap<string, string>): string {
   const all = [...environ]
   const odd = all.filter(([name]) => !isShellName(name))
@@ -58,7 +58,7 @@ function assignment([name, value]: [string, string]): string {
   return `${name}=${quote(value)}`
 }
 
-/** What a shell reads as a name and does not keep for itself. */
+/** A valid shell variable name that the shell does not reserve. */
 function isShellName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED_BY_SHELLS.has(name)
 }
@@ -72,9 +72,9 @@ export function quote(text: string): string {
 export interface ShimStatus {
   shim: ProcStat | null
   exitCode: number | null
-  /** It could not enter the cgroup that was made for it. */
+  /** The shim could not enter its cgroup. */
   outsideCgroup: boolean
-  /** An agent took the shim's place before the command could run. */
+  /** An agent claimed the start before the shim, so the command did not run. */
   never: boolean
 }
 

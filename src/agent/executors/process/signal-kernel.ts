@@ -2,7 +2,7 @@ import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
-/** @returns false where there is no such process or group. */
+/** @returns false if there is no such process or group */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal)
@@ -11,12 +11,12 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** The leader is looked at first: while it is the shim that we know, its group cannot be anybody else's. */
+/** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */
 export function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
   if (kernel.shim !== null && isAlive(kernel.shim)) signalProcess(-kernel.shim.pid, signal)
 }
 
-/** For good. The order must be on disk before: the shim dies too and leaves no exit line. */
+/** Sends SIGKILL. The stop must be on disk before: the shim dies as well and leaves no exit line. */
 export function killKernel(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.shim === null) return
   kernel.killed = true

@@ -5,7 +5,7 @@ import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { killKernel, signalGroup } from './signal-kernel.ts'
 
-/** Idempotent; a later order can only shorten the grace, and does not change why. */
+/** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
 export function stopKernel(
   host: ProcessHost,
   kernel: ProcessKernel,
@@ -22,7 +22,7 @@ export function stopKernel(
   if (kernel.phase === 'RUNNING') beginStop(host, kernel, first)
 }
 
-/** Also for a kernel that has begun to run after its stop was ordered, and after a restart in its grace. */
+/** Also used when a kernel begins to run after its stop was ordered, and after a restart within the grace period. */
 export function beginStop(host: ProcessHost, kernel: ProcessKernel, first = true): void {
   const killAt = kernel.killAt ?? Date.now()
   writeMark(kernel.path, 'stop', { killAt, error: kernel.stopError })
@@ -31,7 +31,7 @@ export function beginStop(host: ProcessHost, kernel: ProcessKernel, first = true
   host.wakeTicker()
 }
 
-/** Ends it without grace where it runs, and removes it once it is gone. */
+/** Kills the kernel if it runs, and removes it once it has ended. */
 export function forgetKernel(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.removing) return
   kernel.removing = true

@@ -4,11 +4,11 @@ import type { ProcessHost } from './process-host.ts'
 import { sweepSessions } from './session-sweep.ts'
 
 const TICK_MS = 100
-/** While something was killed and its end is awaited. */
+/** While a killed kernel's end is awaited. */
 const URGENT_TICK_MS = 10
 const SWEEP_INTERVAL_MS = 1_000
 
-/** The one timer of the executor. It rests while nothing runs and nothing is left to clean up. */
+/** The executor's periodic checks. The timer stops while no kernel runs and nothing is left to clean up. */
 export function createTicker(host: ProcessHost): { wake(): void; close(): void } {
   let timer: NodeJS.Timeout | null = null
   let dueAt = 0
