@@ -1,4 +1,4 @@
-/** Remembers a ring that comes while nobody waits. */
+/** A ring is remembered while nobody waits. An abort of one of the signals rings, too. */
 export function createAlarm(signals: readonly AbortSignal[]) {
   let rung = false
   let waiting: (() => void) | undefined

@@ -3,15 +3,15 @@ import type { EventCursor } from '../domain/event-cursor.ts'
 import { SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
 import { Subscriber } from './subscriber.ts'
 
-/** Fan-out within one process. Publishing never waits for anybody. */
+/** Fan-out of events within one process. Publishing never waits for a subscriber. */
 export interface EventBus {
-  /** Before the first `publish`: nothing at or below is going to be published. */
+  /** Called before the first `publish`: only events above this position will be published. */
   startAt(position: EventCursor): void
   /** In cursor order, each event once. */
   publish(events: readonly OutboxEvent[]): void
   /** From the next published event on. */
   subscribe(filter: EventFilter): Subscription
-  /** Ends all subscriptions, and those yet to come. */
+  /** Ends all subscriptions, including later ones. */
   close(): void
   readonly subscribers: number
 }
@@ -29,8 +29,8 @@ interface Entry {
 type Buckets = Map<string, Set<Entry>>
 
 /**
- * Each subscriber sits in the one bucket of its narrowest filter, so an event is offered to those who follow
- * its session or deployment, its chain, its project, and to those who follow everything; to nobody else.
+ * Each subscriber is in one bucket, that of its narrowest filter. An event is offered only to the buckets of its
+ * session or deployment, its chain and its project, and to subscribers without such a filter.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
   const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX

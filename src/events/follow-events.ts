@@ -7,18 +7,18 @@ import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
 /**
- * Events from a cursor on, or from now on, each once and in cursor order. Ends when the bus closes, too.
+ * Events from a cursor on, or from now on, each once and in cursor order. Also ends when the bus closes.
  *
- * Why nothing falls between the outbox and the live queue: the queue is opened first. The relay had not yet
- * published what lay above its horizon then, and the outbox is read at later horizons, which only grow; so
- * what a read did not find yet comes through the queue, and what comes twice is known by its cursor.
+ * No event is lost between the outbox and the live queue, because the queue is opened first. At that time the relay has
+ * not published anything above its horizon, and the outbox is read at later horizons, which only grow. An event that a
+ * read of the outbox does not find therefore arrives through the queue; duplicates are recognized by their cursor.
  */
 export function followEvents(options: {
   db: Database
   bus: EventBus
   filter: EventFilter
   after?: EventCursor | undefined
-  /** Ends it when it aborts. */
+  /** Ends the iteration when it aborts. */
   closing: AbortSignal
   batchEventsMax?: number
 }): AsyncIterableIterator<OutboxEvent> {

@@ -9,8 +9,8 @@ import type { Topics } from './topics.ts'
 const CHUNKS_PER_READ = 100
 
 /**
- * A kernel's log from a position on, as it grows; ends when the kernel is over and everything was sent.
- * Whether it is over is asked before the log is read: what was written before its end is then in the read.
+ * A kernel's log from a position on, as it grows. Ends when the kernel is over and its whole log has been sent. The
+ * state is read before the log, so that a read after the end includes everything written before it.
  */
 export function followKernelLogs(options: {
   db: Database

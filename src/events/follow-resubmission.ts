@@ -6,9 +6,8 @@ import { createAlarm } from './alarm.ts'
 import type { WakeHub } from './wake-hub.ts'
 
 /**
- * How a resubmission stands, at once and after each change, until it has ended. Whoever does the work, on this server or
- * another, wakes its followers, and they look by themselves now and then; changes that come faster than the
- * follower takes them are one.
+ * The progress of a resubmission: at once, then after each change, until it has ended. The server that does the work
+ * wakes the followers on all servers; they also poll. Changes faster than the consumer are merged.
  */
 export function followResubmission(options: {
   db: Database

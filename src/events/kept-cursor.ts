@@ -4,7 +4,8 @@ import type { Database } from '../store/database.ts'
 import { readRemovedThrough } from '../store/sql/read-removed-through.sql.ts'
 
 /**
- * Whether everything that follows this cursor is still there: it would else be passed over in silence.
+ * Checks that all events after this cursor still exist; removed ones would otherwise be skipped silently.
+ *
  * @throws RepriseError CURSOR_EXPIRED
  */
 export async function assertCursorKept(db: Database, cursor: EventCursor): Promise<void> {

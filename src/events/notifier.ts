@@ -3,21 +3,21 @@ import type { Database } from '../store/database.ts'
 
 export interface Notifier {
   notify(): void
-  /** Resolves when no statement is under way. */
+  /** Resolves when no statement is in flight. */
   stop(): Promise<void>
 }
 
 /**
- * The first of a burst goes out at once, the rest as one. PostgreSQL lets transactions that notify commit one
- * after the other, so it is kept out of those that do the work; 40 a second and server leave that lock idle,
- * and add at most 25 ms to what another server would see.
+ * The first notification of a burst is sent at once, the rest as one. PostgreSQL serializes the commits of transactions
+ * that notify, so the transactions that do the work do not notify themselves. 40 notifications per second and server
+ * leave that lock idle, and delay what another server sees by at most 25 ms.
  */
 const NOTIFY_INTERVAL_MS = 25
 
 export function createNotifier(options: {
   db: Database
   channel: string
-  /** What has gathered until it is sent. */
+  /** Returns and clears what has accumulated; called when a notification is sent. */
   takePayload: () => string
   log: Logger
 }): Notifier {

@@ -7,19 +7,19 @@ import { readEvents, readHorizon } from '../store/sql/read-events.sql.ts'
 import type { EventBus } from './bus.ts'
 
 /**
- * Carries the outbox to this process's bus: one per server process. Looks when woken, and every
- * RELAY_POLL_INTERVAL_MS anyway. Its position is in memory alone: who wants what
- * happened before the start, or while it was away, reads the outbox by cursor.
+ * Publishes the outbox on this process's bus; one per server process. Reads when woken, and at least every
+ * RELAY_POLL_INTERVAL_MS. Its position is only in memory: subscribers that need earlier events read the outbox from a
+ * cursor.
  */
 export interface Relay {
-  /** Resolves once it knows where it begins: events committed later are published. */
+  /** Resolves once the starting position is known: events committed later are published. */
   start(): Promise<void>
   stop(): Promise<void>
   /** A transaction has committed events, here or on another server. */
   wake(): void
 }
 
-/** A look that finds nothing right after a wake may be held up by a transaction that is about to end. */
+/** A read right after a wake-up may find nothing because a transaction that is about to end holds back the horizon. */
 const RELOOK_PAUSE_MIN_MS = 10
 const FAULT_PAUSE_MAX_MS = 5_000
 

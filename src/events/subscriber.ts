@@ -1,20 +1,20 @@
 import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { OutboxEvent } from '../domain/events.ts'
 
-/** What a subscriber takes from its queue. After a gap it has to read the outbox from `after` on. */
+/** What a subscriber gets from its queue. After a gap it must read the outbox from `after` on. */
 export type Delivery =
   | { kind: 'events'; events: OutboxEvent[] }
   | { kind: 'gap'; after: EventCursor }
   | { kind: 'closed' }
 
 /**
- * The queue between the relay, which never waits, and one subscriber, which may be slow. Past its bound it
- * forgets what it holds and remembers where that began: losing the queue costs a read, never an event.
+ * The queue between the relay, which never waits, and one subscriber, which may be slow. When it overflows, it drops
+ * its content and remembers where that began: an overflow costs a read of the outbox, never an event.
  */
 export class Subscriber {
   readonly #limit: number
   #queue: OutboxEvent[] = []
-  /** The newest event taken or forgotten before the gap began; nothing at or below it is owed. */
+  /** The position up to which the subscriber has received everything; a gap begins here. */
   #position: EventCursor
   #gap = false
   #closed = false
@@ -27,7 +27,7 @@ export class Subscriber {
 
   push(event: OutboxEvent): void {
     if (this.#closed) return
-    // In a gap the outbox is read anyway; queueing would only keep rows alive.
+    // In a gap the outbox will be read anyway; queueing would only use memory.
     if (!this.#gap) {
       if (this.#queue.length < this.#limit) this.#queue.push(event)
       else this.#forget()
@@ -35,7 +35,7 @@ export class Subscriber {
     this.#waiting?.()
   }
 
-  /** Everything queued, as soon as there is anything. */
+  /** Resolves with everything queued, as soon as there is something. */
   async take(): Promise<Delivery> {
     while (!this.#closed && !this.#gap && this.#queue.length === 0) {
       await new Promise<void>((resolve) => (this.#waiting = resolve))
@@ -52,7 +52,7 @@ export class Subscriber {
     return { kind: 'events', events }
   }
 
-  /** The subscriber has read the outbox up to here by itself. */
+  /** The subscriber has read the outbox up to here. */
   advance(to: EventCursor): void {
     if (compareCursors(to, this.#position) > 0) this.#position = to
   }

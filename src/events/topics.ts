@@ -1,9 +1,9 @@
 import { Listeners } from './listeners.ts'
 
-/** Hints between parts of one process: "look again". What they hint at is always in the database. */
+/** Hints between parts of one process that something may have changed in the database. */
 export interface Topics {
   signal(topic: Topic): void
-  /** Answers with how to stop. */
+  /** @returns what removes the listener */
   on(topic: Topic, listener: () => void): () => void
 }
 

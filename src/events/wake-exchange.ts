@@ -8,16 +8,15 @@ import { createNotifier } from './notifier.ts'
 import type { WakeHints, WakeHub } from './wake-hub.ts'
 
 /**
- * Wakes between the servers of one database, by NOTIFY: each tells the others what of its work they have to hear,
- * and wakes whom their hints concern. Hints are gathered while one is under way, so that a burst is two. One that is
- * lost costs an interval: whoever sleeps looks by himself.
+ * Carries wake-ups between the servers of one database, by NOTIFY. Hints are collected while a notification is in
+ * flight, so that a burst becomes two notifications. A lost hint costs a polling interval at most.
  */
 export interface WakeExchange {
   stop(): Promise<void>
 }
 
 export const WAKES_CHANNEL = 'reprise_events'
-/** What cannot be read wakes everybody. */
+/** A payload that cannot be parsed wakes everything. */
 const ANYTHING = ''
 
 export function createWakeExchange(options: {
@@ -61,12 +60,12 @@ export function createWakeExchange(options: {
   }
 }
 
-/** Within the 8,000 bytes that PostgreSQL takes, with as many topics and agents as a hint may name. */
+/** With the maximum number of topics and agents, the result stays below PostgreSQL's limit of 8,000 bytes. */
 export function formatHints(from: string, { topics, agentIds }: WakeHints): string {
   return JSON.stringify({ from, topics, agentIds })
 }
 
-/** Null where it cannot be read: nobody knows what has changed, as after a time without a connection. */
+/** @returns null if the payload is invalid or empty, as after a lost connection: anything may have changed */
 export function parseHints(payload: string): (WakeHints & { from: string }) | null {
   try {
     const { from, topics, agentIds } = JSON.parse(payload) as Partial<WakeHints & { from: string }>

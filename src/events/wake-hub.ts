@@ -1,29 +1,29 @@
 import type { FollowTopic, Wake, WakeTopic } from '../domain/wake.ts'
 import { Listeners } from './listeners.ts'
 
-/** What one server tells the others. */
+/** What one server sends to the others. */
 export interface WakeHints {
   topics: readonly (WakeTopic | FollowTopic)[]
-  /** Null where there are too many to name: all. */
+  /** Null stands for all agents, if there are too many to name. */
   agentIds: readonly string[] | null
 }
 
 /**
- * Who sleeps until there may be work, within one process. A wake is a hint: what it hints at is in the
- * database, and every sleeper looks there by itself now and then.
+ * Wakes the parts of one process that wait for work. A wake-up is only a hint: the work itself is in the database,
+ * which every listener also polls.
  */
 export interface WakeHub extends Wake {
-  /** Answers with how to stop. */
+  /** @returns what removes the listener */
   on(topic: WakeTopic | FollowTopic, listener: () => void): () => void
   onAgent(agentId: string, listener: () => void): () => void
   /**
-   * Told of what other servers have to hear: work that nobody here does, agents that are not waiting here, and what
-   * any server may have readers of. Work that is awaited here is done here: the others are not woken for it.
+   * Sets the listener for hints that other servers need: topics without a listener here, agents that are not connected
+   * here, and topics that may have readers on any server. Other topics that have a listener here stay local.
    */
   onOutgoing(listener: (hints: WakeHints) => void): void
-  /** What another server told: goes no further. */
+  /** Applies the hints of another server; they are not passed on. */
   receive(hints: WakeHints): void
-  /** Another server may have changed something; nobody knows what. */
+  /** Called when other servers may have changed anything. */
   wakeAll(): void
 }
 
@@ -59,7 +59,7 @@ export function createWakeHub(): WakeHub {
   }
 }
 
-/** By as many as like, on any server. */
+/** Topics that several servers may listen to at once. */
 function mayHaveReaders(topic: WakeTopic | FollowTopic): boolean {
   return topic === 'events' || topic === 'sync-discovery' || topic.startsWith('resubmission:')
 }

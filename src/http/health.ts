@@ -5,12 +5,12 @@ import { respond } from './respond.ts'
 /** A slower database counts as unreachable. */
 const READY_WITHIN_MS = 2_000
 
-/** The process runs and its event loop is not blocked. */
+/** Healthy means that the process runs and its event loop is not blocked. */
 export function answerHealth(response: ServerResponse): void {
   respond(response, 200, 'application/json', '{"status":"ok"}\n')
 }
 
-/** The database is reachable, so the server can do its work. */
+/** Ready means that the database is reachable. */
 export async function answerReadiness(
   response: ServerResponse,
   db: { query(text: string): Promise<unknown> },
@@ -23,7 +23,7 @@ export function answerNotReady(response: ServerResponse, reason: string): void {
   respond(response, 503, 'application/json', `${JSON.stringify({ status: 'not ready', reason })}\n`)
 }
 
-/** To everything else, as long as there is nothing behind the server. */
+/** The answer to all requests but health probes while the server starts. */
 export function answerStarting(response: ServerResponse, requestId: string): void {
   const { status, body } = startingProblem(requestId)
   response.setHeader('Retry-After', '1')

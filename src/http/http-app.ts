@@ -12,15 +12,15 @@ import { respond } from './respond.ts'
 
 export type HttpAppDependencies = GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] }
 
-/** What is served once everything behind it has started. */
+/** Everything that is served once the server has started. */
 export interface HttpApp {
   readonly db: { query(text: string): Promise<unknown> }
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
-  /** Takes over the socket, or answers false where nothing is to be had at the request's path. */
+  /** Takes over the socket. @returns false if nothing at the request's path can be upgraded */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
-  /** Ends subscriptions and waiting requests; resolves when the subscribers have been told. */
+  /** Ends subscriptions and waiting requests; resolves when the subscribers have been notified. */
   end(): Promise<void>
-  /** Of what did not end. */
+  /** Terminates WebSockets that are still open. */
   cutOff(): void
 }
 
@@ -49,7 +49,8 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       return true
     },
     async end() {
-      // A client takes a completed subscription for finished; one whose socket closes it restarts elsewhere.
+      // Sockets close first: a client reconnects elsewhere after a closed socket, but not after a completed
+      // subscription.
       const disposed = sockets.dispose()
       graphql.endSubscriptions()
       for (const mount of mounts) mount.end()

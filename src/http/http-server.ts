@@ -18,28 +18,28 @@ import { watchRequest } from './watch-request.ts'
  *
  *   starting, migrating → serving → draining → closing
  *
- * Until it serves, it answers only health probes, and everything else with 503 SERVER_STARTING. While it drains, it
- * serves everyone, but says that it is not ready: a load balancer then sends new clients elsewhere. When it closes,
- * new connections are refused, and what is under way comes to its end.
+ * Until it serves, it answers only health probes, and all other requests with 503 SERVER_STARTING. While it drains, it
+ * serves all requests but reports that it is not ready, so that a load balancer sends new clients elsewhere. When it
+ * closes, it refuses new connections and lets requests in flight finish.
  */
 export interface HttpServer {
-  /** Port 0 picks a free one. Resolves with where it listens. */
+  /** Port 0 picks a free one. Resolves with the server's URL. */
   listen(host: string, port: number): Promise<string>
-  /** What it is at, until it serves. */
+  /** Sets the phase that is reported until the server serves. */
   note(phase: 'starting' | 'migrating'): void
   serve(app: HttpApp): void
-  /** Drains, closes, and waits for what is under way, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
+  /** Drains, closes, and waits for requests in flight, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
   close(): Promise<void>
 }
 
-/** How long requests that are under way may take to end; a terminal's Ctrl-C should not seem to hang. */
+/** How long requests in flight may take to finish; Ctrl-C in a terminal should not seem to hang. */
 const CUT_OFF_AFTER_MS = 5_000
 
 export function createHttpServer(options: {
   log: Logger
   metrics: Metrics
   trace: Tracer
-  /** From when it is told to stop until it closes. */
+  /** Time between `close()` and the end of serving. */
   drainMs?: number
   requestLimits?: RequestLimits
 }): HttpServer {

@@ -4,12 +4,12 @@ export interface ListenAddress {
   port: number
 }
 
-/** Nobody from elsewhere can connect there. */
+/** Whether only this machine can connect to the address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.')
 }
 
-/** What to do about it, in words. */
+/** The cause in words, with what to do about it. */
 export function whyNotListening({ host, port }: ListenAddress, { code, message }: NodeJS.ErrnoException): string {
   if (code === 'EADDRINUSE')
     return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`

@@ -4,7 +4,7 @@ import { respond } from './respond.ts'
 
 export interface MetricsPage {
   render: () => Promise<string>
-  /** Whether it is shown without a token. */
+  /** Whether it is served without a token. */
   public: boolean
 }
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What is served beside GraphQL by a part of its own. */
+/** A component that serves some paths of the HTTP server. */
 export interface Mount {
   readonly paths: readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
-  /** The server closes: what waits is answered at once. */
+  /** The server is closing: waiting requests are answered at once. */
   end(): void
 }

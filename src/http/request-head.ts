@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
-/** Request id of a proxy or client, if it is a plain one, so that both logs refer to the same request. */
+/** Uses the request id of a proxy or client, if it is well-formed, so that both logs refer to the same request. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id']
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
 }
 
-/** On every response: nothing here may be framed, sniffed or leaked through a referrer. */
+/** Headers of every response: nothing may be framed, sniffed or leaked through a referrer. */
 export function setSafeHeaders(response: ServerResponse, requestId: string): void {
   response.setHeader('X-Request-Id', requestId)
   response.setHeader('X-Content-Type-Options', 'nosniff')

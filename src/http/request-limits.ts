@@ -1,12 +1,12 @@
 /** How slow HTTP clients may be. WebSockets have pings instead. */
 export interface RequestLimits {
-  /** For all headers of a request. */
+  /** For receiving all headers of a request. */
   headersWithinMs: number
-  /** For the whole of it. */
+  /** For receiving the whole request. */
   requestWithinMs: number
   /**
-   * Without a byte in either direction; a client that reads nothing of its response is disconnected within twice this
-   * time.
+   * For a connection without a byte in either direction. A client that does not read its response is disconnected
+   * within twice this time.
    */
   stalledAfterMs: number
 }
@@ -20,10 +20,10 @@ export const REQUEST_LIMITS: RequestLimits = {
   stalledAfterMs: 60_000,
 }
 
-/** How often connections are looked at for the first two. */
+/** How often the first two limits are checked. */
 const CHECK_INTERVAL_MS = 5_000
 
-/** For `createServer`. */
+/** The options for `createServer`. */
 export function serverOptions({ headersWithinMs, requestWithinMs }: RequestLimits) {
   return {
     headersTimeout: headersWithinMs,

@@ -1,11 +1,11 @@
 import type { Server, ServerResponse } from 'node:http'
 
 /**
- * Destroys the connections of responses of which the client reads nothing, within one to two times `afterMs`. The
- * socket's own timeout does not do: what serves GraphQL switches it off.
+ * Destroys the connections of clients that do not read their response, within one to two times `afterMs`. The socket's
+ * own timeout is not enough, because the GraphQL server disables it.
  */
 export function guardAgainstStalls(server: Server, afterMs: number): void {
-  /** Responses under way, each with what its socket had written at the last check, if it was waiting then. */
+  /** Open responses, each with the bytes its socket had written at the last check, if it was waiting to drain then. */
   const open = new Map<ServerResponse, number | undefined>()
 
   const timer = setInterval(() => {

@@ -3,7 +3,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Span, Tracer } from '../observability/trace.ts'
 
-/** Paths as there are routes: what clients make up is one. */
+/** The paths that become labels; all others are counted as one, since clients can make up any number of them. */
 const ROUTES: readonly string[] = [
   '/',
   '/graphql',
@@ -17,12 +17,13 @@ const ROUTES: readonly string[] = [
 ]
 const SESSION = /^\/v2\/sessions\/[^/]+(\/attempts)?$/
 const METHODS: readonly string[] = ['GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE']
-/** What people and programs ask for; the polls of probes, scrapers and agents would bury it. */
+/** Only API requests are traced: the polls of probes, scrapers and agents would outnumber them. */
 const TRACED = /^\/(graphql$|v2\/)/
 
 /**
- * Counts, times, logs and traces a request, from here until its answer is out or its client has gone. Answers with the
- * span that the request is to be served in; null where it is not traced.
+ * Counts, times, logs and traces a request until its response is sent or its client has disconnected.
+ *
+ * @returns the span in which the request is to be served; null if it is not traced
  */
 export function watchRequest(
   context: { metrics: Pick<Metrics, 'requests' | 'streams'>; log: Logger; trace: Tracer },

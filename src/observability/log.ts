@@ -5,7 +5,7 @@ export type Logger = PinoLogger
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Lines for people on a terminal, JSON lines for machines elsewhere; on standard error, so that output stays clean. */
+/** Writes readable lines or JSON lines to standard error; standard output stays free for results. */
 export function createLogger(options: { level: LogLevel; format: 'pretty' | 'json' }): Logger {
   const settings = { level: options.level, base: null }
   if (options.format === 'json') return pino(settings, pino.destination({ fd: 2, sync: false }))

@@ -1,20 +1,21 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /**
- * What one server process has done, counted from its start, and what the database holds, set at each scrape. The
- * counters of all servers add up; the gauges `bai_sessions_active`, `bai_session_retry_*`, `bai_webhook_*`,
- * `bai_agents`, `bai_deployments`, `bai_routes` and `bai_deployment_replicas_missing` are the same on each of them.
+ * Counters of what this server process has done since its start, and gauges of the database's content, set at each
+ * scrape. Counters can be summed over servers. The gauges `bai_sessions_active`, `bai_session_retry_*`,
+ * `bai_webhook_*`, `bai_agents`, `bai_deployments`, `bai_routes` and `bai_deployment_replicas_missing` have the same
+ * value on every server.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** From one statement to the whole of a batch. */
+/** From a single statement to a full batch. */
 const RUN_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const LAG_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300]
 /** Up to the timeout of an attempt. */
 const ATTEMPT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
-/** A registry of its own, so that two servers in one process are counted separately. */
+/** Each call creates a registry, so that two servers in one process are counted separately. */
 export function createMetrics(options: { process?: boolean } = {}) {
   const registry = new Registry()
   const registers = [registry]

@@ -19,12 +19,12 @@ import type { Attributes, Span, TracedSession, Tracer } from './trace.ts'
 
 /** A batch links to each of its sessions. */
 const LINKS_MAX = 1_000
-/** Spans not accepted by then are lost: a stop must not wait for them. */
+/** Spans not accepted within this time are lost: a stop must not be delayed by them. */
 const STOP_WITHIN_MS = 3_000
 
 /**
- * Spans are sent in batches over OTLP/HTTP; once 2,048 are waiting, further ones are dropped. Endpoint, headers,
- * sampler, resource and batching are as the standard variables `OTEL_…` say, which the SDK reads by itself.
+ * Sends spans in batches over OTLP/HTTP; while 2,048 are waiting, further ones are dropped. Endpoint, headers, sampler,
+ * resource and batching follow the standard variables `OTEL_…`, which the SDK reads itself.
  */
 export function createOtelTracer(options: { version: string; instanceId: string; log: Logger }): Tracer {
   const { version, instanceId, log } = options
@@ -90,7 +90,7 @@ function wrapSpan(span: OtelSpan): Span {
   }
 }
 
-/** None where its request was not to be traced. */
+/** Empty if the session's request was not sampled. */
 function linkTo({ sessionId, chainId, attempt, traceParent, attributes = {} }: TracedSession): Link[] {
   const context = contextOf(traceParent ?? undefined)
   const ids = { 'reprise.session.id': sessionId, 'reprise.chain.id': chainId, 'reprise.attempt': attempt }
@@ -103,7 +103,7 @@ function contextWith(context: SpanContext | null) {
   return context ? trace.setSpanContext(ROOT_CONTEXT, context) : ROOT_CONTEXT
 }
 
-/** Null if it is not valid: a new trace then starts. */
+/** @returns null if the header is missing or invalid; a new trace then starts */
 function contextOf(header: string | undefined): SpanContext | null {
   const context = header === undefined ? null : parseTraceParent(header)
   return context && { ...context, isRemote: true }

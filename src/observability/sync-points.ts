@@ -1,6 +1,6 @@
 /**
- * Named places in the code at which a test can hold a run, to bring about one interleaving of a race for
- * certain. Without a gate they cost a property read.
+ * Named places in the code at which a test can pause execution, to force one interleaving of a race. Without a gate
+ * they cost a property read.
  */
 export interface SyncPoints {
   reached(name: SyncPointName): Promise<void>

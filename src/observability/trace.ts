@@ -1,41 +1,44 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Traces of OpenTelemetry, for those who know nothing of its SDK. A request has a span; the sessions that it creates
- * keep where it stands (`sessions.trace_parent`), and hand it on to their children. What the background services do
- * for such sessions later joins that trace. Where nothing is configured no span is begun and nothing is kept.
+ * OpenTelemetry traces, independent of its SDK. A request has a span; the sessions that it creates store the span's
+ * context (`sessions.trace_parent`) and pass it on to their children. What the background services do for these
+ * sessions later joins that trace. Without configuration no spans are created and nothing is stored.
  */
 export interface Tracer {
-  /** Null where it is not traced. `parent`: of whom the request came, as the header `traceparent` has it. */
+  /**
+   * @param parent value of the request's header `traceparent`
+   * @returns null if the request is not traced
+   */
   beginRequest(name: string, parent: string | undefined, attributes: Attributes): Span | null
   /**
-   * A batch that is done: one span that links to the traces of its sessions, and one in each of those traces that
-   * links to it. Sessions without a trace are left out; none of them, no span.
+   * Records a completed batch: one span that links to the traces of its sessions, and one span in each of those traces
+   * that links back. Sessions without a trace are left out; if no session has one, nothing is recorded.
    */
   recordBatch(name: string, begunAt: Date, sessions: readonly TracedSession[]): void
-  /** Sends what is left. Resolves in time even if nobody accepts it. */
+  /** Sends the remaining spans. Resolves within a bounded time even if no collector accepts them. */
   stop(): Promise<void>
 }
 
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
 export interface Span {
-  /** As W3C's Trace Context has it: `00-<trace>-<span>-<flags>`. */
+  /** In the format of W3C Trace Context: `00-<trace>-<span>-<flags>`. */
   readonly traceParent: string
   note(attributes: Attributes): void
-  /** To the traces of sessions that it is about. */
+  /** Links to the traces of the sessions that the span is about. */
   link(sessions: readonly TracedSession[]): void
   end(options: { failed: boolean }): void
 }
 
-/** A session that something was done for, by its ids. */
+/** A session that was processed. */
 export interface TracedSession {
   sessionId: string
   chainId: string
   attempt: number
-  /** Null where it was created outside of any trace. */
+  /** Null if it was created outside of any trace. */
   traceParent: string | null
-  /** What became of it. */
+  /** What happened to it. */
   attributes?: Attributes
 }
 
@@ -47,12 +50,12 @@ export const NO_TRACER: Tracer = {
 
 const active = new AsyncLocalStorage<Span>()
 
-/** Everything that `work` does, however deep, has the span as its `currentSpan`. */
+/** Runs `work` with the span as its `currentSpan`. */
 export function inSpan<T>(span: Span | null, work: () => T): T {
   return span ? active.run(span, work) : work()
 }
 
-/** Of the request that is being served; none where it is not traced. */
+/** The span of the request being served; undefined if it is not traced. */
 export function currentSpan(): Span | undefined {
   return active.getStore()
 }

@@ -40,7 +40,7 @@ export function refuseRequest(error: Error, requestId: string): Response {
   return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': PROBLEM_TYPE } })
 }
 
-/** What the library says of a request that it cannot read, and that the database is away. */
+/** Translates an unreadable request and a database outage; other errors stay as they are. */
 function toRepriseError(error: Error): Error {
   if (isDatabaseOutage(error)) return databaseUnavailable()
   return error instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', error.message) : error

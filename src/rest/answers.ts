@@ -2,12 +2,12 @@ import type { z } from '@hono/zod-openapi'
 import { ERRORS, type ErrorCode } from '../domain/errors.ts'
 import { Problem, PROBLEM_TYPE } from './resources/problem.ts'
 
-/** For a route's `responses`: what it answers when all is well. */
+/** For a route's `responses`: a successful answer. */
 export function json<Schema extends z.ZodType>(schema: Schema, description: string) {
   return { description, content: { 'application/json': { schema } } }
 }
 
-/** For a route's `responses`: one per status, with the codes that it stands for. */
+/** For a route's `responses`: one entry per status, listing the error codes that have it. */
 export function problems(...codes: ErrorCode[]) {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].httpStatus)
   const entries = [...byStatus].map(([status, meant]) => {
@@ -16,5 +16,5 @@ export function problems(...codes: ErrorCode[]) {
   return Object.fromEntries(entries)
 }
 
-/** What every route may answer. */
+/** The errors of every route. */
 export const COMMON_PROBLEMS = problems('UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED')

@@ -6,7 +6,7 @@ import { bearerToken } from '../services/bearer-token.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'
 
-/** Who asks, before anything else of the request is looked at. */
+/** Authenticates a request before anything else in it is checked. */
 export function authenticated(
   authenticate: Authenticate,
   base: Omit<ReadContext, 'viewer'>,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 
 /**
- * Answers to GET carry a tag of their content; whoever has that content already gets 304 and nothing more. The
- * content is made all the same: the tag saves the way, not the work.
+ * Responses to GET have an ETag of their content; a client that has this content already gets an empty 304. The
+ * response is still computed: the tag saves bandwidth, not work.
  */
 export const entityTag: MiddlewareHandler = async (c, next) => {
   await next()
@@ -19,7 +19,7 @@ export const entityTag: MiddlewareHandler = async (c, next) => {
   c.res = known ? new Response(null, { status: 304, headers }) : new Response(body, { status: 200, headers })
 }
 
-/** RFC 9110, 13.1.2: compared weakly. */
+/** Weak comparison (RFC 9110, 13.1.2). */
 function matches(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false
   const tags = header.split(',').map((part) => part.trim().replace(/^W\//, ''))

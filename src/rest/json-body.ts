@@ -1,7 +1,7 @@
 import { RepriseError } from '../domain/errors.ts'
 import { REST_BODY_BYTES_MAX } from '../domain/limits.ts'
 
-/** A JSON body of whatever shape: what is wrong with its content, the service says. @throws RepriseError */
+/** Reads a JSON body of any shape; the service validates its content. @throws RepriseError */
 export async function readJsonBody(request: Request): Promise<unknown> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
@@ -16,7 +16,7 @@ export async function readJsonBody(request: Request): Promise<unknown> {
   }
 }
 
-/** The same, where nothing but an object can be meant. @throws RepriseError */
+/** Reads a JSON body that must be an object. @throws RepriseError */
 export async function readJsonObject(request: Request): Promise<object> {
   const body = await readJsonBody(request)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
@@ -24,7 +24,7 @@ export async function readJsonObject(request: Request): Promise<object> {
   throw new RepriseError('VALIDATION_FAILED', `The body ${message}.`, [{ path: '', message }])
 }
 
-/** What is beyond the limit is not kept in memory. */
+/** A body over the limit is not kept in memory. */
 async function readBounded(request: Request): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let bytes = Number(request.headers.get('content-length') ?? 0)
@@ -37,7 +37,7 @@ async function readBounded(request: Request): Promise<Uint8Array> {
       chunks.push(chunk)
     }
   } catch (error) {
-    // The client has hung up, or was too slow: nobody is there to be answered.
+    // The client disconnected or was too slow; nobody is left to read the answer.
     throw error instanceof RepriseError ? error : new RepriseError('MALFORMED_REQUEST', 'The body is incomplete.')
   }
   return Buffer.concat(chunks)

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { RepriseError } from '../domain/errors.ts'
 
-/** Parameters of the path and the query that are not as the OpenAPI document says. */
+/** Refuses path and query parameters that do not match the OpenAPI document. @throws RepriseError */
 export function refuseParameters(result: { success: true } | { success: false; error: z.core.$ZodError }): void {
   if (result.success) return
   const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))

@@ -35,12 +35,12 @@ export interface Rest {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
-/** The services as JSON over HTTP, for those who do not speak GraphQL. */
+/** The services as JSON over HTTP, for clients that do not use GraphQL. */
 export function createRest(dependencies: RestDependencies): Rest {
   const app = restApp(dependencies)
   return {
     async handle(request, response) {
-      // One for each request: what cannot be made a Request of, by its Host or its path, never comes to the app.
+      // One listener per request: errors before the app, such as an invalid Host or path, also need the request id.
       const listener = getRequestListener(app.fetch, {
         overrideGlobalObjects: false,
         errorHandler: (error) => refuseRequest(error as Error, requestIdOf(response)),

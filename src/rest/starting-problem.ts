@@ -2,8 +2,8 @@ import { RepriseError } from '../domain/errors.ts'
 import { problemOf } from './resources/problem.ts'
 
 /**
- * What is answered to everybody while the server starts. `message` beside `detail`: agents and GraphQL clients, who
- * do not speak problem+json, find theirs.
+ * The answer to all requests while the server starts: a problem document that also has `message` and `errors`, for
+ * agents and GraphQL clients.
  */
 export function startingProblem(requestId: string): { status: number; body: object } {
   const error = new RepriseError(

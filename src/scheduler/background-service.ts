@@ -3,22 +3,22 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 
 export interface RunReport {
-  /** How many things were done; 0 is silent. */
+  /** Number of things done; 0 is not logged. */
   done: number
-  /** Look again at once. */
+  /** Run the next pass at once. */
   more?: boolean
-  /** Time of the next pass at the latest, even without a wake-up. */
+  /** Run the next pass within this time, even without a wake-up. */
   againInMs?: number | null
 }
 
 export interface BackgroundService {
   readonly name: string
   start(): void
-  /** Ends the present run, then the loop. */
+  /** Waits for the current pass and ends the loop. */
   stop(): Promise<void>
-  /** Looks again soon. */
+  /** Runs a pass soon. */
   wake(): void
-  /** One pass, for tests; also works while it is not started. */
+  /** Runs one pass, for tests; also works while the service is not started. */
   runOnce(): Promise<RunReport>
 }
 
@@ -27,8 +27,8 @@ const FAULT_PAUSE_MAX_MS = 5_000
 const BREATHER_MAX_MS = 50
 
 /**
- * The skeleton of everything that runs in the background: makes a pass when woken and at least every `intervalMs`,
- * never two at once. An error is logged, and the loop continues after a pause that grows while errors last.
+ * The loop of every background service: it runs a pass when woken and at least every `intervalMs`, never two at once.
+ * An error is logged, and the loop continues after a pause that grows while errors persist.
  */
 export function defineService(options: {
   name: string
@@ -67,13 +67,13 @@ export function defineService(options: {
     wakeUp = undefined
   }
 
-  /** Wake-ups within the duration of the last pass are handled together: under load, few passes over many rows. */
+  /** Collects wake-ups for as long as the last pass took, so that under load there are few passes over many rows. */
   async function breathe(lookMs: number): Promise<void> {
     await sleep(Math.min(lookMs, BREATHER_MAX_MS), undefined, { signal: stopped.signal }).catch(() => {})
   }
 
   async function run(): Promise<void> {
-    // Services that start together do not stay in step.
+    // Staggers services that start together.
     await rest(Math.random() * Math.min(100, options.intervalMs))
     while (!stopped.signal.aborted) {
       const begun = performance.now()

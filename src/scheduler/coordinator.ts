@@ -7,7 +7,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import type { ClaimBounds } from '../store/sql/claim-sessions.sql.ts'
 import type { RunReport } from './background-service.ts'
 
-/** What is decided about one thing that a handler holds: where it goes, `to` being `from` where it stays. */
+/** The decision about one claimed entity; `to` equals `from` if it stays. */
 export interface Move {
   id: string
   from: string
@@ -24,39 +24,39 @@ export interface CoordinatorContext {
   trace: Tracer
 }
 
-/** One batch as it was committed. */
+/** A committed batch. */
 export interface Batch<Item, Decided extends Move> {
   begunAt: Date
   claimed: readonly Item[]
   moves: readonly Decided[]
 }
 
-/** What all handlers of one kind of entity share: how their results are judged, written and reported. */
+/** What all handlers of one kind of entity share: how results are judged, written and reported. */
 export interface EntityKind<Item, Declaration, Result, Decided extends Move> {
-  /** Pure: a handler only says what happened. Entities without consequences are left out. */
+  /** Pure. Turns what a handler says happened into moves; entities without consequences are left out. */
   judge(declaration: Declaration, items: readonly Item[], result: Result): Decided[]
-  /** Writes moves with history and events; skips those that somebody else has made in the meantime. */
+  /** Writes moves with history and events; skips entities that have moved in the meantime. */
   apply(tx: Queryable, handler: string, moves: readonly Decided[]): Promise<unknown>
-  /** Services that have work after these moves, whichever handler made them, or after what the handler did itself. */
+  /** Services that have work after these moves, whichever handler made them, or after the handler's own writes. */
   topicsToWake(moves: readonly Decided[], result: Result): readonly WakeTopic[]
-  /** After the commit. */
+  /** Called after the commit. */
   report(context: CoordinatorContext, handler: string, batch: Batch<Item, Decided>): void
 }
 
 export interface Handler<Item, Declaration extends { name: string }, Result> {
   declaration: Declaration
-  /** Takes and holds things for the transaction. */
+  /** Claims entities and locks them for the transaction. */
   claim(tx: Queryable, bounds: ClaimBounds): Promise<Item[]>
   execute(tx: Queryable, items: Item[]): Promise<Result>
-  /** Whom to wake when things have moved. */
+  /** Topics to wake when an entity has moved. */
   wakes: readonly WakeTopic[]
-  /** Agents that have something new to hear of a thing. */
+  /** Agents that have news about the entity. */
   agentsOf(item: Item): string[]
 }
 
 /**
- * One batch of one handler in one transaction: claim, execute, judge, apply with history and events. A crash
- * anywhere leaves nothing of it; what it had claimed is claimed again.
+ * Runs one batch of one handler in one transaction: claim, execute, judge, apply with history and events. A crash at
+ * any point leaves nothing of it, and the entities are claimed again.
  */
 export async function runHandler<Item, Declaration extends { name: string }, Result, Decided extends Move>(
   context: CoordinatorContext,

@@ -17,7 +17,7 @@ import type { Batch, EntityKind, Handler, Move } from './coordinator.ts'
 import { describeMove } from './describe-move.ts'
 import { countFailedStarts } from './handlers/count-failed-starts.ts'
 
-/** What a handler of deployments says happened, and who has work by what it did itself. */
+/** What a deployment handler says happened, and the topics to wake for its own writes. */
 export interface DeploymentFindings {
   findings: Finding<DeploymentResult>[]
   wakes?: readonly WakeTopic[]
@@ -25,7 +25,7 @@ export interface DeploymentFindings {
 
 export type DeploymentHandler = Handler<ClaimedDeployment, DeploymentDeclaration, DeploymentFindings>
 
-/** Judged plainly: a result leads where it is declared to. */
+/** Deployments are judged without tries or timeouts: each result leads to its declared status. */
 export const DEPLOYMENTS: EntityKind<ClaimedDeployment, DeploymentDeclaration, DeploymentFindings, DeploymentMove> = {
   judge: (declaration, deployments, { findings }) =>
     judgeDeclared(declaration, DEPLOYMENT_TRANSITIONS, deployments, findings),
@@ -34,7 +34,7 @@ export const DEPLOYMENTS: EntityKind<ClaimedDeployment, DeploymentDeclaration, D
   report: ({ log }, handler, batch) => reportDeclared(log, handler, batch, ({ id }) => ({ deploymentId: id })),
 }
 
-/** A finding about a route may say where it serves, or that discovery should list it. */
+/** A finding about a route may include where it serves, or that discovery should list it. */
 export type RouteFinding = Finding<RouteResult> & Pick<RouteMove, 'endpoint' | 'publish'>
 
 export interface RouteFindings {
@@ -44,7 +44,7 @@ export interface RouteFindings {
 
 export type RouteHandler = Handler<ClaimedRoute, RouteDeclaration, RouteFindings>
 
-/** Judged plainly as well. A route that fails before it has served for long slows down those that follow it. */
+/** Judged like deployments. A route that fails before it has served for long delays the next routes. */
 export const ROUTES: EntityKind<ClaimedRoute, RouteDeclaration, RouteFindings, RouteMove> = {
   judge(declaration, routes, { findings }) {
     const byId = new Map(findings.map((finding) => [finding.id, finding]))
@@ -74,7 +74,7 @@ function hasMoved(moves: readonly Move[]): boolean {
   return moves.some(({ from, to }) => from !== to)
 }
 
-/** One line for each outcome, at info where it took the thing anywhere. */
+/** Logs one line per outcome, at info if the entity moved. */
 function reportDeclared<Item extends { id: string }>(
   log: Logger,
   handler: string,

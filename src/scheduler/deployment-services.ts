@@ -32,7 +32,7 @@ export interface DeploymentContext extends CoordinatorContext {
   metrics: Metrics
   sync: SyncPoints
   askHealth: AskHealth
-  /** By `performance.now()`: since when this server is there to check. */
+  /** Since when this server has been checking routes, as `performance.now()`. */
   watchedSince: number
 }
 
@@ -58,7 +58,7 @@ export function createDeploymentServices(context: DeploymentContext): Record<Dep
   }
 }
 
-/** Runs each handler until it has nothing left, one after the other. */
+/** Runs the handlers in order, each until it has nothing left to claim. */
 async function driveDeployments(context: DeploymentContext): Promise<RunReport> {
   const { any, nextInMs } = await readDeploymentsOutlook(context.db)
   if (!any) return { done: 0 }
@@ -90,7 +90,7 @@ const ROUTE_HANDLERS = [
   serviceDiscoverySync,
 ]
 
-/** After a pause this long between two passes, checks have not been made for an unknown time either. */
+/** After such a gap between two passes, health checks may not have been made either. */
 const ABSENCE_MS = 5 * DEPLOYMENT_INTERVAL_MS
 
 function createRouteDriver(context: DeploymentContext): () => Promise<RunReport> {

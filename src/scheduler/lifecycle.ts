@@ -7,7 +7,7 @@ import type { RunReport } from './background-service.ts'
 import { runHandler, type CoordinatorContext, type EntityKind, type Handler } from './coordinator.ts'
 import { reportMoves, type HandledSession } from './report-moves.ts'
 
-/** What a handler says happened; the coordinator judges. Sessions in no list only grow older. */
+/** What a handler says happened; the coordinator judges it. A session in no list is only checked for its timeout. */
 export interface HandlerResult {
   successes: string[]
   failures: { id: string; error: FailureError; giveUpNow?: boolean }[]
@@ -19,13 +19,13 @@ export interface LifecycleHandler<Session extends HandledSession> extends Handle
   LifecycleDeclaration,
   HandlerResult
 > {
-  /** Whose success is certain after this one's: both are written as one move. */
+  /** A handler that is certain to succeed after this one: both are written as one move. */
   followedBy: LifecycleDeclaration | null
 }
 
 type Sessions = EntityKind<HandledSession, LifecycleDeclaration, HandlerResult, SessionMove>
 
-/** Sessions are judged with tries and timeouts, and take their kernels with them. */
+/** Sessions are judged with tries and timeouts, and their kernels move with them. */
 function sessionsOf(followedBy: LifecycleDeclaration | null): Sessions {
   return {
     judge(declaration, sessions, result) {
@@ -69,7 +69,7 @@ function outcomesById(result: HandlerResult): Map<string, Outcome> {
   return outcomes
 }
 
-/** A successful move continues with that of the next handler. */
+/** Extends a successful move by that of the next handler. */
 function continueMove(move: SessionMove, followedBy: LifecycleDeclaration | null): SessionMove {
   const next = followedBy?.success.session
   if (!next || move.outcome !== 'SUCCESS' || move.to === move.from) return move
@@ -98,7 +98,7 @@ function moveFor(
   }
 }
 
-/** Whatever left the usual way: back in the queue, on its way out, or finished. */
+/** Wakes for moves off the usual path: back to the queue, to termination, or finished. */
 function topicsToWake(moves: readonly SessionMove[]): WakeTopic[] {
   const topics = new Set<WakeTopic>()
   for (const { from, to } of moves) {

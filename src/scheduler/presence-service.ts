@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts'
 import { recordPresence, type ServerIdentity } from '../store/sql/server-presence.sql.ts'
 import { defineService, type BackgroundService } from './background-service.ts'
 
-/** Records regularly that this server can hear agents: silence does not count while no server could hear them. */
+/** Regularly records that this server can hear agents: their silence does not count while no server could hear them. */
 export function createPresenceService(context: {
   db: Database
   log: Logger

@@ -5,7 +5,7 @@ import type { SessionMove } from '../store/sql/apply-moves.sql.ts'
 import type { Batch } from './coordinator.ts'
 import { describeMove } from './describe-move.ts'
 
-/** What the coordinator needs of a session to judge and report it. */
+/** The fields of a session that the coordinator needs to judge and report it. */
 export interface HandledSession extends Judged {
   id: string
   chainId: string
@@ -14,8 +14,8 @@ export interface HandledSession extends Judged {
 }
 
 /**
- * After the commit: one line for each outcome, a failure at info where it took the session anywhere; and the span of
- * those that moved on. Sessions that keep waiting are in neither: their history says why.
+ * Called after the commit. Logs one line per outcome, at info for a failure that moved the session, and records a span
+ * for the sessions that moved. Sessions that keep waiting are in neither; their history says why.
  */
 export function reportMoves(
   { log, trace }: { log: Logger; trace: Tracer },

@@ -6,7 +6,7 @@ import type { BackgroundService } from './background-service.ts'
 import { removeOld, type RetentionPolicy } from './handlers/remove-old.handler.ts'
 import { defineMeasuredService } from './measured-service.ts'
 
-/** Keeps growing tables within the limits of the configuration. */
+/** Keeps growing tables within the configured limits. */
 export function createRetentionService(context: {
   db: Database
   log: Logger

@@ -40,8 +40,8 @@ export interface SchedulerContext {
   server: ServerIdentity
   lease: Lease
   /**
-   * Steps that nothing stands between are written as one; else each handler takes one step, and sessions can be looked
-   * at in between.
+   * Whether consecutive steps that nothing can interrupt are written as one. Otherwise each handler takes one step, and
+   * the statuses in between can be observed.
    */
   strides: boolean
 }
@@ -52,19 +52,19 @@ type WokenName = Exclude<
 >
 type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers'
 
-/** Whether other services' work triggers it; otherwise only time does. */
+/** Whether other services wake it; otherwise it runs only at its interval. */
 export function isWoken(name: ServiceName): name is WokenName {
   return name !== 'watch-agents' && name !== 'sweep-leftovers'
 }
 
-/** Promotions that go on with what follows them for certain. */
+/** Promotions that also take the steps certain to follow. */
 const STRIDES: Readonly<Partial<Record<PromotionName, (context: SchedulerContext) => Promise<RunReport>>>> = {
   'promote-to-prepared': promoteAndStart,
   'promote-to-running': promoteAndEnd,
   'detect-termination': detectAndEnd,
 }
 
-/** Everything that drives sessions, one background service per handler; each finds its own work in the database. */
+/** The background services that drive sessions, one per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
   const { lease } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>

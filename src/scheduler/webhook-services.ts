@@ -14,7 +14,7 @@ import { defineMeasuredService } from './measured-service.ts'
 
 export type WebhookServiceName = 'fan-out-webhooks' | 'deliver-webhooks' | 'expire-webhook-deliveries'
 
-/** Everything that brings events to webhooks. */
+/** The background services that deliver events to webhooks. */
 export function createWebhookServices(context: DeliveryContext): Record<WebhookServiceName, BackgroundService> {
   const { db } = context
   const service = (name: WebhookServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>

@@ -1,16 +1,16 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Which addresses a webhook may connect to. Of IPv4 all but what the registry of special purposes
- * (RFC 6890 and its updates) names; of IPv6 global unicast alone, less what in there is special, so that
- * IPv4 in the clothes of IPv6 (mapped, compatible, translated, NAT64, 6to4, Teredo) is out without unpacking it.
+ * Which addresses a webhook may connect to. IPv4: all except those in the registry of special-purpose addresses
+ * (RFC 6890 and its updates). IPv6: only global unicast, except the special ranges in it; this also excludes embedded
+ * IPv4 addresses (mapped, compatible, translated, NAT64, 6to4, Teredo) without decoding them.
  */
 const SPECIAL_IPV4: readonly [network: string, prefix: number][] = [
   ['0.0.0.0', 8], // this network, and unspecified
   ['10.0.0.0', 8], // private
   ['100.64.0.0', 10], // shared by carriers, and metadata of some clouds
   ['127.0.0.0', 8], // loopback
-  ['168.63.129.16', 32], // Azure's host, reached from its machines alone
+  ['168.63.129.16', 32], // Azure's host, reachable only from its machines
   ['169.254.0.0', 16], // link-local, and metadata of most clouds
   ['172.16.0.0', 12], // private
   ['192.0.0.0', 24], // protocol assignments, and metadata of some clouds
@@ -33,7 +33,7 @@ const SPECIAL_IPV6: readonly [network: string, prefix: number][] = [
 
 export type MayConnect = (address: string) => boolean
 
-/** `allowed`: networks in CIDR notation that may be reached whatever they are. */
+/** @param allowed networks in CIDR notation that are allowed even if they are special */
 export function createAddressGuard(allowed: readonly string[]): MayConnect {
   const exceptions = new BlockList()
   for (const network of allowed) addNetwork(exceptions, network)

@@ -10,14 +10,15 @@ import { claimWebhookDeliveries, type ClaimedDelivery } from '../../store/sql/cl
 import { makeAttempt, type DeliveryContext } from './make-attempt.ts'
 
 /**
- * Attempts under way in this process. PENDING, due → claimed with a lease, sent, booked: DELIVERED, FAILED, or PENDING
- * and due later. A crash leaves a claim whose lease runs out by the database's clock; the delivery is then made again
- * under the same webhook-id. Whoever books with an attempt number that is not the newest books nothing.
+ * The webhook attempts in flight in this process. A delivery that is PENDING and due is claimed with a lease, sent, and
+ * settled: DELIVERED, FAILED, or PENDING and due later. A crash leaves a claim whose lease expires by the database's
+ * clock; the delivery is then repeated with the same webhook-id. Settling an attempt that is not the newest has no
+ * effect.
  */
 export interface DeliveryPool {
-  /** Claims what is due and there is room for, and begins; does not wait for the ends. */
+  /** Claims as many due deliveries as there is room for, and starts their attempts without waiting for them. */
   fill(): Promise<{ done: number }>
-  /** Waits for attempts under way, for a while; what is cut off then, is due at once for somebody else. */
+  /** Waits for the attempts in flight, then aborts the rest, which become due at once for another server. */
   drain(): Promise<void>
 }
 

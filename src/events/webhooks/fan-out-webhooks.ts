@@ -4,8 +4,9 @@ import type { Database } from '../../store/database.ts'
 import { hasWaitingEvents, fanOutEvents, lockWebhookCursor } from '../../store/sql/fan-out-webhooks.sql.ts'
 
 /**
- * Events → deliveries. Level-triggered: the outbox is read from a cursor that moves in the transaction that adds the
- * deliveries. Transactions that cause events neither know of webhooks nor wait for them; one server at a time reads.
+ * Turns events into deliveries. Level-triggered: the outbox is read from a cursor that advances in the transaction that
+ * adds the deliveries, by one server at a time. Transactions that write events know nothing about webhooks and do not
+ * wait for them.
  */
 export async function fanOutWebhooks({ db, wake }: { db: Database; wake: Wake }) {
   if (!(await hasWaitingEvents(db))) return { done: 0 }

@@ -28,7 +28,7 @@ export async function makeAttempt(
   signal: AbortSignal,
 ): Promise<void> {
   const result = await context.sendWebhook(compose(delivery), signal)
-  // The endpoint has it, and nobody knows: a crash, or a lease that runs out.
+  // The race: the endpoint has the webhook, but the server crashes or the lease expires before that is recorded.
   await context.sync.reached('webhook:before-settle')
   if (result.outcome === 'cut') return releaseWebhookDelivery(context.db, delivery.id, delivery.attempt)
   await settle(context, delivery, result)

@@ -5,13 +5,13 @@ export type ResolveHost = (hostname: string) => Promise<string[]>
 
 const QUERY_TIMEOUT_MS = 2_000
 const QUERY_TRIES = 2
-/** Nobody who knows the name answers; asking the system would only wait for the same once more. */
+/** The name's servers do not answer; the system's resolver would only wait for them again. */
 const HOPELESS: readonly string[] = ['ETIMEOUT', 'ESERVFAIL']
 
 /**
- * Asks DNS without the system's resolver first: that one blocks threads of the process, of which it has two, and
- * a few names whose servers keep silent would hold up every other look-up. What DNS does not know may stand in the
- * hosts file or belong to a search domain: then the system is asked.
+ * Queries DNS directly first. The system's resolver blocks threads, of which look-ups can use two, so a few names whose
+ * servers do not answer would delay all other look-ups. A name that DNS does not know may be in the hosts file or in a
+ * search domain; only then the system's resolver is used.
  */
 export const resolveHost: ResolveHost = async (hostname) => {
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })

@@ -13,16 +13,16 @@ export interface OutgoingWebhook {
   body: string
 }
 
-/** How an attempt ended. `cut` is no end: the process stops, and somebody else makes the attempt again. */
+/** How an attempt ended. `cut`: it was aborted because the process stops, and will be repeated. */
 export type SendOutcome = 'answered' | 'refused' | 'timeout' | 'failed' | 'cut'
 
 export interface SendResult {
   outcome: SendOutcome
   durationMs: number
   statusCode: number | null
-  /** For people; null where there was an answer. */
+  /** For people; null if there was an answer. */
   error: string | null
-  /** The beginning of the answer's body. */
+  /** The beginning of the response body. */
   response: string | null
   retryAfter: string | undefined
 }
@@ -37,9 +37,9 @@ class Refused extends Error {}
 class TimedOut extends Error {}
 
 /**
- * One POST over a connection of its own: no redirect is followed, no proxy asked, nothing kept. The name is looked up
- * once, and the connection goes to the addresses that were checked: what the name says a moment later is of no
- * consequence. Neither the checked addresses nor those refused show in the error: they may be of our own network.
+ * Sends one POST over a new connection, without redirects, proxies or keep-alive. The name is looked up once, and the
+ * connection uses only the addresses that were checked, which rules out DNS rebinding. Errors do not show addresses,
+ * since they may belong to our own network.
  */
 export function createWebhookSender(options: {
   mayConnect: MayConnect
@@ -80,7 +80,7 @@ export function createWebhookSender(options: {
         agent: false,
         signal: ending,
       })
-      // What it still has to say once it has answered, or is given up, is said to nobody.
+      // Errors after the answer or after the abort are of no interest.
       outgoing.on('error', () => {})
       outgoing.on('socket', (socket) =>
         socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(connecting)),
@@ -110,7 +110,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return Promise.race([work, aborted])
 }
 
-/** A connection that changes to another protocol closes without either an answer or an error. */
+/** After a protocol upgrade the request closes with neither a response nor an error. */
 async function answerOf(outgoing: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
   const closed = once(outgoing, 'close', { signal }).then(() => {
     throw new Error('the connection was closed without an answer')
@@ -120,7 +120,7 @@ async function answerOf(outgoing: ClientRequest, signal: AbortSignal): Promise<I
   return incoming
 }
 
-/** A `lookup` that looks nothing up. */
+/** A `lookup` function that returns the addresses already resolved. */
 function answerWith(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, options, callback) => {
@@ -129,7 +129,7 @@ function answerWith(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** The status has decided already: a body that breaks off, is endless or never comes changes nothing. */
+/** The status has decided the outcome; a body that is truncated, endless or missing does not change it. */
 async function readExcerpt(incoming: IncomingMessage): Promise<string> {
   const kept: Buffer[] = []
   let keptBytes = 0
@@ -145,7 +145,7 @@ async function readExcerpt(incoming: IncomingMessage): Promise<string> {
       if (readBytes >= WEBHOOK_RESPONSE_BYTES_MAX) break
     }
   } catch {
-    // What came before is what there is.
+    // Keeps what was received.
   }
   return toStorableText(Buffer.concat(kept).toString())
 }
@@ -157,7 +157,7 @@ function outcomeOf(cause: unknown): SendOutcome {
 
 function describe(cause: unknown): string {
   const { message, code } = cause as NodeJS.ErrnoException & { errors?: unknown }
-  // Several addresses that all fail are an AggregateError without a message.
+  // If several addresses all fail, the error is an AggregateError without a message.
   const text = message || code || String(cause)
   return toStorableText(text.slice(0, ERROR_LENGTH_MAX))
 }

@@ -15,7 +15,7 @@ export const DEPLOYMENT_SCALE = component('DeploymentScale', {
   description: 'What is not given stays as it is; null stands for the defaults of `min_healthy` and `max_surge`.',
 })
 
-/** Nothing is required of a change. */
+/** In a change, all fields are optional. */
 function changeSchema(): JsonSchema {
   const { required: _, ...change } = inputSchema(deploymentSpecSchema)
   change.properties!['image'] = { anyOf: [change.properties!['image']!, { type: 'null' }] }

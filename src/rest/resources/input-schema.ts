@@ -14,7 +14,7 @@ export function component(name: string, schema: JsonSchema) {
   return { name, reference: { $ref: `#/components/schemas/${name}` }, schema }
 }
 
-/** The body of a request, out of the schema that a service reads it with, with names in snake_case. */
+/** The schema of a request body: that of the service's input, with names in snake_case. */
 export function inputSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...input } = z.toJSONSchema(schema, {
     io: 'input',

@@ -4,7 +4,7 @@ import { snakeCase } from './snake-case.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** RFC 9457, with the closed table's code and all faults at once. */
+/** A problem document (RFC 9457) with the error code and all issues at once. */
 export const Problem = z
   .object({
     type: z.string().openapi({
@@ -30,7 +30,7 @@ export interface ProblemAnswer {
   body: z.infer<typeof Problem>
 }
 
-/** What callers can mend, as it is; of anything else nothing but the request id. */
+/** Known errors are shown as they are; any other shows only the request id. */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (!(error instanceof RepriseError)) {
     const detail = `Unexpected error. The log has more under the request id ${requestId}.`

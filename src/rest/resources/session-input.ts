@@ -9,12 +9,12 @@ export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 function sessionInputSchema(): JsonSchema {
   const input = inputSchema(createSessionSchema)
   input.properties!['retry_policy'] = partialPolicy()
-  // Dates of GraphQL's own scalar have no form in JSON.
+  // The conversion to JSON Schema cannot represent dates.
   input.properties!['starts_at'] = { type: ['string', 'null'], format: 'date-time' }
   return { ...input, description: 'What `createSession` takes, with names in snake_case.' }
 }
 
-/** As given with a session: every field may be left to the defaults. */
+/** A policy as given with a session: every field is optional. */
 function partialPolicy(): JsonSchema {
   const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
   return { ...policy, description: 'Every field may be left out; in camelCase, as in GraphQL, they are read too.' }

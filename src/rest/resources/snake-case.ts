@@ -9,12 +9,12 @@ export function snakeCase<Text extends string>(camel: Text): Snake<Text> {
   return camel.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Text>
 }
 
-/** `max_retries` → `maxRetries`; what is in camelCase already stays. */
+/** `max_retries` → `maxRetries`; camelCase stays as it is. */
 export function camelCase(snake: string): string {
   return snake.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** The names in a value, all the way down; names of slots, labels and the like stand as values, so they stay. */
+/** Renames all object keys in a value, recursively. Names of slots, labels and the like are values and stay. */
 export function renamed(value: unknown, rename: (name: string) => string): unknown {
   if (Array.isArray(value)) return value.map((item) => renamed(item, rename))
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

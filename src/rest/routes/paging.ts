@@ -30,7 +30,7 @@ export function toPage<Row, Item>({ edges, pageInfo }: Page<Row>, toItem: (row: 
   }
 }
 
-/** RFC 8288: where the next page is. */
+/** The header `Link` (RFC 8288) to the next page, if there is one. */
 export function nextLink(url: string, nextCursor: string | null): Record<string, string> {
   if (nextCursor === null) return {}
   const next = new URL(url)

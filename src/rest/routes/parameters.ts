@@ -13,7 +13,7 @@ function idParameter(description: string) {
   })
 }
 
-/** Several values of a closed set, with commas between or the parameter given again. */
+/** Several values of a closed set, separated by commas or given by repeating the parameter. */
 export function several<const Value extends string>(values: readonly Value[], description: string) {
   return z
     .union([z.string(), z.array(z.string())])

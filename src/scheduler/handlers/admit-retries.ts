@@ -10,8 +10,8 @@ import { settleHeld, type HeldRetry } from '../../store/sql/settle-retries.sql.t
 import { retryEventData } from './retry-event-data.ts'
 
 /**
- * Sorts out of a batch what may be dispatched, takes the tokens for it, and books the rest as held. Switches and quotas
- * are read in the transaction that dispatches: no server acts on what it remembers of them.
+ * Selects the retries of a batch that may be dispatched, takes tokens for them, and records the others as held.
+ * Switches and quotas are read in the transaction that dispatches, never from a cache.
  */
 export async function admitRetries(
   tx: Queryable,

@@ -6,8 +6,8 @@ import type { WakeTopic } from '../../domain/wake.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 
 /**
- * A handler that advances kernels by writing what their agents shall do: the agents read it with their next
- * sync. It fails a session of which a kernel failed, or ended, before it ran.
+ * A handler that advances kernels by writing orders, which their agents read with the next sync. It fails a session if
+ * one of its kernels failed or ended before it ran.
  */
 export function advanceKernels(
   declaration: LifecycleDeclaration,
@@ -41,7 +41,9 @@ function errorOf(kernel: ClaimedKernel): FailureError {
   return { ...(kernel.error ?? errorWithoutReport(kernel)), agentId }
 }
 
-/** It was given to an agent that was just then found lost; or it ended, and nobody said why. */
+/**
+ * Either the kernel's agent was found lost just after the assignment, or the kernel ended without a reported reason.
+ */
 function errorWithoutReport({ agentLost }: ClaimedKernel): FailureError {
   if (agentLost) return { name: 'agent-lost', message: 'its agent was lost before it heard of the kernel' }
   return { name: 'executor-failed', message: 'a kernel ended before it ran' }

@@ -10,7 +10,7 @@ import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/read-revis
 
 export interface RouteOrder {
   deployment: ClaimedDeployment
-  /** Routes of its present revision. */
+  /** Number of routes of the current revision to begin. */
   count: number
 }
 
@@ -18,8 +18,8 @@ export interface RouteOrder {
 const NEVER_RETRIED = resolvePolicy([{ source: 'SESSION', policy: { maxRetries: 0 } }])
 
 /**
- * New routes with their sessions, in the caller's transaction: neither is ever there without the other. Sessions for
- * which a quota has no place, or that their resource group does not take any more, are not made; `refused` says why, by
+ * Creates routes together with their sessions, in the caller's transaction: neither exists without the other. A session
+ * that exceeds a quota, or that its resource group no longer accepts, is not created; `refused` says why, by
  * deployment.
  */
 export async function beginRoutes(

@@ -1,7 +1,7 @@
 import { DEPLOYMENT_HANDLERS } from '../../domain/deployment/handlers.ts'
 import { handleDeployments } from './handle-deployments.ts'
 
-/** PENDING → SCALING: nothing has to be made ready first. */
+/** PENDING → SCALING: no preparation is necessary. */
 export const checkPendingDeployment = handleDeployments(DEPLOYMENT_HANDLERS['check-pending-deployment'], {
   wakes: [],
   async execute(_tx, deployments) {

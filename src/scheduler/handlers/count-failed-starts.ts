@@ -4,8 +4,8 @@ import type { MovedRoute } from '../../store/sql/apply-route-moves.sql.ts'
 import { recordFailures, lockFailureCounts } from '../../store/sql/route-failures.sql.ts'
 
 /**
- * Routes that failed to start, or ended before they had served for long, put off the next ones of their deployment:
- * longer with each failure in a row. Those that were begun together fail together, and count as one.
+ * Routes that failed to start, or ended before they had served for long, delay the next routes of their deployment, by
+ * more with each consecutive failure. Failures of routes that were begun together count as one.
  */
 export async function countFailedStarts(tx: Queryable, moved: readonly MovedRoute[]): Promise<void> {
   const failed = moved.filter(hasFailed)
@@ -21,7 +21,7 @@ export async function countFailedStarts(tx: Queryable, moved: readonly MovedRout
   if (counted.length > 0) await recordFailures(tx, counted)
 }
 
-/** A failed start is counted when it fails, and not again when it ends. */
+/** A failed start counts when it fails, and not again when the route terminates. */
 function hasFailed({ from, to, lasted }: MovedRoute): boolean {
   if (to === 'FAILED_TO_START') return true
   return to === 'TERMINATING' && from !== 'FAILED_TO_START' && !lasted

@@ -12,8 +12,8 @@ import type { RunReport } from '../background-service.ts'
 import { logOutcomes } from './log-outcomes.ts'
 
 /**
- * Finished batch session → decision. Level-triggered: a session without a decision is work until it has one,
- * whichever server died in between.
+ * Records a decision for each finished batch session. Level-triggered: a session is claimed until it has a decision,
+ * whichever server crashed in between.
  */
 export async function decideRetries(context: {
   db: Database
@@ -35,7 +35,7 @@ export async function decideRetries(context: {
     return { decisions: rows, sessions: new Map(claimed.map((session) => [session.id, session])) }
   })
   count(context.metrics, decisions, sessions)
-  // A chain may have ended, and others may depend on it.
+  // A chain may have ended that others depend on.
   if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
   if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
   tell(decisions, sessions, context.log)
@@ -49,7 +49,7 @@ export async function decideRetries(context: {
 
 type Sessions = ReadonlyMap<string, UndecidedSession>
 
-/** After the commit, since what is rolled back did not happen. */
+/** Called after the commit, so that a rollback counts nothing. */
 function count({ retries }: Metrics, decisions: readonly DecisionRow[], sessions: Sessions): void {
   for (const { phase, cause, sessionId } of decisions) {
     if (phase === 'SCHEDULED') retries.scheduled.inc({ cause: cause! })

@@ -7,7 +7,7 @@ import { endRoutes } from './end-routes.ts'
 
 const declaration = DEPLOYMENT_HANDLERS['destroying-deployment']
 
-/** DESTROYING → DESTROYED: ends all routes, and is done when they are over, or are long overdue. */
+/** DESTROYING → DESTROYED: ends all routes, and succeeds when they are over; fails if they are long overdue. */
 export const destroyingDeployment = handleDeployments(declaration, {
   wakes: ['sync-discovery'],
   async execute(tx, deployments) {

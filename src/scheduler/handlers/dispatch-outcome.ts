@@ -7,7 +7,7 @@ import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
 import { logOutcomes } from './log-outcomes.ts'
 
-/** What became of one batch of due retries. It is told after the commit: what was rolled back did not happen. */
+/** What happened to one batch of due retries. Reported after the commit, so that a rollback reports nothing. */
 export interface DispatchOutcome {
   claimed: readonly DueRetry[]
   created: readonly DueRetry[]
@@ -43,7 +43,7 @@ export function tellDispatched(log: Logger, { claimed, created, children, held, 
     const refusal = refusals.get(retry.sessionId)
     return refusal ? [{ ids: { ...idsOf(retry), code: refusal.code }, says: `not retried: ${refusal.message}` }] : []
   })
-  // A retry that stays held for the same reason is examined every few seconds.
+  // A retry held for the same reason is examined again every few seconds; only the first time is logged.
   const newlyHeld = held
     .filter(({ retry, reason }) => retry.holdReason !== reason)
     .map(({ retry, reason }) => ({ ids: { ...idsOf(retry), reason }, says: `the retry is held: ${reason}` }))

@@ -28,9 +28,9 @@ const BATCH = {
 }
 
 /**
- * Due decisions → children. A child is created in the transaction that books its decision as DISPATCHED, and
- * `sessions.parent_session_id` is unique: whoever crashes, and however many servers are at it, a failed
- * attempt gets one child.
+ * Creates the children of due retries. A child is created in the transaction that marks its decision as DISPATCHED, and
+ * `sessions.parent_session_id` is unique: a failed attempt gets exactly one child, whatever crashes and however many
+ * servers dispatch.
  */
 export async function dispatchRetries(context: {
   db: Database
@@ -47,7 +47,7 @@ export async function dispatchRetries(context: {
   const outcome = await context.db.transaction(async (tx): Promise<DispatchOutcome> => {
     const due = await claimDueRetries(tx, { ...BATCH, fenceMarginMs: context.lease.fenceMarginMs })
     if (due.length === 0) return NOTHING
-    // Two servers that have both found the same retry due; or a person who cancels it meanwhile.
+    // The races: two servers find the same retry due, or a user cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')
     const unreadable = refuseUnreadable(due)
     const { go, held } = await admitRetries(
@@ -81,7 +81,7 @@ export async function dispatchRetries(context: {
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
 }
 
-/** A policy damaged since the decision would fail the statement that creates all children of the batch. */
+/** A policy damaged since the decision would otherwise fail the statement that creates all children of the batch. */
 function refuseUnreadable(due: readonly DueRetry[]): Map<string, Refusal> {
   const refusals = due.map(({ sessionId, retryPolicy }) => ({ sessionId, policy: readStoredPolicy(retryPolicy) }))
   return new Map(

@@ -4,8 +4,10 @@ import { applyRouteMoves } from '../../store/sql/apply-route-moves.sql.ts'
 import type { DeploymentRoute } from '../../store/sql/routes-of-deployments.sql.ts'
 
 /**
- * Routes that their deployment wants no more go TERMINATING. One that a route handler holds just then stays, and is
- * looked at again. Answers with how many went.
+ * Moves routes that their deployment no longer wants to TERMINATING. A route that a route handler has locked is skipped
+ * until a later pass.
+ *
+ * @returns how many routes moved
  */
 export async function endRoutes(
   tx: Queryable,

@@ -7,8 +7,8 @@ import type { DeploymentFindings, DeploymentHandler } from '../deployment-kinds.
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /**
- * A handler of deployments, made anew for each pass: it claims batch after batch in order of id, each behind the last,
- * until none is left.
+ * A handler of deployments. The result is called for each pass: the handler it returns claims batch after batch in
+ * order of id, until none is left.
  */
 export function handleDeployments(
   declaration: DeploymentDeclaration,

@@ -4,10 +4,10 @@ import type { Queryable } from '../../store/database.ts'
 import { claimRoutes, type ClaimedRoute } from '../../store/sql/claim-routes.sql.ts'
 import type { RouteFinding, RouteHandler } from '../deployment-kinds.ts'
 
-/** How long this server has been there to check the health of routes, in ms. */
+/** How long this server has been checking the health of routes, in milliseconds. */
 export type Watched = () => number
 
-/** A handler that finds out about each route by itself; `also` does what several need at once. */
+/** A handler of routes: `find` judges each route separately; `also` writes for the whole batch. */
 export function handleRoutes(
   declaration: RouteDeclaration,
   options: {

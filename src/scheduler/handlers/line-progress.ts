@@ -8,17 +8,20 @@ import {
 import type { PendingClaim } from '../../store/sql/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
 
-/** What one server remembers of a group's line between looks; nothing depends on it but how much a look takes. */
+/**
+ * What one server remembers about the queue of a resource group between passes. It affects only the cost of a pass, not
+ * its correctness.
+ */
 export interface LineProgress {
-  /** Sessions to take: about as many as were placed lately, since each costs a lock though most do not fit. */
+  /** Sessions to claim: about twice as many as were last placed, since each costs a lock even if it does not fit. */
   reach: number
-  /** Longer than its head was, at the last look. */
+  /** At the last pass, the queue was longer than the head that was claimed. */
   lineIsLong: boolean
-  /** Behind which lane to go on; null for the first. */
+  /** The lane after which to continue; null for the first. */
   fromLane: string | null
   /** Consecutive passes that found nothing to do while there are unseen lanes. */
   idleLooks: number
-  /** Of `performance.now()`: when expired sessions were last looked for. */
+  /** When expired sessions were last searched for, as `performance.now()`. */
   expiredAt: number
   /** There may be more to do at once. */
   lookAgain: boolean
@@ -44,7 +47,7 @@ export function nextClaim(group: PendingGroup, progress: LineProgress): PendingC
   if (looksForExpired) progress.expiredAt = performance.now()
   return {
     resourceGroup: group.name,
-    // Shares decide who is next, at whatever position in the queue.
+    // With DRF, shares decide what is next, whatever its position in the queue.
     head: group.sequencer === 'DRF' ? 0 : reach,
     youngestFirst: group.sequencer === 'LIFO',
     lanes: LANES_PER_LOOK_MAX,

@@ -1,6 +1,6 @@
 import type { Logger } from '../../observability/log.ts'
 
-/** What became of one session, in words, with the ids by which its lines are found. */
+/** What happened to one session, in words, with its ids as fields of the log line. */
 export interface OutcomeLine {
   ids: Readonly<Record<string, string | number | null>>
   says: string
@@ -8,7 +8,7 @@ export interface OutcomeLine {
 
 const TOLD_ONE_BY_ONE_MAX = 10
 
-/** One line each for a few; for many, one summary line, and one each at debug. */
+/** Logs one line per outcome; if there are many, one summary line, and the single lines at debug. */
 export function logOutcomes(log: Logger, lines: readonly OutcomeLine[], summary: () => string): void {
   const many = lines.length > TOLD_ONE_BY_ONE_MAX
   if (many) log.info(summary())

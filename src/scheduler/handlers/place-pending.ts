@@ -17,7 +17,7 @@ import type { PendingSession } from '../../store/sql/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/pending-groups.sql.ts'
 import { readQuotaRoom } from '../../store/sql/quota-room.sql.ts'
 
-/** Places sessions on the agents of their group, and records it. */
+/** Places sessions on the agents of their group and records the assignments. */
 export async function placePending(
   tx: Queryable,
   group: PendingGroup & LockedGroup & { kernelsTo: 'SCHEDULED' | 'PREPARING' },
@@ -25,7 +25,7 @@ export async function placePending(
   sync: SyncPoints,
 ): Promise<Placement> {
   const quotasOf = group.hasQuotas ? await readQuotaRoom(tx, sessions) : () => []
-  // Another server may be counting the use of the same quota for another group.
+  // The race: another server counts the use of the same quota for another group.
   await sync.reached('schedule:after-quotas')
   const rooms = (await readAgentRooms(tx, [group.name])).get(group.name) ?? []
   const pool = createAgentPool(rooms, group.selector, group.roundRobinAt)

@@ -5,7 +5,7 @@ import type { Database } from '../../store/database.ts'
 import { promoteSessions } from '../../store/sql/promote-sessions.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
-/** Whose work a promotion makes. */
+/** The services that have work after a promotion. */
 const WAKES: Readonly<Record<PromotionName, readonly WakeTopic[]>> = {
   'promote-to-pulling': ['promote-to-prepared'],
   'promote-to-prepared': ['start-sessions'],
@@ -14,11 +14,11 @@ const WAKES: Readonly<Record<PromotionName, readonly WakeTopic[]>> = {
   'promote-to-terminated': ['decide-retries'],
 }
 
-/** One batch of one promotion: moves sessions whose kernels' statuses match, and their kernels not. */
+/** Runs one batch of one promotion: moves sessions whose kernels have the right statuses; the kernels stay. */
 export async function promote(context: { db: Database; wake: Wake }, name: PromotionName): Promise<RunReport> {
   const { moved, clusters, serving } = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
   if (moved > 0) context.wake.wake('events', ...WAKES[name])
-  // One kernel has ended; the others of its session are to be stopped.
+  // One kernel has ended; the other kernels of its session must be stopped.
   if (name === 'detect-termination' && clusters > 0) context.wake.wake('terminate-sessions')
   if (serving > 0) context.wake.wake('drive-routes')
   return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX }

@@ -15,7 +15,7 @@ interface StrideContext {
 
 const LIMIT = CLAIM_BATCH_SESSIONS_MAX
 
-/** promote-to-prepared and start-sessions as one step, where no kernel's agent is lost. */
+/** promote-to-prepared and start-sessions as one step, for sessions whose agents are all alive. */
 export async function promoteAndStart({ db, wake, log, trace }: StrideContext): Promise<RunReport> {
   const begunAt = new Date()
   const debug = log.isLevelEnabled('debug')
@@ -36,14 +36,14 @@ export async function promoteAndStart({ db, wake, log, trace }: StrideContext): 
   return { done: moved, more: moved === LIMIT }
 }
 
-/** promote-to-running and, where they have ended already, what detect-termination and promote-to-terminated do. */
+/** promote-to-running; for sessions that have already ended, also detect-termination and promote-to-terminated. */
 export async function promoteAndEnd({ db, wake }: StrideContext): Promise<RunReport> {
   const ended = await promoteToEnd(db, LIMIT)
   if (ended.running > 0) wake.wake('detect-termination', 'enforce-batch-timeouts')
   return tell(wake, ended)
 }
 
-/** detect-termination and, where nothing of the session is left, promote-to-terminated. */
+/** detect-termination; for sessions of which nothing is left, also promote-to-terminated. */
 export async function detectAndEnd({ db, wake }: StrideContext): Promise<RunReport> {
   return tell(wake, await detectEnd(db, LIMIT))
 }
@@ -51,7 +51,7 @@ export async function detectAndEnd({ db, wake }: StrideContext): Promise<RunRepo
 function tell(wake: Wake, { running, ending, ended, serving }: Ended): RunReport {
   const moved = running + ending + ended
   if (moved > 0) wake.wake('events')
-  // One kernel has ended; the others of its session are to be stopped.
+  // One kernel has ended; the other kernels of its session must be stopped.
   if (ending > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
   if (ended > 0) wake.wake('decide-retries')
   if (serving > 0) wake.wake('drive-routes')

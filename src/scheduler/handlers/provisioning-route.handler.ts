@@ -4,7 +4,7 @@ import type { ClaimedRoute } from '../../store/sql/claim-routes.sql.ts'
 import type { RouteFinding } from '../deployment-kinds.ts'
 import { handleRoutes } from './handle-routes.ts'
 
-/** PROVISIONING → DEGRADED as soon as its session runs on a port; FAILED_TO_START where that is not to be. */
+/** PROVISIONING → DEGRADED as soon as its session runs with a port; → FAILED_TO_START if it will not. */
 export const provisioningRoute = handleRoutes(ROUTE_HANDLERS['provisioning-route'], {
   wakes: ['drive-routes', 'check-route-health'],
   find: (route): RouteFinding => {

@@ -18,7 +18,7 @@ import { removeOldAgentHistory } from '../../store/sql/remove-old-agent-history.
 import { removeOldRows } from '../../store/sql/remove-old-rows.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
-/** What is kept, of everything that would grow for ever. */
+/** How much is kept of the data that grows without bound. */
 export interface RetentionPolicy {
   chains: Retention
   events: Retention
@@ -28,8 +28,8 @@ export interface RetentionPolicy {
 }
 
 /**
- * Removes expired data in transactions of bounded size, one after the other until nothing is left to
- * remove. Events go before the chains that they tell of. Any number of servers may do it at once.
+ * Removes expired data in transactions of bounded size, one after the other, until nothing is left to remove. Events
+ * are removed before the chains that they refer to. Any number of servers may do this at once.
  */
 export async function removeOld(
   { db, log }: { db: Database; log: Logger },
@@ -55,7 +55,8 @@ export async function removeOld(
 }
 
 /**
- * Of each project by its own bound, with what tells of chains and deployments that have gone, or went on without it.
+ * Removes the chains of each project by its own bound, then old deployments, revisions and deployment history, then
+ * resubmissions and agents.
  */
 async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
   const rows = RETENTION_BATCH_ROWS_MAX
@@ -70,14 +71,14 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
     }
   }
   if (bounds.length === 0) return done
-  // Of no project: a resubmission may have been asked for over all of them.
+  // These belong to no project: a resubmission may span all projects.
   const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
   done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
   const agents = RETENTION_BATCH_AGENTS_MAX
   return done + (await drain(signal, agents, () => removeOldAgents(db, before, agents)))
 }
 
-/** Batch after batch, until one is not full. */
+/** Removes batch after batch until one is not full. */
 async function drain(signal: AbortSignal, batch: number, remove: () => Promise<number>): Promise<number> {
   let done = 0
   for (;;) {

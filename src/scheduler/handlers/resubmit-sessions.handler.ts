@@ -11,8 +11,8 @@ import { claimResubmission, postponeResubmission } from '../../store/sql/resubmi
 import type { RunReport } from '../background-service.ts'
 
 /**
- * The next batch of the resubmission that has waited longest, in one transaction with its record: a crash leaves
- * nothing of a batch, and the next look goes on where it began. Servers side by side do one resubmission each.
+ * Runs the next batch of the resubmission that has waited longest, in one transaction with its progress record: a crash
+ * leaves nothing of the batch, and the next pass repeats it. Each server works on a different resubmission.
  */
 export async function resubmitSessions(context: {
   db: Database

@@ -1,7 +1,7 @@
 import type { RetryEventData } from '../../domain/events.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 
-/** Null where the policy keeps quiet. */
+/** @returns null if the policy disables retry events */
 export function retryEventData(retry: DueRetry, childSessionId: string | null, reason: string): RetryEventData | null {
   if (!(retry.retryPolicy.emitRetryEvents ?? true)) return null
   return {

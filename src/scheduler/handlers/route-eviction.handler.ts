@@ -1,7 +1,7 @@
 import { ROUTE_HANDLERS } from '../../domain/deployment/handlers.ts'
 import { handleRoutes } from './handle-routes.ts'
 
-/** UNHEALTHY → TERMINATING if it has not recovered in time: another route takes its place. */
+/** UNHEALTHY → TERMINATING if it has not recovered in time; another route replaces it. */
 export const routeEviction = handleRoutes(ROUTE_HANDLERS['route-eviction'], {
   wakes: ['drive-routes'],
   find: ({ id, evictAfterMs, lastCheckFault }) => {

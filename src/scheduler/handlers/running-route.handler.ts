@@ -2,7 +2,7 @@ import { ROUTE_HANDLERS } from '../../domain/deployment/handlers.ts'
 import type { ClaimedRoute } from '../../store/sql/claim-routes.sql.ts'
 import { handleRoutes } from './handle-routes.ts'
 
-/** → TERMINATING where its session does not run any more, where it never began to, or never served. */
+/** → TERMINATING if its session no longer runs, never started, or was not healthy in time. */
 export const runningRoute = handleRoutes(ROUTE_HANDLERS['running-route'], {
   wakes: ['drive-routes'],
   find: (route) => ({ id: route.id, result: 'FAILURE', message: whyOver(route) }),

@@ -18,7 +18,7 @@ interface Planned {
   routes: DeploymentRoute[]
 }
 
-/** SCALING → READY: begins and ends routes, a step at a look, until those that are wanted are healthy. */
+/** SCALING → READY: begins and ends routes, one step per pass, until the wanted number is healthy. */
 export function scalingDeployment(sync: SyncPoints): DeploymentHandler {
   const handler = handleDeployments(declaration, {
     wakes: [],
@@ -52,7 +52,7 @@ function toEnd({ deployment, plan, routes }: Planned) {
   return plan.stop.map((id) => ({ ...routes.find((route) => route.id === id)!, reason: reasonOf(id) }))
 }
 
-/** None before the time of the next, after failures. */
+/** Begins nothing while failures delay the next route. */
 function toBegin({ deployment, plan }: Planned): RouteOrder[] {
   return plan.start === 0 || deployment.nextRouteInMs > 0 ? [] : [{ deployment, count: plan.start }]
 }
@@ -65,7 +65,7 @@ function findingOf({ deployment, plan, routes }: Planned, refused: string | unde
   return { id, result: 'FAILURE', message: [counts, ...whyNone(deployment, plan, refused)].join('; ') }
 }
 
-/** Worded so that it stays the same until something happens: waiting must not make the history grow. */
+/** The text stays the same until something changes: waiting must not make the history grow. */
 function whyNone(deployment: ClaimedDeployment, plan: ReplicaPlan, refused: string | undefined): string[] {
   const { failures, nextRouteInMs, backoffMs } = deployment
   if (refused !== undefined) return [`no more can begin: ${refused}`]

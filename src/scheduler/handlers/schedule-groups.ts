@@ -7,7 +7,7 @@ import { runLifecycle } from '../lifecycle.ts'
 import { newLineProgress, type LineProgress } from './line-progress.ts'
 import { scheduleSessions } from './schedule-sessions.handler.ts'
 
-/** What has rested goes back into its line; then one look at the line of each resource group. */
+/** Returns sessions that have rested to their queue, then runs one pass over the queue of each resource group. */
 export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints; strides: boolean },
   lines: Map<string, LineProgress>,

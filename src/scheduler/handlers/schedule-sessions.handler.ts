@@ -17,8 +17,8 @@ import { placePending } from './place-pending.ts'
 type Candidate = PendingSession & { kernels: [] }
 
 /**
- * PENDING → SCHEDULED: gives the sessions of one resource group to its agents, in the order of its sequencer. Nothing
- * is in the way of PREPARING then: with `strides` that is written at once, and the agents hear of it.
+ * PENDING → SCHEDULED: assigns the sessions of one resource group to its agents, in the order of its sequencer. With
+ * `strides`, the step to PREPARING, which nothing can prevent, is written at once, and the agents are woken.
  */
 export function scheduleSessions(
   group: PendingGroup,
@@ -76,7 +76,7 @@ function unlessDrained(
   return []
 }
 
-/** The queue is usually short, and a short one is cheaper to plan. */
+/** The queue is usually short, and a short queue has a cheaper query plan. */
 async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgress): Promise<ClaimedLine> {
   const claim = nextClaim(group, progress)
   const short = claim.head > 0 && !progress.lineIsLong ? await claimShortLine(tx, claim) : undefined
@@ -85,7 +85,7 @@ async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgr
   return claimed
 }
 
-/** Filters out sessions that wait for their time or for other chains. Resting sessions are read only to expire. */
+/** Filters out sessions that wait for their start time or other chains. Resting sessions are claimed only to expire. */
 function mayStart(session: PendingSession, result: HandlerResult): boolean {
   const { id } = session
   if (session.rests) return false

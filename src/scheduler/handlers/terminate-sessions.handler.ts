@@ -4,10 +4,10 @@ import { orderStops } from '../../store/sql/order-stops.sql.ts'
 import type { LifecycleHandler } from '../lifecycle.ts'
 
 const declaration = LIFECYCLE_HANDLERS['terminate-sessions']
-/** Those that have their order already only wait for their agents, or for the timeout. */
+/** Kernels that already have the order only wait for their agents, or for the timeout. */
 const withoutOrder = declaration.kernelIn.filter((status) => status !== 'TERMINATING')
 
-/** TERMINATING → TERMINATED: orders kernels to stop; it has succeeded at once where no agent has to be waited for. */
+/** TERMINATING → TERMINATED: orders kernels to stop; succeeds at once if there is no agent to wait for. */
 export const terminateSessions: LifecycleHandler<ClaimedSession> = {
   declaration,
   followedBy: null,

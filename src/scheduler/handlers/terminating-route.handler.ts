@@ -4,8 +4,8 @@ import { terminateRouteSessions } from '../../store/sql/terminate-session.sql.ts
 import { handleRoutes } from './handle-routes.ts'
 
 /**
- * TERMINATING → TERMINATED when its session is over. Clients are sent there no more from the moment it is TERMINATING;
- * its session is ended only after they have had time to hear of it.
+ * TERMINATING → TERMINATED when its session is over. Discovery no longer lists a TERMINATING route; its session is
+ * terminated only after clients have had time to notice.
  */
 export const terminatingRoute = handleRoutes(ROUTE_HANDLERS['terminating-route'], {
   wakes: ['drive-deployments'],

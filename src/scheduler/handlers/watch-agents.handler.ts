@@ -7,8 +7,8 @@ import { recordPresence, type ServerIdentity } from '../../store/sql/server-pres
 import type { RunReport } from '../background-service.ts'
 
 /**
- * Leases. Notes first that this server is there to be heard, so that an outage of all servers costs no agent its
- * lease, then judges the agents' silence.
+ * Expires the leases of silent agents. First records that this server can hear agents, so that no agent loses its lease
+ * through an outage of all servers.
  */
 export async function watchAgents(context: {
   db: Database

@@ -7,8 +7,9 @@ import { readServices } from '../../store/sql/read-services.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**
- * By name. Traefik's directory provider reads no `.json`: its file is YAML, of which JSON is a subset. Traefik treats
- * files as templates, too; indented JSON has no two braces in a row, which would start one.
+ * The files by name. Traefik's directory provider does not read `.json`, so its file is YAML, of which JSON is a
+ * subset. Traefik also treats files as templates; indented JSON never has two braces in a row, which would start an
+ * expression.
  */
 const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> = {
   'prometheus.json': prometheusTargets,
@@ -16,10 +17,11 @@ const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> 
 }
 
 /**
- * Files that differ from what is published are replaced atomically, so nobody reads half a file. The old file
- * stays where it cannot be replaced, for want of space say; the next look tries again. Several servers may write to one
- * directory: the last look is the truest.
- * @throws what the file system says
+ * Atomically replaces files that differ from what is published, so that readers never see a partial file. If a file
+ * cannot be replaced, for example because the disk is full, the old one stays and the next pass tries again. Several
+ * servers may write to one directory; the last pass wins, and has the newest data.
+ *
+ * @throws the errors of the file system
  */
 export async function writeDiscovery(db: Database, directory: string): Promise<RunReport> {
   const services = await readServices(db, null)
@@ -45,7 +47,7 @@ async function replaceFile(path: string, text: string): Promise<boolean> {
   return true
 }
 
-/** Undefined where there is none. */
+/** @returns undefined if the file does not exist */
 async function contentOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

@@ -4,14 +4,15 @@ import { HEALTH_CHECK_BODY_BYTES_MAX } from '../../domain/limits.ts'
 export interface HealthQuestion {
   host: string
   port: number
-  /** With its query. */
+  /** Including the query. */
   path: string
-  /** From the look-up of the name to the answer's status. */
+  /** From the look-up of the name to the response's status. */
   timeoutMs: number
 }
 
 /**
- * What was wrong, in words; null where it is well: any status of 200 to 299. A redirect is not followed, and not well.
+ * Resolves with null if the route is healthy (a status from 200 to 299), otherwise with what was wrong, in words.
+ * Redirects are not followed and count as a fault.
  */
 export type AskHealth = (question: HealthQuestion, signal: AbortSignal) => Promise<string | null>
 
@@ -26,7 +27,7 @@ const FAULTS: Readonly<Record<string, string>> = {
 
 const FAULT_LENGTH_MAX = 200
 
-/** One GET over a connection of its own. Never rejects but by `signal`. */
+/** Sends one GET over a new connection. Rejects only when `signal` aborts. */
 export const askHealth: AskHealth = ({ host, port, path, timeoutMs }, signal) =>
   new Promise((resolve, reject) => {
     const overdue = AbortSignal.timeout(timeoutMs)

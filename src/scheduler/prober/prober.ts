@@ -18,14 +18,14 @@ import type { RunReport } from '../background-service.ts'
 import type { AskHealth } from './ask-health.ts'
 
 /**
- * Health checks in progress in this process. Due → claimed with a lease, sent, counted; no transaction is open while a
- * response is awaited. A crash leaves claims whose leases expire by the database's clock; other servers then repeat
- * them. Results are only counted; the handlers interpret them.
+ * The health checks in flight in this process. A due check is claimed with a lease, sent, and counted; no transaction
+ * is open while a response is awaited. A crash leaves claims whose leases expire by the database's clock; other servers
+ * then repeat them. Results are only counted; the handlers interpret them.
  */
 export interface Prober {
-  /** Claims due checks as far as there is room, and starts them; does not wait for the responses. */
+  /** Claims as many due checks as there is room for, and starts them without waiting for the responses. */
   fill(): Promise<RunReport>
-  /** Checks in progress are abandoned, and repeated when their lease expires. */
+  /** Abandons the checks in flight; they are repeated when their lease expires. */
   stop(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export interface ProberContext {
   log: Logger
   sync: SyncPoints
   askHealth: AskHealth
-  /** Told of each check and how long it took. */
+  /** Called after each check. */
   observed(outcome: { well: boolean; seconds: number }): void
 }
 
@@ -45,7 +45,7 @@ export function createProber(context: ProberContext): Prober {
   const underWay = new Set<Promise<void>>()
   let outcomes: CheckOutcome[] = []
   let settling: Promise<void> | null = null
-  /** A pass found more than there was room for; each response makes room. */
+  /** The last pass filled all slots, so each response may free a slot for a due check. */
   let crowded = false
 
   async function check(due: DueCheck): Promise<void> {
@@ -53,12 +53,12 @@ export function createProber(context: ProberContext): Prober {
     const fault = await askHealth(due, stopping.signal)
     context.observed({ well: fault === null, seconds: (performance.now() - begunAt) / 1000 })
     outcomes.push({ routeId: due.routeId, fault, spread: spread() })
-    // What came as the last of them ended is left to this one.
+    // An outcome that arrived just as another check's settling ended is left to this check.
     do await (settling ??= settle().finally(() => (settling = null)))
     while (outcomes.length > 0)
   }
 
-  /** Those that come while one statement is under way go together with the next. */
+  /** Outcomes that arrive while a statement is in flight are written together by the next one. */
   async function settle(): Promise<void> {
     while (outcomes.length > 0) {
       await sync.reached('health-check:before-settle')
