@@ -22,7 +22,7 @@ export async function withConfig(
   let log: Logger | undefined
   try {
     const { config, warnings } = loadConfig(environment)
-    log = createLogger({ level: config.logLevel, format: config.logFormat })
+    log = await createLogger({ level: config.logLevel, format: config.logFormat })
     for (const warning of warnings) log.warn(warning)
     return await work(config, log)
   } catch (error) {

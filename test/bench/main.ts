@@ -61,7 +61,7 @@ async function main({ only = [...BENCHES], sizes = new Map(), json = false }: Op
   try {
     for (const bench of only) {
       await using ground = await openGround({
-        log: createLogger({ level: 'warn', format: 'json' }),
+        log: await createLogger({ level: 'warn', format: 'json' }),
         progress: (line) => console.error(`${bench.name}: ${line}`),
         signal: interrupted.signal,
       })

@@ -2,7 +2,7 @@ import { createLogger } from '../../src/observability/log.ts'
 import { startEmbeddedPostgres } from '../../src/store/postgres/embedded.ts'
 
 /** `embedded-program.ts <data directory>`: holds an embedded PostgreSQL until SIGTERM; prints how to reach it, as JSON. */
-const log = createLogger({ level: 'warn', format: 'json' })
+const log = await createLogger({ level: 'warn', format: 'json' })
 try {
   const postgres = await startEmbeddedPostgres({ dataDir: process.argv[2]!, log })
   const alive = setInterval(() => {}, 60_000)

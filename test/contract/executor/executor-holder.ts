@@ -9,7 +9,7 @@ const { agentDir, specs, word } = JSON.parse(Buffer.from(process.argv[2] ?? '', 
   specs: KernelSpec[]
   word: 'start' | 'prepare' | 'stop' | 'fence'
 }
-const log = createLogger({ level: 'warn', format: 'json' })
+const log = await createLogger({ level: 'warn', format: 'json' })
 const executor = createProcessExecutor({ agentDir, log }, { changed: tell })
 const stopped = new Set<string>()
 

@@ -17,7 +17,7 @@ export const processCommands: Commands = {
   vanish: ['sh', '-c', 'kill -KILL 0'],
 }
 
-export const testLog = createLogger({ level: 'silent', format: 'json' })
+export const testLog = await createLogger({ level: 'silent', format: 'json' })
 
 export interface ProcessFixture extends ExecutorFixture {
   agentDir: string

@@ -15,7 +15,7 @@ import { testServer, type TestServer } from '../../support/test-server.ts'
 import { faultyGateway, type FaultyGateway } from './faulty-gateway.ts'
 import { processesIn } from './processes.ts'
 
-const log = createLogger({ level: 'silent', format: 'json' })
+const log = await createLogger({ level: 'silent', format: 'json' })
 
 /** Another machine, so to speak. */
 export interface Place {

@@ -39,7 +39,7 @@ it('two hundred agents, some of which lie, die and are cut off, bring every sess
     size: AGENTS,
     gateway: server.gateway,
     directory: await temporaryDirectory('swarm'),
-    log: createLogger({ level: 'silent', format: 'json' }),
+    log: await createLogger({ level: 'silent', format: 'json' }),
   })
   resources.use(swarm)
   await server.run('watch-agents')
