@@ -5,7 +5,7 @@ export interface RouteCountRow {
   deploymentId: string
   status: RouteStatus
   count: number
-  /** Of these, those of the deployment's present revision. */
+  /** Of these, the routes of the deployment's present revision. */
   present: number
 }
 

@@ -3,11 +3,11 @@ import type { Queryable } from '../database.ts'
 import { chainConditions, createParameters, wordsOf, type Add, type ChainConditions } from './chain-conditions.sql.ts'
 import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
 
-/** The column of each order, all of them with an index of (project_id, state, column, chain_id). */
+/** The column of each order; each has an index on (project_id, state, column, chain_id). */
 const ORDERS = {
   ACTIVITY: { column: 'newest_activity_at', type: 'timestamptz' },
   ATTEMPTS: { column: 'attempts', type: 'int' },
-  // What goes on counts up to `asOf`: the same shift for all of one state, so that the index's order is kept.
+  // Running totals count up to `asOf`: the same shift for all chains of one state, so the index order is kept.
   TOTAL_TIME: { column: 'total_key', type: 'int8' },
 } as const
 
@@ -18,7 +18,7 @@ export interface ChainsQuery {
   visibleProjectId: string | null
   order: ChainOrder
   direction: 'asc' | 'desc'
-  /** The moment up to which the total of what goes on counts, in milliseconds since 1970. */
+  /** The time up to which running totals count, in milliseconds since 1970. */
   asOfMs: number
   /** Only chains beyond these places, in the direction of the order. */
   after: readonly ChainPlace[]
@@ -26,7 +26,7 @@ export interface ChainsQuery {
   limit: number
 }
 
-/** In TOTAL_TIME milliseconds, in ATTEMPTS a count, in ACTIVITY a time. */
+/** Milliseconds for TOTAL_TIME, a count for ATTEMPTS, a time for ACTIVITY. */
 export interface ChainPlace {
   key: Date | number
   chainId: string
@@ -34,22 +34,22 @@ export interface ChainPlace {
 
 export type ListedChain = ChainRow & { key: Date | number }
 
-/** Chains with the words that are looked for, up to which these are put in order themselves. */
+/** Up to this many matches of a word search are sorted directly. */
 const WORD_MATCHES_MAX = 5_000
 
 /**
- * A page of chains. Each project has one lane for each state; of each lane the first few are taken from its index, and
- * these few are put in order: no more is read for a page in the middle of millions than for the first one of ten.
- * An administrator of all projects has lanes of all projects, some 10 µs each.
- * Where words are looked for, their index tells whether few have them, and then the lanes are not walked; what many
- * have is soon found there.
+ * A page of chains. Each project has one lane per state. The first few chains of each lane are read from its index and
+ * merged, so a page in the middle of millions reads no more than the first page of ten. An administrator of all
+ * projects reads the lanes of all projects, about 10 µs each.
+ * A word search first asks the index of words whether few chains match; if so, the lanes are not walked. Frequent words
+ * are soon found by walking the lanes.
  */
 export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
   const { text, values } = listStatement(query)
   return (await db.query<ListedChain>(text, values)).rows
 }
 
-/** The statement by itself, for whom its plan concerns. */
+/** The statement by itself, for inspecting its plan. */
 export function listStatement(query: ChainsQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
   const { conditions, direction } = query
@@ -76,7 +76,7 @@ ORDER BY page.key ${direction}, page.chain_id ${direction}`
   return { text, values }
 }
 
-/** What goes on has a total that grows by `shift`, the same for all of a lane: the index keeps its order. */
+/** A running total grows by `shift`, the same for all of a lane: the index keeps its order. */
 function boundsOf({ order, direction, after, before }: ChainsQuery, add: Add): string {
   const { column, type } = ORDERS[order]
   const bound = (place: ChainPlace, beyond: boolean) => {
@@ -96,13 +96,13 @@ function foundStatement(words: string, visible: string): string {
 ),`
 }
 
-/** Of the two, only the one that is wanted is executed. */
+/** Only the branch that is wanted is executed. */
 function eitherWay(walked: string, looked: string): string {
   return `SELECT * FROM (${walked}) AS walked WHERE NOT (SELECT rare FROM rarity)
   UNION ALL SELECT * FROM (${looked}) AS looked WHERE (SELECT rare FROM rarity)`
 }
 
-/** How many there are on all pages. */
+/** The number of chains on all pages. */
 export async function countChains(
   db: Queryable,
   query: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,

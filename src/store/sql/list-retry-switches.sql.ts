@@ -12,7 +12,7 @@ export interface ListedSwitch {
   now: Date
 }
 
-/** A viewer of one project sees what acts on it: its project's, its domain's and the cluster's. */
+/** A viewer of one project sees the switches that affect it: its project's, its domain's and the cluster's. */
 const SQL = `
 SELECT w.scope, coalesce(d.name, p.name) AS name, now() AS now, ${STATE_COLUMNS}
 FROM retry_switches w
@@ -24,7 +24,7 @@ WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > no
 ORDER BY w.scope, name
 LIMIT $2`
 
-/** Those that have an effect, now or when their time is over; widest scope first. */
+/** Switches that have an effect, now or when their time is over; widest scope first. */
 export async function listRetrySwitches(
   db: Queryable,
   visibleProjectId: string | null,

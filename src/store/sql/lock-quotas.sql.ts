@@ -1,7 +1,7 @@
 import type { Quota } from '../../domain/quota/quota.ts'
 import type { Queryable } from '../database.ts'
 
-/** A quota, with which of the projects that were asked about lie in it; none for a user's. */
+/** A quota with those of the given projects that it covers; none for a user's quota. */
 export interface LockedQuota extends Quota {
   projectIds: string[]
 }
@@ -11,14 +11,13 @@ export interface Owners {
   userIds: readonly string[]
 }
 
-/** What is about to grow: PENDING for sessions that are made, RUNNING for sessions that are placed. */
+/** What is about to grow: PENDING when sessions are created, RUNNING when sessions are placed. */
 export type QuotaConcern = 'PENDING' | 'RUNNING'
 
 /**
- * The quotas that limit these owners' sessions in what is about to grow. To be held for the
- * transaction where something is about to be counted: whoever counts in a
- * later statement sees what everybody before has committed, and nobody else adds to it: the count stays exact.
- * Locked in key order, by which everybody takes more than one. Index: the primary key.
+ * The quotas that limit these owners' sessions in what is about to grow. Callers that are about to count lock them for
+ * the transaction: a count in a later statement then includes everything committed before, and nobody else can add to
+ * it, so it stays exact. Locked in key order, as everywhere that takes more than one. Index: the primary key.
  */
 const SQL = `
 SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, q.slots, q.max_running AS "maxRunning",
@@ -35,12 +34,12 @@ WHERE CASE WHEN $3 = 'PENDING' THEN q.max_pending IS NOT NULL ELSE q.max_running
     OR q.scope = 'DOMAIN' AND q.scope_id IN (SELECT own.domain_id FROM projects own WHERE own.id = ANY($1)))
 ORDER BY q.scope, q.scope_id`
 
-/** Holds them for the transaction. */
+/** Locks them for the transaction. */
 export async function lockQuotas(tx: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
   return select(tx, `${SQL}\nFOR UPDATE OF q`, owners, concern)
 }
 
-/** To be told of, and not to count on: holds nothing. */
+/** For information only: locks nothing. */
 export async function readLimits(db: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
   return select(db, SQL, owners, concern)
 }

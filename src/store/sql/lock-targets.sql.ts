@@ -3,18 +3,18 @@ import type { ResubmissionTarget } from '../../domain/resubmission/refuse.ts'
 import type { Queryable } from '../database.ts'
 import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './child-source.sql.ts'
 
-/** A session that is to be resubmitted, as nobody else can change it while the transaction holds it. */
+/** A session to be resubmitted; while the transaction holds it, nobody else can change it. */
 export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'rootCreationId'> {
-  /** Null where the chain's first session is gone. */
+  /** Null if the chain's first session is gone. */
   rootCreationId: string | null
   retryDecided: boolean
   failureCause: FailureCause | null
 }
 
 /**
- * Finished sessions, in id order, by which everybody takes more than one. Against decide-retries, which takes sessions
- * FOR UPDATE and passes over those that are held. Not FOR UPDATE here: the dispatcher, which may hold the decision that
- * is waited for next, refers to the session by a foreign key.
+ * Locks finished sessions in id order, as everywhere that takes more than one. This excludes decide-retries, which
+ * locks sessions FOR UPDATE and skips those that are held. FOR UPDATE would be too strong here: the dispatcher, which
+ * may hold the decision that is locked next, references the session by a foreign key.
  */
 const SESSIONS_SQL = `
 SELECT s.id FROM sessions s
@@ -23,13 +23,14 @@ ORDER BY s.id
 FOR NO KEY UPDATE`
 
 /**
- * Then their decisions, in the same order: waits for a dispatcher that has one in its hands, and keeps others from
- * taking one up. Before any child is written: two that write a child of the same parent would wait for each other.
+ * Then locks their decisions, in the same order: waits for a dispatcher that is working on one, and keeps others from
+ * claiming one. This happens before any child is written: two writers of a child of the same parent would wait for each
+ * other.
  */
 const DECISIONS_SQL = `
 SELECT FROM retry_decisions d WHERE d.session_id = ANY($1::uuid[]) ORDER BY d.session_id FOR UPDATE`
 
-/** A statement of its own, so that it sees what was committed while the locks were waited for. */
+/** A separate statement, so that it sees what was committed while the locks were awaited. */
 const READ_SQL = `
 SELECT s.id, s.session_type AS "sessionType", s.status, s.result, s.id = ANY($3::uuid[]) AS locked,
   child.id AS "childSessionId", ${parentAliveMs('$4')} AS "parentAliveMs", s.retry_decided AS "retryDecided",
@@ -39,7 +40,7 @@ LEFT JOIN sessions root ON root.id = s.chain_id
 LEFT JOIN sessions child ON child.parent_session_id = s.id
 WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
 
-/** By id; what is of another project is missing. */
+/** Targets by id; sessions of another project are missing. */
 export async function lockTargets(
   tx: Queryable,
   options: { sessionIds: readonly string[]; visibleProjectId: string | null; fenceMarginMs: number },

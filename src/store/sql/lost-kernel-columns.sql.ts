@@ -1,6 +1,7 @@
 /**
- * SET list for a kernel `k` whose agent is lost: one that was to stop has stopped, one that ran has failed, and both
- * give up their slots. One that had not started keeps its status and slots: its session's handler takes it back.
+ * The SET list for a kernel `k` whose agent is lost. A kernel that was to stop counts as stopped and one that ran as
+ * failed; both give up their slots. One that had not started keeps its status and slots until its session's handler
+ * takes it back.
  */
 export const LOST_KERNEL_COLUMNS = `
     status = CASE WHEN k.status = 'TERMINATING' THEN 'TERMINATED'::kernel_status

@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 
 export interface NewResubmission {
   id: string
-  /** Null for who sees all projects. */
+  /** Null for a viewer of all projects. */
   projectId: string | null
   clientKey: string
   requestHash: string
@@ -11,13 +11,13 @@ export interface NewResubmission {
   filter: object | null
   overrides: ResubmissionOverrides
   sessionIds: readonly string[]
-  /** Positions of ids that stand in the list before. */
+  /** Positions of ids that occur earlier in the list. */
   repeated: readonly number[]
 }
 
 /**
- * The record with its targets, and the audit entry. Nothing where the key is known: whoever brings the same key at the
- * same time waits until the first has committed or failed. 100,000 targets in about a second.
+ * Inserts the record with its targets, and the audit entry; nothing if the key is known. A concurrent call with the
+ * same key waits until the first has committed or failed. 100,000 targets take about a second.
  */
 const SQL = `
 WITH opened AS (
@@ -43,7 +43,7 @@ WITH opened AS (
 )
 SELECT FROM opened`
 
-/** Whether it is there now by this call. */
+/** Whether this call inserted it. */
 export async function openResubmission(tx: Queryable, record: NewResubmission): Promise<boolean> {
   const { rowCount } = await tx.query(SQL, [
     record.id,

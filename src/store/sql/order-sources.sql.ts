@@ -4,7 +4,7 @@ import type { ClusterMember } from '../../domain/session/cluster-environment.ts'
 import type { ClusterMode } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-/** What orders to agents are made of. */
+/** The data from which orders to agents are built. */
 export interface OrderSource extends KernelSpec {
   retryCount: number
   maxRetries: number
@@ -12,7 +12,7 @@ export interface OrderSource extends KernelSpec {
   retryCause: FailureCause | null
   stopGraceMs: number
   clusterMode: ClusterMode
-  /** All kernels of the session with where they are: main1, sub1, sub2, … */
+  /** All kernels of the session with their addresses: main1, sub1, sub2, … */
   members: ClusterMember[]
 }
 

@@ -1,9 +1,9 @@
 import type { Queryable } from '../database.ts'
 
 /**
- * Kernels of sessions that end: those that may be with an agent get the order to stop (TERMINATING), those
- * that were never given away are over. Answers with the agents that have something to stop.
- * Locks: kernels in id order; the sessions are held by the caller.
+ * Stops the kernels of sessions that are ending: those that may be with an agent are ordered to stop (TERMINATING),
+ * those that were never assigned are cancelled. Returns the agents that have something to stop.
+ * Locks: kernels in id order; the caller holds the sessions.
  */
 const SQL = `
 WITH locked AS (

@@ -6,17 +6,17 @@ export interface PendingGroup {
   name: string
   sequencer: Sequencer
   selector: AgentSelector
-  /** Sessions of it expire in PENDING. */
+  /** Whether its sessions can expire in PENDING. */
   expires: boolean
   /** Why nothing new is scheduled in it, in words; null where it is not drained. */
   drained: string | null
 }
 
-/** Of `resource_groups g`: why nothing new is scheduled in it, in words; null where it is not drained. */
+/** From `resource_groups g`: why nothing new is scheduled in the group, in words; null if it is not drained. */
 export const DRAINED = `CASE WHEN g.drained_at IS NOT NULL
     THEN concat_ws(': ', 'resource group ' || g.name || ' is being drained', g.drain_reason) END`
 
-/** Each group costs one step into the index sessions_pending, however long its line. */
+/** One probe of the index sessions_pending per group, however long its line. */
 const GROUPS_SQL = `
 SELECT g.name, g.sequencer, g.selector, g.pending_timeout_ms IS NOT NULL AS expires,
   ${DRAINED} AS drained
@@ -25,7 +25,7 @@ WHERE g.pending_timeout_ms IS NOT NULL OR EXISTS (
   SELECT FROM sessions s WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.next_try_at IS NULL)
 ORDER BY g.name`
 
-/** Groups whose line is not empty, and those whose sessions expire though none of them is in line. */
+/** Groups with sessions in line, and groups whose sessions can expire although none is in line. */
 export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> {
   return (await db.query<PendingGroup>(GROUPS_SQL)).rows
 }
@@ -34,7 +34,7 @@ const NEXT_SQL = `
 SELECT greatest(0, ceil(extract(epoch FROM next_try_at - now()) * 1000))::float8 AS "nextInMs"
 FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1`
 
-/** What has rested long enough goes back into its line. Index: sessions_resting. */
+/** Puts sessions whose rest is over back into line. Index: sessions_resting. */
 const REQUEUE_SQL = `
 WITH due AS (
   SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= now()

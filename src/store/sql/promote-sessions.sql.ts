@@ -4,7 +4,7 @@ import type { Queryable } from '../database.ts'
 import { DECIDES, ENDED, ENDED_SETS, NONE_FAILED, RUN } from './promotion-parts.sql.ts'
 import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
-/** $2 are the kernel statuses that are asked about; `whose` narrows down which kernels. */
+/** $2 are the kernel statuses asked about; `whose` narrows down the kernels. */
 const MATCHES: Readonly<Record<KernelMatch, string>> = {
   ANY: 'EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]) AND <whose>)',
   NOT_ANY: 'NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))',
@@ -13,9 +13,9 @@ const MATCHES: Readonly<Record<KernelMatch, string>> = {
 
 const UNCHANGED = { joins: '', sets: '', guard: 'true', whose: 'true', since: 'now()' }
 
-/** What a promotion needs and writes beyond the status, by what the session becomes. */
+/** What a promotion requires and writes beyond the status, by the status that it leads to. */
 const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
-  // The time that preparing may take counts from its beginning, however long of it is pulling.
+  // The preparing timeout counts from the start of preparing, including the time spent pulling.
   PULLING: { ...UNCHANGED, since: 's.status_changed_at' },
   PREPARED: { ...UNCHANGED, guard: NONE_FAILED },
   RUNNING: {
@@ -34,8 +34,8 @@ const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
 }
 
 /**
- * One statement for a batch: claims the sessions that match, moves them, writes events and history.
- * Kernels keep their status. Index: sessions_active.
+ * One statement per batch: claims the matching sessions, moves them, writes events and history. Kernels keep their
+ * status. Index: sessions_active.
  */
 function statementFor({ match, becomes }: PromotionDeclaration): string {
   const target = BY_TARGET[becomes] ?? UNCHANGED
@@ -69,7 +69,10 @@ SELECT count(*) AS moved, count(*) FILTER (WHERE cluster_size > 1) AS clusters,
 
 const statements = new Map<string, string>()
 
-/** How many sessions were promoted, as many as `limit` where there may be more; `clusters` of them have several kernels, `serving` serve on a port. */
+/**
+ * How many sessions were promoted; if it is `limit`, there may be more. `clusters` of them have several kernels,
+ * `serving` serve on a port.
+ */
 export async function promoteSessions(
   db: Queryable,
   promotion: PromotionDeclaration,

@@ -11,7 +11,7 @@ export interface StartedSession {
   traceParent: string | null
 }
 
-/** Steps of one session are rows of `steps`, in the order of `n`: an event and a line of history for each. */
+/** `steps` has one row for each step of a session, ordered by `n`: an event and a history row are written for each. */
 const WRITE_STEPS = `events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT ${STATUS_EVENT_TYPE},
@@ -23,8 +23,8 @@ const WRITE_STEPS = `events AS (
 )`
 
 /**
- * promote-to-prepared, then what start-sessions would do: the kernels are ordered to start. A session with an agent
- * that is lost stays PREPARED; start-sessions judges it.
+ * promote-to-prepared, then what start-sessions would do: orders the kernels to start. A session with a lost agent
+ * stays PREPARED for start-sessions to judge.
  * Index: sessions_active. Locks: sessions that nobody holds, then their kernels in id order.
  */
 const START_SQL = `
@@ -63,21 +63,21 @@ type Row = Record<string, unknown>
 
 export interface Started {
   moved: number
-  /** Of these, those that start-sessions is to judge. */
+  /** Of these, sessions left for start-sessions to judge. */
   waiting: number
   /** Agents with kernels to start. */
   agentIds: string[]
-  /** Those that start, for the log and for traces: those in a trace, or all where `named`. */
+  /** The sessions being started, for logs and traces: those with a trace, or all if `named`. */
   started: StartedSession[]
 }
 
-/** As many as `limit` were moved where there may be more. */
+/** If `limit` sessions were moved, there may be more. */
 export async function promoteToStart(db: Queryable, limit: number, named: boolean): Promise<Started> {
   const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-prepared']
   return (await db.query<Started & Row>(START_SQL, [sessionIn, kernelStatuses, limit, named])).rows[0]!
 }
 
-/** Of which the first promotion asks, by the status that it moves from; $1 are the kernel statuses. */
+/** The condition of the first promotion, by the status that it moves from; $1 are the kernel statuses. */
 const CLAIMS = {
   CREATING: `${NONE_FAILED}
     AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($1::kernel_status[]))`,
@@ -91,8 +91,8 @@ const RUNNING_STEP = `SELECT 1 AS n, id, chain_id, project_id, 'promote-to-runni
     'CREATING'::session_status AS "from", 'RUNNING'::session_status AS "to", NULL::text AS reason`
 
 /**
- * promote-to-running and detect-termination, or the latter alone, then promote-to-terminated: as far as what is booked
- * of its kernels takes each session.
+ * promote-to-running and detect-termination, or only the latter, then promote-to-terminated: moves each session as far
+ * as the recorded states of its kernels allow.
  * Index: sessions_active. Kernels keep their status.
  */
 const endStatement = (from: keyof typeof CLAIMS) => `
@@ -130,22 +130,22 @@ SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending W
 const RUN_SQL = endStatement('CREATING')
 const END_SQL = endStatement('RUNNING')
 
-/** How many sessions came to be in which status. */
+/** How many sessions reached which status. */
 export interface Ended {
   running: number
   ending: number
   ended: number
-  /** Of all these, those that serve on a port. */
+  /** Of all these, sessions that serve on a port. */
   serving: number
 }
 
-/** Sessions whose kernels all run, or have; as many as `limit` in all where there may be more. */
+/** Sessions whose kernels all run, or have run; if the counts add up to `limit`, there may be more. */
 export async function promoteToEnd(db: Queryable, limit: number): Promise<Ended> {
   const { kernelStatuses } = PROMOTIONS['promote-to-running']
   return (await db.query<Ended & Row>(RUN_SQL, [kernelStatuses, limit])).rows[0]!
 }
 
-/** Running sessions of which a kernel has ended; as many as `limit` in all where there may be more. */
+/** Running sessions with an ended kernel; if the counts add up to `limit`, there may be more. */
 export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
   const { kernelStatuses } = PROMOTIONS['detect-termination']
   return (await db.query<Ended & Row>(END_SQL, [kernelStatuses, limit])).rows[0]!

@@ -5,11 +5,11 @@ import { parseQuantities } from '../../domain/scheduling/quantity.ts'
 import type { Queryable } from '../database.ts'
 import { lockQuotas, readLimits, type LockedQuota, type Owners } from './lock-quotas.sql.ts'
 
-/** The statuses of sessions that run as far as quotas are concerned: they hold slots, or are about to. */
+/** The statuses that count as running for quotas: these sessions hold slots, or are about to. */
 const RUNNING = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')`
 
 /**
- * What of each quota is in use. By running sessions alone: pending ones, which may be many more, are not read.
+ * How much of each quota is in use by running sessions; pending sessions, which may be many more, are not read.
  * Indexes: sessions_live_of_project, sessions_live_of_user. About 8 ms for 10,000 running sessions of one project.
  */
 const SQL = `
@@ -39,15 +39,15 @@ interface LimitingQuota extends LockedQuota {
 }
 
 /**
- * The quotas that limit each of these owners, and what is left of them. The quotas are held for the transaction before
- * their use is counted, so two servers that schedule two groups never give out the same rest. Owners without a quota
- * cost one step into its primary key.
+ * The quotas that limit each of these owners, and what is left of them. The quotas are locked for the transaction
+ * before their use is counted, so two servers that schedule two groups never hand out the same remainder. An owner
+ * without quotas costs one probe of the primary key.
  */
 export async function readQuotaRoom(tx: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
   return limitsOf(await countUse(tx, await lockQuotas(tx, ownersOf(owners), 'RUNNING')))
 }
 
-/** The same, to be told of: nothing is held. */
+/** The same for information only: locks nothing. */
 export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
   return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
 }

@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 
 /**
  * Sessions `s` that count against `q (scope, scope_id)`. Indexes: sessions_live_of_project, sessions_live_of_user; the
- * branches of the other scopes are not run.
+ * branches of the other scopes are not executed.
  */
 export const COUNTED_SESSIONS = `(
   SELECT s.id, s.status FROM sessions s WHERE q.scope = 'PROJECT' AND s.project_id = q.scope_id
@@ -17,7 +17,7 @@ export const COUNTED_SESSIONS = `(
   WHERE q.scope = 'DOMAIN' AND own.domain_id = q.scope_id
 )`
 
-/** Of `q (scope, scope_id)`: columns running, pending, and slots as { slot: amount }. */
+/** The usage of `q (scope, scope_id)`: columns running, pending, and slots as { slot: amount }. */
 export const USAGE = `(
   SELECT count(*) FILTER (WHERE s.status <> 'PENDING') AS running, count(*) FILTER (WHERE s.status = 'PENDING') AS pending,
     (SELECT coalesce(jsonb_object_agg(used.slot, trim_scale(used.amount)::text), '{}') FROM (
@@ -36,7 +36,10 @@ const SQL = `
 SELECT q.scope, q.scope_id AS "scopeId", (SELECT count(*) FROM ${COUNTED_SESSIONS} AS s WHERE s.status = 'PENDING') AS pending
 FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)`
 
-/** Pending sessions alone, likewise: about 1 µs for each, 20 ms for 10,000 that were just written. */
+/**
+ * The number of pending sessions that count against each quota, by `<scope>/<scope id>`: about 1 µs each, 20 ms for
+ * 10,000 that were just written.
+ */
 export async function countPending(db: Queryable, quotas: readonly QuotaKey[]): Promise<Map<string, number>> {
   if (quotas.length === 0) return new Map()
   const { rows } = await db.query<QuotaKey & { pending: number }>(SQL, [

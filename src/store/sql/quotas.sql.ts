@@ -6,17 +6,20 @@ export interface UsedQuota extends Quota {
   usage: QuotaUsage
 }
 
-/** Whose quotas act on a viewer: all where `projectId` is null, else its project's, its domain's and its own. */
+/**
+ * Selects the quotas that a viewer sees: all if `projectId` is null, otherwise those of its project, its domain and its
+ * user.
+ */
 export interface VisibleTo {
   projectId: string | null
   userId: string | null
 }
 
-/** Of columns scope, scope_id; $1 and $2 are the viewer's project and user. */
+/** A condition on columns scope, scope_id; $1 and $2 are the viewer's project and user. */
 const VISIBLE = `($1::uuid IS NULL OR scope = 'PROJECT' AND scope_id = $1 OR scope = 'USER' AND scope_id = $2::uuid
   OR scope = 'DOMAIN' AND scope_id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))`
 
-/** Of `q (scope, scope_id)`; those that limit nothing have no row. */
+/** The quotas of `q (scope, scope_id)`; a scope without limits has no row in resource_policies. */
 const QUOTAS = `
 SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, coalesce(r.slots, '{}') AS slots,
   r.max_running AS "maxRunning", r.max_pending AS "maxPending",
@@ -31,14 +34,14 @@ ORDER BY q.scope, name`
 
 const LIST_SQL = `WITH q AS (SELECT scope, scope_id FROM resource_policies WHERE ${VISIBLE} LIMIT $3) ${QUOTAS}`
 
-/** All that limit something, users' first, then projects', then domains', by name. */
+/** All quotas that limit something: users' first, then projects', then domains', by name. */
 export async function listQuotas(db: Queryable, viewer: VisibleTo, limit: number): Promise<UsedQuota[]> {
   return (await db.query<UsedQuota>(LIST_SQL, [viewer.projectId, viewer.userId, limit])).rows
 }
 
 const OF_SQL = `WITH q AS (SELECT * FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)) ${QUOTAS}`
 
-/** Of these, also where nothing is limited; those that do not exist have no name. */
+/** The quotas of these scopes, also those without limits; scopes that do not exist have no name. */
 export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Promise<UsedQuota[]> {
   return (await db.query<UsedQuota>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
 }
@@ -51,7 +54,7 @@ WITH named AS (
 )
 SELECT scope_id AS id FROM named WHERE ${VISIBLE}`
 
-/** By name; undefined where the viewer may not see it. */
+/** The scope's id by its name; undefined if the viewer may not see it. */
 export async function findQuotaScope(
   db: Queryable,
   scope: QuotaScope,

@@ -7,7 +7,7 @@ SELECT a.id, a.resource_group AS "resourceGroup", a.labels,
 FROM agents a JOIN resource_groups g ON g.name = a.resource_group
 WHERE a.status = 'ALIVE' AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_session_types)`
 
-/** Of all groups that take new batch sessions. */
+/** Alive agents of all groups that accept new batch sessions. */
 export async function readAliveAgents(db: Queryable): Promise<GroupAgent[]> {
   return (await db.query<GroupAgent>(SQL)).rows
 }

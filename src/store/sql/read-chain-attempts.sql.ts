@@ -1,13 +1,13 @@
 import type { Queryable } from '../database.ts'
 
-/** A page of the attempts of one chain: at most `limit` after number `after`. */
+/** A page of one chain's attempts: at most `limit` after attempt number `after`. */
 export interface AttemptWindow {
   chainId: string
   after: number
   limit: number
 }
 
-/** Oldest first, for each of many windows, which need not be alike. Index: sessions_chain_id_attempt_key. */
+/** Oldest first, for each of many windows, which may differ in size. Index: sessions_chain_id_attempt_key. */
 const SQL = `
 SELECT w.number, s.id AS "sessionId"
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w(chain_id, after, size, number)
@@ -17,7 +17,7 @@ CROSS JOIN LATERAL (
   WHERE chain_id = w.chain_id AND attempt > w.after AND project_id = c.project_id ORDER BY attempt LIMIT w.size) AS s
 ORDER BY w.number, s.attempt`
 
-/** Ids of sessions, in the order of the windows. */
+/** Session ids for each window, in the order of the windows. */
 export async function readChainAttempts(db: Queryable, windows: readonly AttemptWindow[]): Promise<string[][]> {
   const columns = (['chainId', 'after', 'limit'] as const).map((name) => windows.map((window) => window[name]))
   const { rows } = await db.query<{ number: number; sessionId: string }>(SQL, columns)

@@ -2,8 +2,9 @@ import type { Retention } from '../../domain/retention.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * Before when finished chains are too old, or too many in their project; never after the oldest event that is
- * kept, so that each event's session can be read. The newest that are kept are walked through: once a tick.
+ * For each project, the time before which finished chains are too old or too many; never after the oldest kept event,
+ * so that the session of every event can be read. This walks through all chains that are kept by count, so it runs once
+ * a tick.
  */
 const SQL = `
 SELECT p.id AS "projectId", least(bound.at, (SELECT occurred_at FROM session_events ORDER BY xid, id LIMIT 1)) AS before

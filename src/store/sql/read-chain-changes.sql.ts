@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 
 export interface AttemptRow {
   chainId: string
-  /** The attempt's number, decimal. */
+  /** The attempt's number, in decimal. */
   id: string
   sessionId: string
 }
@@ -13,7 +13,10 @@ export interface ChangeRow extends AttemptRow {
   after: AttemptSpec
 }
 
-/** Columns of a spec, as AttemptSpec names them. What a first attempt waits for, its children do not. */
+/**
+ * The columns of a spec, by the names of AttemptSpec. Dependencies are not compared: a first attempt waits for them,
+ * its children do not.
+ */
 const SPEC: Readonly<Record<keyof AttemptSpec, string>> = {
   image: 'image',
   command: 'command',
@@ -44,7 +47,10 @@ const CHANGED = `
   FROM sessions s JOIN sessions p ON p.id = s.parent_session_id
   WHERE s.chain_id = c.chain_id AND s.project_id = c.project_id AND p.project_id = c.project_id AND (${DIFFERS})`
 
-/** Attempts that are not what the attempt before was, with both specs. 1,000 attempts without a change: some 5 ms. */
+/**
+ * Attempts whose spec differs from the attempt before, with both specs. 1,000 attempts without a change take about 5
+ * ms.
+ */
 const CHANGES_SQL = `
 SELECT c.chain_id AS "chainId", changed.* FROM chains c CROSS JOIN LATERAL (
   SELECT s.attempt::text AS id, s.id AS "sessionId", ${specOf('p')} AS before, ${specOf('s')} AS after ${CHANGED}

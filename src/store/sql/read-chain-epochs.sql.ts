@@ -3,17 +3,20 @@ import type { Queryable } from '../database.ts'
 export interface EpochRow {
   chainId: string
   epoch: number
-  /** Its first attempt. */
+  /** The epoch's first attempt. */
   sessionId: string
   attempt: number
   createdAt: Date
-  /** Null where nobody remembers. */
+  /** Null if unknown. */
   actor: string | null
   resubmissionId: string | null
   overrides: Record<string, unknown> | null
 }
 
-/** First attempts of epochs, oldest first; who asked for them, and how. Index: resubmission_items_child_session_id_key. */
+/**
+ * The first attempts of epochs, oldest first, with who asked for them and with which overrides. Index:
+ * resubmission_items_child_session_id_key.
+ */
 const SQL = `
 SELECT c.chain_id AS "chainId", s.epoch, s.id AS "sessionId", s.attempt, s.created_at AS "createdAt",
   coalesce(r.actor, s.created_by, u.name) AS actor, r.id AS "resubmissionId", r.overrides

@@ -1,22 +1,22 @@
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
-/** What attempts of one outcome in one chain add up to. */
+/** The sums over a chain's attempts that have the same outcome. */
 export interface ChainTotalRow {
   chainId: string
   result: 'SUCCESS' | 'FAILURE' | 'UNDEFINED'
-  /** Null where it did not fail, or nobody could tell why. */
+  /** Null if it did not fail or the cause is unknown. */
   cause: FailureCause | null
   attempts: number
-  /** User code, in seconds; up to now where it runs. */
+  /** Seconds of running user code; counted up to now if it is still running. */
   runningSeconds: number
-  /** From creation to user code, or to the end where it never came to that. */
+  /** Seconds from creation until user code started, or until the end if it never did. */
   pendingSeconds: number
-  /** Of the whole chain, at the same moment. */
+  /** Duration of the whole chain, at the same moment. */
   totalSeconds: number
 }
 
-/** A thousand attempts: some 2 ms. Index: sessions_chain_id_attempt_key. */
+/** A thousand attempts take about 2 ms. Index: sessions_chain_id_attempt_key. */
 const SQL = `
 SELECT c.chain_id AS "chainId", s.result, s.failure_cause AS cause, count(*) AS attempts,
   coalesce(sum(extract(epoch FROM coalesce(s.terminated_at, now()) - s.started_at)), 0)::float8 AS "runningSeconds",

@@ -3,26 +3,26 @@ import type { NewestAttempt } from '../../domain/chain/outlook.ts'
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
-/** A chain with what its newest attempt and that attempt's decision say. */
+/** A chain with data of its newest attempt and of that attempt's decision. */
 export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
   chainId: string
   projectId: string
   name: string
   labels: Record<string, string>
-  /** The newest attempt. */
+  /** The id of the newest attempt. */
   tailId: string
   attempts: number
   state: ChainState
   cause: FailureCause | null
   createdAt: Date
   newestActivityAt: Date
-  /** Null while it goes on. */
+  /** Null while it is not over. */
   endedAt: Date | null
-  /** Seconds from its creation to its end, or so far. */
+  /** Seconds from its creation to its end, or to now. */
   totalSeconds: number
 }
 
-/** Of chains `c`; follows `CHAIN_JOINS`. */
+/** The columns of chains `c`; used with `CHAIN_JOINS`. */
 export const CHAIN_COLUMNS = `c.chain_id AS "chainId", c.project_id AS "projectId", c.name, c.labels,
   c.tail_id AS "tailId", c.attempts, c.state, c.cause, c.created_at AS "createdAt",
   c.newest_activity_at AS "newestActivityAt", c.ended_at AS "endedAt",

@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 const SQL = `
 SELECT parent_session_id AS "parentId", id FROM sessions WHERE parent_session_id = ANY($1::uuid[])`
 
-/** Child by parent. */
+/** Child id by parent id. */
 export async function readChildIds(tx: Queryable, parentIds: readonly string[]): Promise<Map<string, string>> {
   if (parentIds.length === 0) return new Map()
   const { rows } = await tx.query<{ parentId: string; id: string }>(SQL, [parentIds])

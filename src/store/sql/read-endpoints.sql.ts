@@ -1,12 +1,12 @@
 import type { Queryable } from '../database.ts'
 
-/** A route that service discovery names. */
+/** A route that service discovery lists. */
 export interface EndpointRow {
   routeId: string
   deploymentId: string
   host: string
   port: number
-  /** Of its session. */
+  /** The route's session. */
   sessionId: string
   revision: number
   publishedAt: Date

@@ -3,10 +3,10 @@ import type { EventFilter, OutboxEvent } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * Events after a cursor, in cursor order, up to the oldest transaction that still runs: a transaction that
- * commits late has all its events above that horizon until it is over, so nobody who reads in this order can
- * pass it by. A transaction that writes in another database of the same server holds the horizon as well.
- * Index: session_events(xid, id); the row comparison and the horizon are both its bounds.
+ * Events after a cursor, in cursor order, up to the oldest running transaction. A transaction that commits late keeps
+ * all its events above that horizon until it ends, so a reader in this order cannot skip them. A transaction that
+ * writes in another database of the same server holds the horizon back as well.
+ * Index: session_events(xid, id); the row comparison and the horizon both bound the index scan.
  */
 const SQL = `
 SELECT xid::text AS xid, id::text AS id, type, session_id AS "sessionId", chain_id AS "chainId",
@@ -18,10 +18,10 @@ WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_curre
   AND ($8::uuid IS NULL OR deployment_id = $8)
 ORDER BY e.xid, e.id LIMIT $7`
 
-/** That it is of a session or of a deployment, with the columns of the one and without those of the other, is a CHECK. */
+/** A CHECK guarantees that a row is about either a session or a deployment and has only the columns of that kind. */
 type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 
-/** Fewer than `limit` means that there were no more. */
+/** Fewer than `limit` means that there are no more. */
 export async function readEvents(
   db: Queryable,
   after: EventCursor,
@@ -40,7 +40,7 @@ function asText(value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }
 
-/** What follows this cursor is everything that is not below the horizon now. */
+/** Everything after this cursor is still invisible to readers now: it is not below the horizon. */
 export async function readHorizon(db: Queryable): Promise<EventCursor> {
   const { rows } = await db.query<{ xid: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid')
   return { xid: BigInt(rows[0]!.xid), id: 0n }

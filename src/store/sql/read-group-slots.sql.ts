@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** What the agents of a group have of one resource, as plain decimals. */
+/** The capacity and use of one resource over the agents of a group, as plain decimals. */
 export interface GroupSlotRow {
   resourceGroup: string
   slot: string
@@ -9,7 +9,7 @@ export interface GroupSlotRow {
   agents: number
 }
 
-/** Agents that are gone, or given up, have nothing. */
+/** Lost and terminated agents do not count. */
 const SQL = `
 SELECT a.resource_group AS "resourceGroup", s.slot, trim_scale(sum(s.capacity))::text AS capacity,
   trim_scale(sum(s.used))::text AS used, count(*) AS agents

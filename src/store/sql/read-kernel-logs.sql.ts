@@ -2,14 +2,14 @@ import type { Queryable } from '../database.ts'
 
 export interface LogChunkRow {
   kernelId: string
-  /** Decimal: position within the kernel's logs, and its order. */
+  /** The position within the kernel's logs in decimal, which gives the order. */
   id: string
   stream: 'STDOUT' | 'STDERR'
   text: string
   at: Date
 }
 
-/** The chunks that follow `after` (0 for the beginning), for each of many kernels. Index: kernel_logs(kernel_id, id). */
+/** The chunks that follow `after` (0 for the beginning), for each kernel. Index: kernel_logs(kernel_id, id). */
 const SQL = `
 SELECT l.kernel_id AS "kernelId", l.id::text AS id, l.stream, l.text, l.at
 FROM unnest($1::uuid[]) AS kernel(id)

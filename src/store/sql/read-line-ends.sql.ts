@@ -1,7 +1,7 @@
 import type { HoldReason } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
-/** Index: retry_decisions_held, one probe for each line. */
+/** Index: retry_decisions_held, one probe per line. */
 const SQL = `
 SELECT i.project_id AS "projectId", i.reason, line.ends AS "endsInMs"
 FROM unnest($1::uuid[], $2::hold_reason[]) AS i(project_id, reason), LATERAL (
@@ -14,7 +14,7 @@ export interface Line {
   reason: HoldReason
 }
 
-/** Where the lines of held retries end, in ms from now; those that do not exist are missing. */
+/** When the last retry of each line of held retries is due, in ms from now; lines that do not exist are missing. */
 export async function readLineEnds(tx: Queryable, lines: readonly Line[]): Promise<(Line & { endsInMs: number })[]> {
   if (lines.length === 0) return []
   const columns = [lines.map(({ projectId }) => projectId), lines.map(({ reason }) => reason)]

@@ -5,7 +5,7 @@ import type { Queryable } from '../database.ts'
 import { DEPENDENCIES } from './dependencies.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
 
-/** What decides where a pending session may go. */
+/** What determines where a pending session can be placed. */
 export interface PendingDemand {
   id: string
   group: string
@@ -22,9 +22,9 @@ export interface PendingDemand {
 
 export interface PendingRow extends PendingDemand {
   sequencer: Sequencer
-  /** Why nothing new is scheduled in its group, in words; null where it is. */
+  /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
   drained: string | null
-  /** ISO 8601; null where it has come. */
+  /** ISO 8601; null if it has passed. */
   startsAt: string | null
   restsForMs: number | null
   lastError: string | null
@@ -41,8 +41,8 @@ const DEMAND_COLUMNS = `s.id, s.resource_group AS "group", s.priority, s.project
 const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
 
 /**
- * Pending sessions among these. The place in line is counted up to LINE_PLACE_MAX, in steps of the index
- * sessions_pending: below 1 ms for each, however long the line.
+ * Those of these sessions that are pending. The position in line is counted up to LINE_PLACE_MAX by walking the index
+ * sessions_pending: below 1 ms each, however long the line.
  */
 const SQL = `
 SELECT ${DEMAND_COLUMNS}, g.sequencer, ${DRAINED} AS drained,
@@ -78,7 +78,7 @@ SELECT holder.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
     AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
   ORDER BY s.priority DESC, s.created_at, s.id LIMIT $2) AS holder`
 
-/** The first of those that hold the line of these groups. */
+/** The first of the sessions that hold the line of these groups. */
 export async function readHolders(db: Queryable, groups: readonly string[]): Promise<PendingDemand[]> {
   const { rows } = await db.query<PendingDemand>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
   return rows
@@ -90,7 +90,7 @@ SELECT resource_group AS "group", jsonb_object_agg(status, count) AS absent FROM
   WHERE a.resource_group = ANY($1) AND a.status <> 'ALIVE' GROUP BY 1, 2 ORDER BY 1, 2) AS counts
 GROUP BY 1`
 
-/** How many agents of each group take no work, by status. */
+/** How many agents of each group accept no work, by status. */
 export async function readAbsentAgents(
   db: Queryable,
   groups: readonly string[],

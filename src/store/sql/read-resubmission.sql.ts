@@ -16,7 +16,7 @@ const PROGRESS_SQL = `
 SELECT id, project_id AS "projectId", done, refused, state FROM resubmissions
 WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`
 
-/** Undefined where there is none for this viewer. */
+/** Undefined if this viewer has no such resubmission. */
 export async function readResubmissionProgress(
   db: Queryable,
   id: string,
@@ -27,9 +27,9 @@ export async function readResubmissionProgress(
 }
 
 export interface ResubmissionItemRow {
-  /** The resubmission, and the status that was asked for: `<uuid>` or `<uuid> DONE`. */
+  /** The resubmission, and the status asked for if any: `<uuid>` or `<uuid> DONE`. */
   list: string
-  /** Decimal, from 1: its place in the list as a cursor. */
+  /** Its position in the list as a cursor: decimal, from 1. */
   id: string
   position: number
   sessionId: string
@@ -39,7 +39,7 @@ export interface ResubmissionItemRow {
   message: string | null
 }
 
-/** All items of a resubmission, or those of one status, as text: what a page is asked of. */
+/** Names a list as text: all items of a resubmission, or those of one status. */
 export function itemList(resubmissionId: string, status: ResubmissionItemStatus | null): string {
   return status === null ? resubmissionId : `${resubmissionId} ${status}`
 }
@@ -51,7 +51,7 @@ const CONDITIONS: Record<string, string> = {
   REFUSED: `AND i.status = 'REFUSED'`,
 }
 
-/** Literal statuses, for which there are partial indexes: a page of the few that were refused reads no others. */
+/** Statuses are literals so that the partial indexes apply: a page of a few refused items reads no others. */
 const itemsSql = (condition: string) => `
 SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
   SELECT i.resubmission_id AS list, (i.position + 1)::text AS id, i.position, i.session_id AS "sessionId", i.status,
@@ -59,7 +59,7 @@ SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
   FROM resubmission_items i WHERE i.resubmission_id = wanted.id ${condition} AND i.position >= $2::bigint
   ORDER BY i.position LIMIT $3) AS page`
 
-/** A page of each list, in its order. */
+/** A page of each list, in list order. */
 export async function readResubmissionItems(
   db: Queryable,
   lists: readonly string[],

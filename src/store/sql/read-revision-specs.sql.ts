@@ -24,7 +24,7 @@ SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v
 FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
 WHERE d.id = ANY($1::uuid[])`
 
-/** The present revision of each deployment, by its id. */
+/** The present revision of each deployment, by deployment id. */
 export async function readRevisionSpecs(
   tx: Queryable,
   deploymentIds: readonly string[],

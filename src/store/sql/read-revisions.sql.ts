@@ -2,7 +2,7 @@ import type { Queryable } from '../database.ts'
 import { SPEC_FIELDS, type DeploymentSpec } from './deployment-spec.sql.ts'
 
 export interface RevisionRow extends DeploymentSpec {
-  /** Decimal: its number, which is its order. */
+  /** The revision's number in decimal, which gives the order. */
   id: string
   deploymentId: string
   revision: number
@@ -27,7 +27,7 @@ export async function readRevisions(db: Queryable, keys: readonly RevisionKey[])
   return (await db.query<RevisionRow>(READ_SQL, values)).rows
 }
 
-/** One page for each deployment, oldest first. */
+/** One page per deployment, oldest first. */
 const REVISION_PAGE_SQL = `
 SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
 CROSS JOIN LATERAL (

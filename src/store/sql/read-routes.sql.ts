@@ -36,7 +36,7 @@ const BY_SESSION_SQL = `
 SELECT ${COLUMNS} FROM routes r JOIN deployments d ON d.id = r.deployment_id
 WHERE r.session_id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR d.project_id = $2)`
 
-/** Those that the viewer may see, in no order, by their ids or by those of their sessions. */
+/** The routes that the viewer may see, unordered, by their ids or by those of their sessions. */
 export async function readRoutes(
   db: Queryable,
   by: 'id' | 'sessionId',
@@ -47,13 +47,13 @@ export async function readRoutes(
   return (await db.query<RouteRow>(sql, [ids, visibleProjectId])).rows
 }
 
-/** Routes of one deployment, of all statuses where none is named. */
+/** The routes of one deployment in these statuses, or in all statuses if the list is empty. */
 export interface RouteList {
   deploymentId: string
   statuses: readonly RouteStatus[]
 }
 
-/** Where a page begins: behind this route. */
+/** A page begins after this route. */
 export interface RoutePlace {
   createdAt: Date
   id: string
@@ -63,7 +63,7 @@ const LISTS = `unnest($1::uuid[], $2::text[]) AS list(deployment_id, statuses)`
 const IN_LIST = `r.deployment_id = list.deployment_id
   AND (list.statuses = '' OR r.status::text = ANY(string_to_array(list.statuses, ',')))`
 
-/** One page for each list, newest first. Index: routes(deployment_id, created_at, id). */
+/** One page per list, newest first. Index: routes(deployment_id, created_at, id). */
 const PAGES_SQL = `
 SELECT ${COLUMNS}, r.statuses AS "listStatuses" FROM ${LISTS} CROSS JOIN LATERAL (
   SELECT r.*, list.statuses FROM routes r

@@ -3,7 +3,7 @@ import type { Queryable } from '../database.ts'
 
 export interface HistoryRow {
   entityId: string
-  /** Decimal: its order. */
+  /** Decimal; gives the order. */
   id: string
   phase: string
   fromStatus: string | null
@@ -16,7 +16,7 @@ export interface HistoryRow {
   lastAt: Date
 }
 
-/** The rows that follow `after` (0 for the beginning), for each of many entities. Index: scheduling_history(entity_id, id). */
+/** The rows that follow `after` (0 for the beginning), for each entity. Index: scheduling_history(entity_id, id). */
 const SQL = `
 SELECT h.entity_id AS "entityId", h.id::text AS id, h.phase, h.from_status AS "fromStatus", h.to_status AS "toStatus",
   h.result, h.error_code AS "errorCode", h.message, h.attempts, h.first_at AS "firstAt", h.last_at AS "lastAt"

@@ -2,8 +2,8 @@ import type { Service } from '../../domain/deployment/discovery.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * All that are not being destroyed, with what is published of them, in one snapshot and in an order that does not
- * change by itself: project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
+ * All deployments that are not being destroyed, with their published endpoints, in one snapshot and in a stable order:
+ * project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
  */
 const SQL = `
 SELECT d.id AS "deploymentId", d.name, p.name AS project, v.labels,
@@ -17,7 +17,7 @@ JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revisio
 WHERE d.status NOT IN ('DESTROYING', 'DESTROYED') AND ($1::uuid IS NULL OR d.project_id = $1)
 ORDER BY p.name COLLATE "C", d.name COLLATE "C"`
 
-/** Of one project, or of all. */
+/** The services of one project, or of all. */
 export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<Service[]> {
   const { rows } = await db.query<Service>(SQL, [visibleProjectId])
   return rows

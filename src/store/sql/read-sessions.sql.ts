@@ -3,16 +3,16 @@ import type { Queryable } from '../database.ts'
 
 export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
 
-/** Columns by their names in Prisma. */
+/** Columns by their Prisma names. */
 export interface PlainSelection {
   session: readonly string[]
-  /** Null where the decision is not asked for. */
+  /** Null if the decision is not asked for. */
   decision: readonly string[] | null
 }
 
 /**
- * What of a selection these statements read: columns of sessions and of their decisions. Undefined where it goes on to
- * anything else.
+ * The columns of sessions and decisions that a selection names; undefined if it selects anything that these statements
+ * do not read.
  */
 export function plainSelection(select: Prisma.SessionSelect): PlainSelection | undefined {
   const { decision, ...rest } = select
@@ -28,13 +28,13 @@ function columnsIn(select: object, known: object): string[] | undefined {
   return wanted.every(([name, asked]) => asked === true && name in known) ? wanted.map(([name]) => name) : undefined
 }
 
-/** As the migrations name them. */
+/** The column's name in the database. */
 function columnOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 const statements = new Map<string, string>()
-/** Selections are as many as clients think of. */
+/** Clients choose the selections, so the cache is bounded. */
 const STATEMENTS_MAX = 1_000
 
 function statementFor(by: SessionKey, { session, decision }: PlainSelection): string {
@@ -49,8 +49,8 @@ WHERE s.${columnOf(by)} = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id 
 const DECISION = 'decision.'
 
 /**
- * Sessions of one project (null: of all) by a key, oldest attempt first, with the columns that a selection names, as
- * Prisma would answer. One statement, at a fifth of Prisma's CPU time: most of what is asked of this server is this.
+ * Sessions of one project (null: of all) by a key, oldest attempt first, with the selected columns, in the shape that
+ * Prisma would return. One statement, at a fifth of Prisma's CPU time: most requests to this server are of this kind.
  * Indexes: primary keys, sessions(chain_id, attempt), sessions(parent_session_id).
  */
 export async function readPlainSessions(

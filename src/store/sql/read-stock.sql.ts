@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts'
 
-/** One figure of what the database holds; `label` is a status, a phase or a reason. */
+/** One figure about the database's contents; `label` is a status, a phase or a reason. */
 export interface StockFigure {
   gauge:
     | 'sessions'
@@ -18,16 +18,16 @@ export interface StockFigure {
   value: number
 }
 
-/** Pages of decisions that are read at most: 16 MiB, some 30,000 decisions. */
+/** The most pages of decisions that are sampled: 16 MiB, about 30,000 decisions. */
 const SAMPLE_PAGES_MAX = 2_000
 const STATEMENT_TIMEOUT_MS = 2_000
 
-/** Percent of the pages of `retry_decisions` that are SAMPLE_PAGES_MAX; 100 where there are no more. */
+/** The percentage of the pages of `retry_decisions` that SAMPLE_PAGES_MAX is; 100 if there are no more. */
 const SAMPLE_PERCENT = `least(100, 100.0 * ${SAMPLE_PAGES_MAX} * 8192 / greatest(1, pg_relation_size('retry_decisions')))::real`
 
 /**
- * Sessions, deployments, routes and the queue from their partial indexes, which hold what is not over; decisions from a sample, whose
- * figures are exact while there are few.
+ * Sessions, deployments, routes and the queue are counted through their partial indexes, which hold only what is not
+ * over. Decisions are estimated from a sample, which is exact while there are few.
  */
 const SQL = `
 SELECT 'sessions' AS gauge, status::text AS label, count(*)::float8 AS value FROM sessions
@@ -52,7 +52,7 @@ UNION ALL SELECT 'missing', NULL, coalesce(sum(greatest(0, d.replicas - coalesce
 UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PERCENT}::numeric)
   FROM retry_decisions TABLESAMPLE SYSTEM (${SAMPLE_PERCENT}) GROUP BY phase`
 
-/** @throws where the database takes longer than STATEMENT_TIMEOUT_MS */
+/** @throws if the database takes longer than STATEMENT_TIMEOUT_MS */
 export async function readStock(db: Database): Promise<StockFigure[]> {
   return db.transaction(async (tx) => {
     await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`)

@@ -17,14 +17,14 @@ export interface DecisionRow {
   dueAt: string | null
   explanation: string
   details: object
-  /** Null where the policy keeps quiet or nothing is to be told. */
+  /** Null if the policy emits no retry events or there is nothing to report. */
   event: SessionEventType | null
   eventData: RetryEventData | null
 }
 
 /**
- * Books decisions: the decision rows, the sessions' cause and that they are decided, events, and an audit entry
- * for each failure that was judged. The primary key of `retry_decisions` allows one decision per session.
+ * Records decisions: the decision rows, the sessions' causes and decided flags, events, and an audit entry for each
+ * failure that was judged. The primary key of `retry_decisions` allows one decision per session.
  */
 const SQL = `
 WITH input AS (

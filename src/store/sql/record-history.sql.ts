@@ -1,7 +1,7 @@
 /**
- * The end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": a row of
- * history for each. One that kept its status counts up its newest row, where that says the same. `rows` names another
- * CTE, as `v`, where one that moved has taken several steps.
+ * The end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": writes a
+ * history row for each. If the status was kept and the newest row says the same, that row's counter is incremented
+ * instead. `rows` names another CTE with one row per step, for moves of several steps; it is aliased as `v`.
  * Index: scheduling_history(entity_id, id).
  */
 export function recordHistory(

@@ -2,11 +2,11 @@ import type { LogOffset, RegisterRequest } from '../../domain/agent/protocol.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * An agent comes, or comes back: its row, its slots, and where its log shipping goes on. A slot keeps room for
- * what is in use of it even where the agent now declares less. A shorter fence holds from when nothing is left there
- * that may go by the longer one: what runs was told that, and the answer to this may be lost. An agent of another
- * token stays as it is while that token is in force, and `registered` is false.
- * Locks: the agent, then its slots in key order, as whoever books slots does.
+ * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps room for
+ * what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent may
+ * still follow the longer one: running kernels were told the longer one, and the answer to this registration may be
+ * lost. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
+ * Locks: the agent, then its slots in key order, as everywhere that books slots.
  */
 const SQL = `
 WITH before AS (
@@ -61,15 +61,15 @@ SELECT EXISTS (SELECT FROM registered) AS registered, (
     'kernelId', kernel_id, 'assignment', assignment, 'stream', stream, 'offset', "offset")), '[]')
   FROM shipped) AS "logOffsets"`
 
-/** With whose token an agent comes. */
+/** The token with which an agent registers. */
 export interface AgentClaim {
-  /** Null without one: the embedded agent. */
+  /** Null for none: the embedded agent. */
   tokenId: string | null
-  /** Whether an agent of another token is taken over. */
+  /** Whether it may take over an agent registered with another token. */
   takesOver: boolean
 }
 
-/** Undefined where the agent is another token's. */
+/** Undefined if the agent belongs to another token. */
 export async function registerAgentRow(
   db: Queryable,
   agent: RegisterRequest & { fenceAfterMs: number },

@@ -3,8 +3,9 @@ import type { Queryable } from '../database.ts'
 import type { SwitchKey } from './set-retry-switch.sql.ts'
 
 /**
- * Held retries of a scope come forward, so many in each tick, of every project in turn. Those that a dispatcher has in
- * its hands are not waited for: with the switch locked, it has either committed or decides by what is written here.
+ * Moves held retries of a scope forward, `perTick` in each tick, one project after another. Retries that a dispatcher
+ * is processing are not waited for: since the switch is locked, the dispatcher has either committed or will decide by
+ * the new state.
  * Index: retry_decisions_held.
  */
 const SQL = `

@@ -2,10 +2,10 @@ import type { Queryable } from '../database.ts'
 import { COUNTED_SESSIONS } from './quota-usage.sql.ts'
 
 /**
- * Retries that wait for room under limits on pending sessions come forward as there is room, of every project its
- * first, then of every project its second, and so on. Whether they go is for the dispatch, which counts with the quotas
- * locked. Where nothing is held by a quota, it is one probe for each project that has something held.
- * Index: retry_decisions_held. Decisions that somebody else holds are passed over.
+ * Moves retries held by limits on pending sessions forward as room appears: the first of every project, then the second
+ * of every project, and so on. The dispatcher decides whether they go; it counts with the quotas locked. If no quota
+ * holds anything, this costs one probe for each project with held retries.
+ * Index: retry_decisions_held. Decisions that somebody else holds are skipped.
  */
 const SQL = `
 WITH RECURSIVE held AS (
@@ -52,7 +52,7 @@ WITH RECURSIVE held AS (
 )
 UPDATE retry_decisions d SET ready_at = now() FROM chosen WHERE d.session_id = chosen.session_id`
 
-/** Answers with how many came forward. */
+/** Returns how many were moved forward. */
 export async function releaseQuotaHolds(db: Queryable, limit: number): Promise<number> {
   return (await db.query(SQL, [limit])).rowCount ?? 0
 }

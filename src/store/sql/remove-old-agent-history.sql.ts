@@ -1,7 +1,10 @@
 import type { Retention } from '../../domain/retention.ts'
 import type { Queryable } from '../database.ts'
 
-/** Of agents alone: what sessions and kernels went through goes with their chains. Index: scheduling_history_agents. */
+/**
+ * Deletes old history of agents only: that of sessions and kernels goes with their chains. Index:
+ * scheduling_history_agents.
+ */
 const SQL = `
 WITH oldest AS (
   SELECT entity_id, id, last_at FROM scheduling_history WHERE entity = 'AGENT' ORDER BY id LIMIT $3

@@ -1,9 +1,10 @@
 import type { Queryable } from '../database.ts'
 
 /**
- * Agents that are gone since before $1, and since before the oldest session that is kept: their kernels were of older
- * ones, so none is left. One that a person drains is remembered. Slots go with them.
- * Indexes: sessions(created_at, id); agents, which are few, are read. The foreign key has kernels read for each.
+ * Deletes agents gone since before $1 and since before the oldest kept session: their kernels belonged to older
+ * sessions, so none is left. Agents that a person is draining are kept. Slots are deleted with their agents.
+ * Indexes: sessions(created_at, id); agents, which are few, are scanned. The foreign key makes each deletion read
+ * kernels.
  */
 const SQL = `
 DELETE FROM agents WHERE id IN (

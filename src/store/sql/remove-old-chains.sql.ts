@@ -2,7 +2,7 @@ import type { Database } from '../database.ts'
 import type { ChainBound } from './read-chain-bounds.sql.ts'
 
 /**
- * Finished chains, the oldest first, that nobody waits for and of which nothing can still run.
+ * Finished chains, oldest first, that nothing waits for and that have nothing still running.
  * Index: chains(project_id, state, newest_activity_at), once for each final state. Locks: chains.
  */
 const CLAIM_SQL = `
@@ -19,7 +19,7 @@ CROSS JOIN LATERAL (
   ORDER BY newest_activity_at LIMIT $3 FOR UPDATE SKIP LOCKED
 ) AS c LIMIT $3`
 
-/** Logs, history and sessions; kernels, decisions, dependencies and routes go with their sessions. */
+/** Deletes logs, history and sessions; kernels, decisions, dependencies and routes are deleted with their sessions. */
 const REMOVE_SQL = `
 WITH gone AS (SELECT id FROM sessions WHERE chain_id = ANY($1::uuid[])),
 gone_kernels AS (SELECT k.id FROM kernels k JOIN gone ON gone.id = k.session_id),
@@ -29,13 +29,13 @@ history AS (DELETE FROM scheduling_history
   WHERE entity_id IN (SELECT id FROM gone UNION ALL SELECT id FROM gone_kernels UNION ALL SELECT id FROM gone_routes))
 DELETE FROM sessions WHERE id IN (SELECT id FROM gone) RETURNING id`
 
-/** What is left of resubmissions whose children went. Index: resubmission_items(child_session_id). */
+/** Deletes the items of resubmissions whose children are gone. Index: resubmission_items(child_session_id). */
 const ITEMS_SQL = `DELETE FROM resubmission_items WHERE child_session_id = ANY($1::uuid[]) RETURNING resubmission_id AS id`
 const RESUBMISSIONS_SQL = `
 DELETE FROM resubmissions r WHERE r.id = ANY($1::uuid[]) AND r.state <> 'RUNNING'
   AND NOT EXISTS (SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id)`
 
-/** One bounded transaction; answers with how many chains went. */
+/** One bounded transaction; returns how many chains were deleted. */
 export async function removeOldChains(db: Database, { projectId, before }: ChainBound, limit: number): Promise<number> {
   return db.transaction(async (tx) => {
     const chainIds = ids(await tx.query<{ id: string }>(CLAIM_SQL, [projectId, before, limit]))

@@ -1,7 +1,7 @@
 import type { Queryable } from '../database.ts'
 import type { ChainBound } from './read-chain-bounds.sql.ts'
 
-/** What deployments that live went through so long ago. Index: the primary key of the history. */
+/** Deletes old history of deployments that still exist. Index: the primary key of the history. */
 const SQL = `
 WITH old AS MATERIALIZED (
   SELECT h.entity_id, h.id FROM deployments d JOIN scheduling_history h ON h.entity_id = d.id

@@ -2,8 +2,8 @@ import type { Queryable } from '../database.ts'
 import type { ChainBound } from './read-chain-bounds.sql.ts'
 
 /**
- * Deployments that were destroyed as long ago as the oldest chain that is kept, and whose routes went with their
- * sessions; with their revisions and their history. Index: deployments(project_id, …). Locks: deployments.
+ * Deletes deployments destroyed before the oldest kept chain, once their routes are gone with their sessions; with
+ * their revisions and their history. Index: deployments(project_id, …). Locks: deployments.
  */
 const SQL = `
 WITH old AS (

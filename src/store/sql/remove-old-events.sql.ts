@@ -2,9 +2,9 @@ import type { Retention } from '../../domain/retention.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * The oldest events, in cursor order, as far as they are too old or too many; not those that webhooks have not
- * seen yet. Where that ends is noted with it, so that a cursor from before is known for what it is.
- * Index: session_events(xid, id). One server at a time: the note is locked first.
+ * Deletes the oldest events, in cursor order, that are too old or too many and that webhooks have already seen. The
+ * last deleted position is recorded with it, so that an older cursor is recognised as expired.
+ * Index: session_events(xid, id). One server at a time: the record is locked first.
  */
 const SQL = `
 WITH note AS (

@@ -1,11 +1,12 @@
 import type { Database } from '../database.ts'
 
-/** Over before $1, with no child left: those went with their chains. */
+/** Finished before $1, with no child left: children go with their chains. */
 const CHILDLESS = `r.finished_at < $1 AND NOT EXISTS (
     SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id AND i.child_session_id IS NOT NULL)`
 
 /**
- * What was refused, or never had its turn, of resubmissions without a child: no longer than the session that it names.
+ * Items that were refused or never processed, of resubmissions without a child: they are kept no longer than the
+ * session that they name.
  * Indexes: resubmissions_finished_at, the primary keys.
  */
 const ITEMS_SQL = `
@@ -22,7 +23,9 @@ DELETE FROM resubmissions WHERE id IN (
     AND NOT EXISTS (SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id)
   ORDER BY r.finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-/** Items, and resubmissions that have none left; no more than `limit` of each. Answers with how many items went. */
+/**
+ * Deletes items, and resubmissions that have none left; at most `limit` of each. Returns how many items were deleted.
+ */
 export async function removeOldResubmissions(db: Database, before: Date, limit: number): Promise<number> {
   return db.transaction(async (tx) => {
     const items = (await tx.query(ITEMS_SQL, [before, limit])).rowCount ?? 0

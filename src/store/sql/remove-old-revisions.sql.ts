@@ -2,7 +2,7 @@ import type { Queryable } from '../database.ts'
 import type { ChainBound } from './read-chain-bounds.sql.ts'
 
 /**
- * Revisions that were replaced so long ago and that no route has any more, in whatever status.
+ * Deletes revisions that were replaced before $2 and that no route uses any more, in whatever status.
  * Indexes: deployments(project_id, …), the primary key of revisions, routes(deployment_id, …).
  */
 const SQL = `

@@ -2,8 +2,8 @@ import type { Retention } from '../../domain/retention.ts'
 import type { Queryable } from '../database.ts'
 
 /**
- * Tables whose rows come in the order of their serial ids and of time: the oldest are the first of the primary
- * key. `too many` counts by the ids, of which sequences leave a few out.
+ * Tables whose serial ids follow time: the oldest rows are the first of the primary key. The bound by count goes by
+ * ids, although sequences leave a few out.
  */
 const TABLES = {
   logs: 'kernel_logs',

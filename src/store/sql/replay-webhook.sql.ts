@@ -13,7 +13,7 @@ export async function insertTestDelivery(tx: Queryable, id: string, webhookId: s
 export interface LockedDelivery {
   webhookId: string
   projectId: string | null
-  /** Of its webhook. */
+  /** Whether its webhook is enabled. */
   enabled: boolean
 }
 
@@ -22,7 +22,7 @@ SELECT d.webhook_id AS "webhookId", w.project_id AS "projectId", w.enabled
 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
 WHERE d.id = $1 AND ($2::uuid IS NULL OR w.project_id = $2) FOR UPDATE OF d`
 
-/** Undefined where there is none that the viewer may see. */
+/** Undefined if the viewer sees no such delivery. */
 export async function lockDelivery(
   tx: Queryable,
   id: string,
@@ -31,7 +31,10 @@ export async function lockDelivery(
   return (await tx.query<LockedDelivery>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
-/** A delivery starts its schedule anew. One that is under way has what it is asked for, unless its lease ran out. */
+/**
+ * Restarts a delivery's schedule. A delivery that is being attempted already has what is asked for, unless its lease
+ * has expired.
+ */
 const ANEW = `status = 'PENDING', failures = 0, failing_since = NULL, finished_at = NULL,
   next_attempt_at = CASE WHEN under_way THEN next_attempt_at ELSE now() END`
 
@@ -39,21 +42,24 @@ export async function restartDelivery(tx: Queryable, id: string): Promise<void> 
   await tx.query(`UPDATE webhook_deliveries SET ${ANEW} WHERE id = $1`, [id])
 }
 
-/** Index: webhook_deliveries(webhook_id, created_at, id): an event is turned into a delivery after it happened. */
+/**
+ * Index: webhook_deliveries(webhook_id, created_at, id), since a delivery is always created after its event occurred.
+ */
 const FAILED_SQL = `
 UPDATE webhook_deliveries SET ${ANEW} WHERE id IN (
   SELECT id FROM webhook_deliveries
   WHERE webhook_id = $1 AND created_at >= $2 AND occurred_at >= $2 AND status = 'FAILED' AND event_id IS NOT NULL
   ORDER BY created_at, id LIMIT $3 FOR UPDATE)`
 
-/** Deliveries since a moment that failed, oldest first; answers with how many. */
+/** Restarts deliveries since `since` that failed, oldest first; returns how many. */
 export async function restartFailed(tx: Queryable, webhookId: string, since: Date, limit: number): Promise<number> {
   return (await tx.query(FAILED_SQL, [webhookId, since, limit])).rowCount ?? 0
 }
 
 /**
- * Events since a moment that the webhook was never told of: it was disabled, or asked for other events then. Those that
- * fan-out has yet to come to are its business. Indexes: session_events(occurred_at), webhook_deliveries(webhook_id, event_id).
+ * Events since $2 that the webhook was never sent: it was disabled, or asked for other events at the time. Events that
+ * fan-out has not reached yet are left to it. Indexes: session_events(occurred_at), webhook_deliveries(webhook_id,
+ * event_id).
  */
 const MISSED_SQL = `
 WITH missed AS (
@@ -73,7 +79,7 @@ SELECT ${deliverySelect('e.place')} FROM missed e JOIN webhooks w ON w.id = e.we
 ${DELIVERY_SOURCES}
 ON CONFLICT (webhook_id, event_id) DO NOTHING`
 
-/** Oldest first; answers with how many. */
+/** Oldest first; returns how many were added. */
 export async function addMissed(tx: Queryable, webhookId: string, since: Date, limit: number): Promise<number> {
   return (await tx.query(MISSED_SQL, [webhookId, since, limit])).rowCount ?? 0
 }

@@ -3,7 +3,7 @@ import type { Sequencer } from '../../domain/scheduling/sequence.ts'
 import type { SessionType } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
-/** What administrators say of a resource group. */
+/** A resource group's settings, as administrators set them. */
 export interface GroupOptions {
   sequencer: Sequencer
   selector: AgentSelector
@@ -20,7 +20,7 @@ export interface GroupOptions {
   drainReason: string | null
 }
 
-/** A name that was used before comes back with what the table has as defaults. Nothing where it is taken. */
+/** A name that was used before comes back with the table's defaults. Inserts nothing if the name is taken. */
 const CREATE_SQL = `
 INSERT INTO resource_groups (name) VALUES ($1)
 ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE resource_groups.deleted_at IS NOT NULL
@@ -39,7 +39,7 @@ SELECT sequencer, selector, tries_max AS "triesMax", reschedules_max AS "resched
   drain_reason AS "drainReason"
 FROM resource_groups WHERE name = $1 AND deleted_at IS NULL FOR UPDATE`
 
-/** Held for the transaction: sessions and agents that are added to it at this moment are there before, or wait. */
+/** Locks the group for the transaction: sessions and agents being added to it were either added before or wait. */
 export async function lockGroupOptions(tx: Queryable, name: string): Promise<GroupOptions | undefined> {
   return (await tx.query<GroupOptions>(LOCK_SQL, [name])).rows[0]
 }
@@ -70,7 +70,10 @@ export async function writeGroupOptions(tx: Queryable, name: string, options: Gr
   ])
 }
 
-/** Indexes: sessions_active, deployments_active, retry_decisions_queue. A retry that waits will be a session of its parent's group. */
+/**
+ * Indexes: sessions_active, deployments_active, retry_decisions_queue. A pending retry will become a session of its
+ * parent's group.
+ */
 const USERS_SQL = `
 SELECT (SELECT count(*) FROM agents WHERE resource_group = $1 AND status <> 'TERMINATED') AS agents,
   (SELECT count(*) FROM sessions WHERE resource_group = $1 AND status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')) AS sessions,
@@ -90,7 +93,7 @@ export async function countGroupUsers(tx: Queryable, name: string): Promise<Grou
   return (await tx.query<GroupUsers>(USERS_SQL, [name])).rows[0]!
 }
 
-/** Finished sessions keep its name; all that was set is forgotten. */
+/** Finished sessions keep the group's name; its settings return to their defaults. */
 const DELETE_SQL = `
 UPDATE resource_groups g SET deleted_at = now(), sequencer = DEFAULT, selector = DEFAULT, tries_max = DEFAULT,
   reschedules_max = DEFAULT, pending_timeout_ms = DEFAULT, prepare_timeout_ms = DEFAULT, create_timeout_ms = DEFAULT,

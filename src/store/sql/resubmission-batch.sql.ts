@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../domain/errors.ts'
 import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
 import type { Queryable } from '../database.ts'
 
-/** A resubmission that the transaction holds: nobody else does a batch of it, and nobody aborts it meanwhile. */
+/** A resubmission that the transaction holds: nobody else processes a batch of it or aborts it meanwhile. */
 export interface HeldResubmission {
   id: string
   projectId: string | null
@@ -12,7 +12,7 @@ export interface HeldResubmission {
 
 const COLUMNS = `id, project_id AS "projectId", actor, overrides`
 
-/** Of those that run, the one that has waited longest. Index: resubmissions_running. */
+/** The running resubmission that has waited longest. Index: resubmissions_running. */
 const CLAIM_SQL = `
 SELECT ${COLUMNS} FROM resubmissions WHERE state = 'RUNNING'
 ORDER BY progressed_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED`
@@ -26,7 +26,7 @@ export interface PendingItem {
   sessionId: string
 }
 
-/** What is left, in its order. Index: resubmission_items_pending. */
+/** The remaining items, in order. Index: resubmission_items_pending. */
 const PENDING_SQL = `
 SELECT position, session_id AS "sessionId" FROM resubmission_items
 WHERE resubmission_id = $1 AND status = 'PENDING' ORDER BY position LIMIT $2`
@@ -36,17 +36,17 @@ export async function readPendingItems(tx: Queryable, resubmissionId: string, li
   return rows
 }
 
-/** What became of one target: a child, or a refusal. */
+/** The result for one target: a child, or a refusal. */
 export interface SettledItem {
   position: number
-  /** Of the child; null for what was not found. */
+  /** The child's project; null if the target was not found. */
   projectId: string | null
   childSessionId: string | null
   code: ErrorCode | null
   message: string | null
 }
 
-/** Books a batch: items, progress, the end where nothing is left, and an audit entry for each project. */
+/** Records a batch: items, progress, completion if nothing is left, and an audit entry for each project. */
 const SETTLE_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($2::json) AS i(
@@ -72,7 +72,7 @@ WITH input AS (
 )
 SELECT state FROM progress`
 
-/** Whether that was the end of it. */
+/** Whether the resubmission is complete. */
 export async function settleItems(
   tx: Queryable,
   resubmissionId: string,
@@ -82,7 +82,7 @@ export async function settleItems(
   return rows[0]?.state === 'COMPLETED'
 }
 
-/** Behind the others that wait: one whose batches fail keeps nobody from theirs. */
+/** Puts it behind the other running resubmissions: one whose batches fail does not block the rest. */
 export async function postponeResubmission(db: Queryable, resubmissionId: string): Promise<void> {
   const statement = `UPDATE resubmissions SET progressed_at = clock_timestamp() WHERE id = $1 AND state = 'RUNNING'`
   await db.query(statement, [resubmissionId])

@@ -8,7 +8,7 @@ ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.up
 const CLEAR_CLUSTER_SQL = `DELETE FROM settings WHERE key = 'retry-defaults'`
 const READ_CLUSTER_SQL = `SELECT value AS policy FROM settings WHERE key = 'retry-defaults' FOR UPDATE`
 
-/** Answers with what was set before; null where nothing was. Null clears. */
+/** Returns the previous policy; null if none was set. A null `policy` clears. */
 export async function replaceRetryDefaults(
   tx: Queryable,
   scope: RetryScope,
@@ -34,7 +34,10 @@ export interface StoredDefaults {
   policy: unknown
 }
 
-/** A viewer of one project sees what its sessions fall back on: its project's, its domain's, the cluster's. */
+/**
+ * A viewer of one project sees the defaults that its sessions fall back on: its project's, its domain's and the
+ * cluster's.
+ */
 const LIST_SQL = `
 SELECT 'CLUSTER' AS scope, NULL AS name, value AS policy FROM settings WHERE key = 'retry-defaults'
 UNION ALL (
@@ -46,7 +49,7 @@ UNION ALL (
     AND ($1::uuid IS NULL OR id = $1)
   ORDER BY name LIMIT $2)`
 
-/** The cluster's, then domains', then projects', by name; at most `limit` of each. */
+/** The cluster's, then the domains', then the projects', by name; at most `limit` of each. */
 export async function listRetryDefaults(
   db: Queryable,
   visibleProjectId: string | null,

@@ -1,7 +1,7 @@
 import type { RetryScope } from '../../domain/retry/scope.ts'
 import type { Queryable } from '../database.ts'
 
-/** Stands for the cluster where domains and projects have an id. */
+/** The scope id of the cluster, which has no row of its own. */
 export const CLUSTER_ID = '00000000-0000-0000-0000-000000000000'
 
 const SQL: Readonly<Record<Exclude<RetryScope, 'CLUSTER'>, string>> = {
@@ -9,7 +9,7 @@ const SQL: Readonly<Record<Exclude<RetryScope, 'CLUSTER'>, string>> = {
   PROJECT: `SELECT id FROM projects WHERE name = $1 AND ($2::uuid IS NULL OR id = $2)`,
 }
 
-/** By name; undefined where the viewer may not see it. */
+/** The scope's id by its name; undefined if the viewer may not see it. */
 export async function findScopeId(
   db: Queryable,
   scope: Exclude<RetryScope, 'CLUSTER'>,

@@ -1,13 +1,13 @@
 import { refill, type RetrySwitch } from '../../domain/retry/admit.ts'
 import type { Queryable } from '../database.ts'
 
-/** What holds at this moment, of columns of `retry_switches w`. */
+/** The values in force now, from columns of `retry_switches w`. */
 export const DISABLED_NOW = `CASE WHEN w.disabled_until <= now() THEN w.disabled_then ELSE w.disabled END`
 export const PER_SECOND_NOW = `CASE WHEN w.limit_until <= now() THEN w.per_second_then ELSE w.per_second END`
 export const BURST_NOW = `CASE WHEN w.limit_until <= now() THEN w.burst_then ELSE w.burst END`
 export interface LockedSwitch extends RetrySwitch {
   scopeId: string
-  /** Of `tokens`, in seconds of the database's clock. */
+  /** The time at which `tokens` was computed, in seconds of the database's clock. */
   at: number
 }
 
@@ -18,9 +18,9 @@ interface SwitchRow extends Omit<LockedSwitch, 'rateLimit'> {
 }
 
 /**
- * The switches that have an effect on these projects, held for the transaction: whoever changes one waits until what
- * was decided by it is committed, and two dispatchers do not take the same token. Locked in key order, by which
- * everybody takes more than one.
+ * The switches that affect these projects, locked for the transaction: whoever changes one waits until the decisions
+ * made by it are committed, and two dispatchers do not take the same token. Locked in key order, as everywhere that
+ * takes more than one.
  */
 const LOCK_SQL = `
 SELECT w.scope, w.scope_id AS "scopeId", ${DISABLED_NOW} AS disabled,
@@ -51,7 +51,7 @@ UPDATE retry_switches w SET tokens = i.tokens, refilled_at = to_timestamp(i.at)
 FROM unnest($1::retry_scope[], $2::uuid[], $3::float8[], $4::float8[]) AS i(scope, scope_id, tokens, at)
 WHERE w.scope = i.scope AND w.scope_id = i.scope_id`
 
-/** Of switches that this transaction has locked. */
+/** For switches that this transaction has locked. */
 export async function writeTokens(
   tx: Queryable,
   left: ReadonlyMap<Pick<LockedSwitch, 'scope' | 'scopeId' | 'at'>, number>,

@@ -25,7 +25,10 @@ export async function recordFailures(tx: Queryable, counts: readonly { id: strin
   await tx.query(COUNT_SQL, [JSON.stringify(counts)])
 }
 
-/** Where a route that was begun after the last failure has stayed healthy for long enough. Index: deployments_active. */
+/**
+ * Resets the count if a route started after the last failure has stayed healthy for long enough. Index:
+ * deployments_active.
+ */
 const FORGET_SQL = `
 WITH over AS (
   SELECT d.id FROM deployments d

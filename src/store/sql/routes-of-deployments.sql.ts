@@ -9,12 +9,12 @@ export interface DeploymentRoute {
   wasHealthy: boolean
 }
 
-/** All that are not over. Index: routes_of_deployment. */
+/** All routes that are not over. Index: routes_of_deployment. */
 const SQL = `
 SELECT id, deployment_id AS "deploymentId", revision, status, first_healthy_at IS NOT NULL AS "wasHealthy"
 FROM routes WHERE deployment_id = ANY($1::uuid[]) AND status <> 'TERMINATED'`
 
-/** By deployment. Whoever holds the deployments knows that no route comes meanwhile. */
+/** Routes by deployment. While the caller holds the deployments, no route is added. */
 export async function readRoutesOf(
   tx: Queryable,
   deploymentIds: readonly string[],

@@ -12,15 +12,15 @@ ON CONFLICT (scope, scope_id) DO UPDATE SET slots = EXCLUDED.slots, max_running 
 const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id = $2`
 
 /**
- * What is set, held for the transaction; undefined where nothing is. Waits for those who count by it; two who set the
- * first quota of a scope have no row to wait for, so they take turns by an advisory lock.
+ * The present limits, locked for the transaction; undefined if none are set. Waits for transactions that count by them.
+ * Two that set the first quota of a scope have no row to lock, so an advisory lock serialises them.
  */
 export async function lockQuota(tx: Queryable, { scope, scopeId }: QuotaKey): Promise<QuotaLimits | undefined> {
   await tx.query(FIRST_SQL, [`${scope}/${scopeId}`])
   return (await tx.query<QuotaLimits>(LOCK_SQL, [scope, scopeId])).rows[0]
 }
 
-/** A quota that limits nothing goes. */
+/** A quota that limits nothing is deleted. */
 export async function writeQuota(tx: Queryable, { scope, scopeId }: QuotaKey, limits: QuotaLimits): Promise<void> {
   const { slots, maxRunning, maxPending } = limits
   const limitsNothing = Object.keys(slots).length === 0 && maxRunning === null && maxPending === null

@@ -11,7 +11,7 @@ export interface SwitchKey {
 
 export interface StoredSwitch {
   state: SwitchState
-  /** In the bucket; 0 where there is no limit. */
+  /** Tokens in the bucket; 0 if there is no limit. */
   tokens: number
   /** The database's time. */
   now: Date
@@ -23,7 +23,7 @@ SELECT ${STATE_COLUMNS}, w.tokens, extract(epoch FROM clock_timestamp() - w.refi
   clock_timestamp() AS now
 FROM retry_switches w WHERE w.scope = $1 AND w.scope_id = $2 FOR UPDATE`
 
-/** Waits for dispatchers that go by it at this moment. One that nobody ever set is made, and limits nothing. */
+/** Waits for dispatchers that are using the switch. One that was never set is created and limits nothing. */
 export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): Promise<StoredSwitch> {
   await tx.query(ADD_SQL, [scope, scopeId])
   const { rows } = await tx.query<SwitchColumns & { tokens: number; seconds: number; now: Date }>(LOCK_SQL, [

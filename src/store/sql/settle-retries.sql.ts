@@ -7,11 +7,11 @@ export interface DispatchedRetry {
   childSessionId: string
   /** For the audit entry: "attempt 2 of 4". */
   label: string
-  /** Null where the policy keeps quiet. */
+  /** Null if the policy emits no retry events. */
   eventData: RetryEventData | null
 }
 
-/** Books children that were created in this transaction: decision, event, audit entry. */
+/** Records children created in this transaction: decision, event, audit entry. */
 const DISPATCHED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
@@ -38,9 +38,9 @@ export async function settleDispatched(tx: Queryable, retries: readonly Dispatch
 export interface HeldRetry {
   sessionId: string
   holdReason: HoldReason
-  /** When to look again. */
+  /** When to try again. */
   againInMs: number
-  /** Null where it was held for the same reason before, or the policy keeps quiet. */
+  /** Null if it was already held for the same reason, or the policy emits no retry events. */
   eventData: RetryEventData | null
 }
 
@@ -67,7 +67,7 @@ UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, explana
 FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
 WHERE d.session_id = i."sessionId"`
 
-/** Retries whose child was refused for good. */
+/** Ends retries whose child was refused for good. */
 export async function settleRefused(
   tx: Queryable,
   retries: readonly { sessionId: string; code: string; explanation: string }[],

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** An attempt that came to an end, and what follows from it. */
+/** A finished attempt and its consequences. */
 export interface SettledAttempt {
   deliveryId: string
   number: number
@@ -10,18 +10,19 @@ export interface SettledAttempt {
   error: string | null
   response: string | null
   verdict: 'delivered' | 'again' | 'exhausted' | 'gone'
-  /** Until the next attempt; 0 where there is none. */
+  /** Time until the next attempt; 0 if there is none. */
   inMs: number
   /** How long the endpoint is left alone; 0 for not at all. */
   restMs: number
 }
 
 /**
- * Books an attempt, what becomes of its delivery, and how its webhook does. A webhook is disabled where it is gone, and
- * where a delivery has used up its schedule of three days with nothing delivered meanwhile. A success changes the row of
- * the webhook once a minute at most: attempts side by side would wait for each other there.
- * Nothing happens where somebody else has claimed the delivery since, or it is deleted.
- * Locks: the webhook, that it stays; the delivery; the webhook, to change it. Whoever deletes or replays comes the same way.
+ * Records an attempt, its delivery's new state, and the state of its webhook. A webhook is disabled when its endpoint
+ * is gone, and when a delivery has used up its schedule of three days with nothing delivered meanwhile. A success
+ * updates the webhook's row at most once a minute: concurrent attempts would wait for each other there.
+ * Nothing happens if somebody else has claimed the delivery since, or if it was deleted.
+ * Locks: the webhook FOR KEY SHARE, so that it is not deleted; the delivery; the webhook again, to change it. Deletion
+ * and replay lock in the same order.
  */
 const SQL = `
 WITH there AS MATERIALIZED (
@@ -70,7 +71,7 @@ WITH there AS MATERIALIZED (
 )
 SELECT settled.id, (SELECT ends FROM updated) AS "disabledReason" FROM settled`
 
-/** Undefined where the attempt was no longer ours to book. */
+/** Undefined if the attempt was no longer ours to record. */
 export async function settleWebhookAttempt(
   db: Queryable,
   attempt: SettledAttempt,
@@ -84,7 +85,7 @@ export async function settleWebhookAttempt(
 const RELEASE_SQL = `
 UPDATE webhook_deliveries SET under_way = false, next_attempt_at = now() WHERE id = $1 AND attempts = $2 AND under_way`
 
-/** An attempt that was cut off: as if it had not been made. */
+/** Undoes the claim of an attempt that was cut off. */
 export async function releaseWebhookDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {
   await db.query(RELEASE_SQL, [deliveryId, number])
 }

@@ -2,13 +2,13 @@ import type { LogPiece } from '../../domain/agent/protocol.ts'
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_CHUNK_BYTES_MAX } from '../../domain/limits.ts'
 import type { Queryable } from '../database.ts'
 
-/** What is kept, and one piece more that says so. */
+/** The kept text, and one more piece that says it was cut. */
 const STREAM_END_MAX = LOG_BYTES_PER_KERNEL_MAX + LOG_CHUNK_BYTES_MAX
 
 /**
- * A piece that is there already (sent again after a lost answer) changes nothing; nor does one of a kernel that is not
- * the agent's, was never told to start, or is known to be gone. Streams begin anew with each assignment: what an
- * earlier one wrote stays beside them. Indexes: both primary keys.
+ * A piece that is there already (sent again after a lost answer) changes nothing; nor does a piece of a kernel that
+ * does not belong to the agent, was never told to start, or is known to be gone. Streams start again with each
+ * assignment; earlier assignments' text is kept. Indexes: both primary keys.
  */
 const SQL = `
 INSERT INTO kernel_logs (kernel_id, assignment, stream, "offset", bytes, text, at)

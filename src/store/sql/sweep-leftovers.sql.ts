@@ -2,9 +2,10 @@ import type { Queryable } from '../database.ts'
 import { LOST_KERNEL_COLUMNS } from './lost-kernel-columns.sql.ts'
 
 /**
- * Kernels whose agent will not speak of them: it is LOST, or TERMINATED and silent for as long. Those that ran, or
- * were to stop, have ended; the others carry the error and are for the handler in charge. The lease does this for all
- * that is on an agent when it is lost; what comes to be there later is found here. Nobody has confirmed that it is gone.
+ * Ends kernels whose agent will not report on them: it is LOST, or TERMINATED and silent for as long. Kernels that ran
+ * or were to stop have ended; the others get the error and are left to the handler in charge. When an agent is lost,
+ * its lease does this for everything on it at that time; what is assigned to it later is found here. Nobody has
+ * confirmed that any of them is gone.
  * Index: kernels_on_agent. Locks: kernels in id order.
  */
 const ABANDONED_SQL = `
@@ -27,8 +28,8 @@ export async function endAbandonedKernels(db: Queryable, silentForMs: number, li
 }
 
 /**
- * Kernels with agents, of sessions that have ended: they get the order to stop, and are over when the time that their
- * group gives for that has passed. What was never given to an agent holds nothing.
+ * Ends kernels with agents whose sessions have ended: they are ordered to stop, and count as terminated when their
+ * group's termination timeout has passed. Kernels that were never assigned hold nothing.
  * Index: kernels_on_agent. Locks: kernels in id order.
  */
 const ORPHANS_SQL = `
@@ -48,7 +49,7 @@ UPDATE kernels k SET
 FROM locked l WHERE k.id = l.id AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
 RETURNING k.agent_id AS "agentId"`
 
-/** Answers with the agent of each kernel that was moved. */
+/** Returns the agent of each kernel that was moved. */
 export async function endOrphanedKernels(db: Queryable, endedForMs: number, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ agentId: string }>(ORPHANS_SQL, [endedForMs, limit])
   return rows.map(({ agentId }) => agentId)
@@ -60,8 +61,8 @@ export interface BereftSession {
 }
 
 /**
- * Sessions without a kernel that could bring them to an end: none is live, and there is no main kernel, whose end the
- * handlers see. What is PENDING gets here by being scheduled; what is TERMINATING ends by itself. Held for the
+ * Sessions that no kernel can bring to an end: none is live, and there is no main kernel, whose end the handlers would
+ * see. PENDING sessions get here only after they are scheduled; TERMINATING sessions end by themselves. Locked for the
  * transaction.
  * Index: sessions_active.
  */

@@ -1,6 +1,6 @@
 import type { SwitchState } from '../../domain/retry/switch-state.ts'
 
-/** Of `retry_switches w`. */
+/** The columns of a switch's state, from `retry_switches w`. */
 export const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabled_then AS "disabledThen",
   w.per_second AS "perSecond", w.burst, w.limit_until AS "limitUntil", w.per_second_then AS "perSecondThen",
   w.burst_then AS "burstThen"`

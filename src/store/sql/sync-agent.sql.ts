@@ -1,7 +1,7 @@
 import type { BookedKernel, Reconciliation } from '../../domain/agent/reconcile.ts'
 import type { Queryable } from '../database.ts'
 
-/** Notes that the agent was heard, at most once a second; a lost or suspected one is back. */
+/** Records that the agent was heard, at most once a second; a suspected or lost agent is back. */
 const HEARD_SQL = `
 WITH known AS (
   SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
@@ -19,7 +19,7 @@ WITH known AS (
 )
 SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway" FROM known`
 
-/** Undefined where no such agent is known. */
+/** Undefined if the agent is unknown. */
 export async function recordHeartbeat(
   db: Queryable,
   agentId: string,
@@ -28,7 +28,9 @@ export async function recordHeartbeat(
   return (await db.query<{ current: boolean; wasAway: boolean }>(HEARD_SQL, [agentId, instanceId])).rows[0]
 }
 
-/** Everything that is not settled with this agent, and what it names. Indexes: kernels_on_agent, primary key. */
+/**
+ * Everything not yet settled with this agent, and every kernel that it names. Indexes: kernels_on_agent, primary key.
+ */
 const BOOKED_SQL = `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
   started_at::text AS "startedAt"
@@ -42,9 +44,9 @@ export async function readBooked(db: Queryable, agentId: string, observedIds: st
 }
 
 /**
- * Each change takes effect only on the assignment and from the status that it was made for, and none where another
- * server has booked something of a newer sync. Only what books counts: who has said more since, and changed nothing
- * by it, has not told of a kernel that the older report could take for gone.
+ * Each change takes effect only on the assignment and from the status for which it was made, and none does if another
+ * server has recorded something from a newer sync. Only syncs that record something count: a newer sync that changed
+ * nothing did not report a kernel that the older report could take for gone.
  * Locks: the agent, then kernels in id order.
  */
 const CHANGES_SQL = `
@@ -80,7 +82,7 @@ WITH turn AS (
 )
 SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds"`
 
-/** Answers with the kernels that changed; undefined where the sync was late, and nothing did. */
+/** Returns the kernels that changed; undefined if the sync was late and changed nothing. */
 export async function applyKernelChanges(
   db: Queryable,
   sync: { agentId: string; instanceId: string; sequence: number },

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** Each writes its own audit entry; where it changes nothing it answers with undefined or false, and writes none. */
+/** Each function writes its own audit entry; if it changes nothing, it writes none and returns undefined or false. */
 
 const DOMAIN_SQL = `
 WITH added AS (
@@ -55,7 +55,7 @@ export async function addProject(
   return rows[0]!
 }
 
-/** A null role takes the member out. */
+/** A null role removes the member. */
 const MEMBER_SQL = `
 WITH found AS (
   SELECT (SELECT id FROM projects WHERE name = $1) AS project_id, (SELECT id FROM users WHERE name = $2) AS user_id
@@ -85,7 +85,7 @@ export interface MemberChange {
   actor: string
 }
 
-/** Ids of what was found of the two. */
+/** The ids of the project and the user, null if not found. */
 export async function setMember(
   db: Queryable,
   { project, user, role, actor }: MemberChange,

@@ -3,8 +3,8 @@ import type { Queryable } from '../database.ts'
 import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /**
- * Somebody ends sessions: what never started is CANCELLED at once with its kernels, what has an agent goes
- * TERMINATING. Once more on a TERMINATING session changes at most `force`.
+ * Terminates sessions: those that never started are CANCELLED at once with their kernels, those with an agent go
+ * TERMINATING. Calling it again on a TERMINATING session changes at most `force`.
  * Locks: sessions in id order, then their kernels in id order.
  */
 const SQL = `
@@ -47,7 +47,7 @@ WITH claimed AS (
 )
 SELECT status AS "from" FROM claimed`
 
-/** The status that it had; undefined where there is no such session for this viewer. */
+/** Returns the status before the call; undefined if this viewer has no such session. */
 export async function terminateSessionRow(
   db: Queryable,
   session: { id: string; visibleProjectId: string | null; actor: string; force: boolean; reason: string },
@@ -57,7 +57,7 @@ export async function terminateSessionRow(
   return (await db.query<{ from: SessionStatus }>(SQL, values)).rows[0]?.from
 }
 
-/** By nobody in person: the routes that they serve are over. */
+/** Ends sessions whose routes have ended. No person is recorded as the actor. */
 export async function terminateRouteSessions(tx: Queryable, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await tx.query(SQL, [ids, null, null, false, 'its route has ended', 'route-ended'])
 }

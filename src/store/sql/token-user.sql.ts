@@ -2,7 +2,7 @@ import type { Queryable } from '../database.ts'
 
 export interface TokenUser {
   id: string
-  /** In the project; null where it is no member, or where there is no project. */
+  /** The role in the project; null if the user is no member, or if there is no project. */
   role: 'ADMIN' | 'MEMBER' | 'VIEWER' | null
 }
 

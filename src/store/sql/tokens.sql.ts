@@ -8,7 +8,7 @@ export interface NewToken {
   role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
   projectId: string | null
   userId?: string | null
-  /** Null is never. */
+  /** Null for never. */
   expiresAt?: Date | null
 }
 
@@ -17,7 +17,7 @@ INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at, us
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (hash) DO NOTHING`
 
-/** A token that is there already stays as it is. */
+/** An existing token with this hash stays as it is. */
 export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
   const { id, name, hash, prefix, role, projectId, userId = null, expiresAt = null } = token
   await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt, userId])
@@ -29,13 +29,14 @@ export interface TokenRow {
   role: NewToken['role']
   projectId: string | null
   userId: string | null
-  /** Nobody has noted its use for a minute. */
+  /** Its use has not been recorded for a minute. */
   useUnnoted: boolean
 }
 
 /**
- * Tokens that are in force. One of a user in a project is so while the user is a member of it, and with the weaker of
- * both roles: the type orders them by power. Indexes: api_tokens(hash), project_members(project_id, user_id).
+ * Valid tokens. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
+ * the enum type orders roles from strongest to weakest. Indexes: api_tokens(hash), project_members(project_id,
+ * user_id).
  */
 const FIND_SQL = `
 SELECT t.id, t.name, greatest(t.role, m.role) AS role, t.project_id AS "projectId", t.user_id AS "userId",
@@ -56,13 +57,13 @@ export async function recordTokenUse(db: Queryable, id: string): Promise<void> {
   await db.query(NOTE_USE_SQL, [id])
 }
 
-/** Of a token that is revoked already the time stays. */
+/** If the token is already revoked, its time is kept. */
 const REVOKE_SQL = `
 UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now())
 WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)
 RETURNING name, project_id AS "projectId"`
 
-/** Undefined where the viewer sees no such token. */
+/** Undefined if the viewer sees no such token. */
 export async function revokeTokenRow(
   db: Queryable,
   id: string,

@@ -1,8 +1,9 @@
 import type { Queryable } from '../database.ts'
 
 /**
- * Sessions that rest because they depend on one of these chains are looked at again at once. One that was given to an
- * agent before rests for another reason, and is left to. What is missed here (somebody holds it) has its own pause.
+ * Makes sessions that rest because they depend on one of these chains due at once. A session that was already
+ * rescheduled rests for another reason and is left alone. A session missed here (somebody holds it) becomes due after
+ * its own pause.
  * Index: session_dependencies_chain_id. Locks: pending sessions in id order.
  */
 const SQL = `

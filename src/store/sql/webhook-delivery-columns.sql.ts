@@ -1,9 +1,9 @@
-/** Columns of a delivery made from an event `e`, a webhook `w` and the sources of what it tells. */
+/** The columns of a delivery made from an event `e`, a webhook `w` and DELIVERY_SOURCES. */
 export const DELIVERY_COLUMNS = 'id, webhook_id, event_id, event_type, occurred_at, session_id, chain_id, facts'
 
 /**
- * What an event is about: a session `s`, or a deployment `d` with the revision `v` that holds for it or its route `r`; and
- * their project `p`. A webhook `w` hears of what has its labels.
+ * What an event is about: a session `s`, or a deployment `d` with the revision `v` of the deployment or of its route
+ * `r`; and their project `p`. A webhook `w` gets events about whatever has all of its labels.
  */
 export const DELIVERY_SOURCES = `JOIN projects p ON p.id = e.project_id
   LEFT JOIN sessions s ON s.id = e.session_id
@@ -18,7 +18,7 @@ export function hasPatternFor(type: string): string {
     WHERE ${type} LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))`
 }
 
-/** `place`: below 4096, the order of deliveries made in one statement. Ids are UUIDv7: time, place, random. */
+/** `place`: the position among the deliveries of one statement, below 4096. Ids are UUIDv7: time, place, random. */
 export function deliverySelect(place: string): string {
   return `(lpad(to_hex(floor(extract(epoch FROM now()) * 1000)::int8), 12, '0') || '7'
       || lpad(to_hex(${place} % 4096), 3, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 17))::uuid,

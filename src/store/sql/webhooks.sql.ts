@@ -1,6 +1,6 @@
 import type { Queryable } from '../database.ts'
 
-/** What a person may set of a webhook. */
+/** The settings of a webhook that a person may change. */
 export interface WebhookSettings {
   url: string
   description: string
@@ -16,11 +16,11 @@ export interface NewWebhook extends WebhookSettings {
   secret: Buffer
 }
 
-/** Whoever counts a project's webhooks and adds one, is alone at it. */
+/** Serialises counting a project's webhooks and adding one. */
 const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('webhooks of ' || coalesce($1::text, 'all'), 0))`
 const COUNT_SQL = `SELECT count(*) AS count FROM webhooks WHERE project_id IS NOT DISTINCT FROM $1::uuid`
 
-/** Of a project, or of all together; stays true until the transaction ends. */
+/** The number of webhooks of a project, or of those for all projects; it stays correct until the transaction ends. */
 export async function countWebhooks(tx: Queryable, projectId: string | null): Promise<number> {
   await tx.query(COUNT_LOCK_SQL, [projectId])
   return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
@@ -45,7 +45,7 @@ const LOCK_SQL = `
 SELECT id, project_id AS "projectId", url, description, event_types AS "eventTypes", chain_id AS "chainId", labels, enabled
 FROM webhooks WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE`
 
-/** Undefined where there is none that the viewer may see. */
+/** Undefined if the viewer sees no such webhook. */
 export async function lockWebhook(
   tx: Queryable,
   id: string,
@@ -54,7 +54,7 @@ export async function lockWebhook(
   return (await tx.query<LockedWebhook>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
-/** Enabled anew, it hears of what is committed from now on, and has a clean slate. */
+/** When enabled again, it gets what is committed from now on, and its failure state is cleared. */
 const UPDATE_SQL = `
 UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, enabled = $7,
   disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, now()) END,
@@ -78,12 +78,12 @@ UPDATE webhooks SET secret = $2, previous_secret = CASE WHEN $3::int8 > 0 THEN s
   previous_secret_expires_at = CASE WHEN $3::int8 > 0 THEN now() + make_interval(secs => $3::int8) END
 WHERE id = $1`
 
-/** The secret before signs beside the new one for so long; the one before that is out at once. */
+/** The previous secret signs beside the new one for this long; the one before that stops at once. */
 export async function rotateSecret(tx: Queryable, id: string, secret: Buffer, overlapSeconds: number): Promise<void> {
   await tx.query(ROTATE_SQL, [id, secret, overlapSeconds])
 }
 
-/** With its deliveries and their attempts. */
+/** Deletes it with its deliveries and their attempts. */
 export async function deleteWebhookRow(tx: Queryable, id: string): Promise<void> {
   await tx.query('DELETE FROM webhooks WHERE id = $1', [id])
 }
