@@ -58,7 +58,7 @@ export type ErrorType =
   | 'QuotaExceededError'
   | 'ForbiddenError'
   | 'InvalidStateError'
-  /** Of a request as such, before anything reads what it asks for; in GraphQL there is none. */
+  /** For faults of a request before its contents are read; GraphQL has none of these. */
   | 'RequestError'
 
 interface ErrorRow {
@@ -74,7 +74,7 @@ export interface ValidationIssue {
   message: string
 }
 
-/** Thrown by services for what a caller can mend; everything else is a fault of ours. */
+/** Thrown by services for errors that a caller can fix; anything else is an internal error. */
 export class RepriseError extends Error {
   readonly code: ErrorCode
   readonly type: ErrorType

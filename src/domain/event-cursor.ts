@@ -1,4 +1,4 @@
-/** Position in the outbox: transaction id, then row id, both decimal. */
+/** A position in the outbox: transaction id, then row id, both decimal. */
 export interface EventCursor {
   xid: bigint
   id: bigint
@@ -15,7 +15,7 @@ export function encodeCursor(cursor: EventCursor): string {
   return btoa(`${cursor.xid}:${cursor.id}`).replaceAll('=', '')
 }
 
-/** Undefined where the text is no cursor. */
+/** Undefined if the text is not a cursor. */
 export function decodeCursor(text: string): EventCursor | undefined {
   if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
   const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))

@@ -1,6 +1,6 @@
 import type { EventCursor } from './event-cursor.ts'
 
-/** Names on the wire of what happens to sessions; rows of the outbox carry them, and those of deployments. */
+/** Wire names of the events about sessions, as stored in the outbox. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
   'session.status_changed',
@@ -17,7 +17,7 @@ export const SESSION_EVENT_TYPES = [
 
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number]
 
-/** Names on the wire of what happens to deployments and their routes. */
+/** Wire names of the events about deployments and their routes, as stored in the outbox. */
 export const DEPLOYMENT_EVENT_TYPES = [
   'deployment.created',
   'deployment.scaled',
@@ -32,7 +32,7 @@ export type DeploymentEventType = (typeof DEPLOYMENT_EVENT_TYPES)[number]
 export const EVENT_TYPES = [...SESSION_EVENT_TYPES, ...DEPLOYMENT_EVENT_TYPES] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** GraphQL's RetryEventType for the events that concern retries. */
+/** GraphQL's RetryEventType for the events about retries. */
 export const RETRY_EVENT_TYPES = {
   'session.retry_scheduled': 'RETRY_SCHEDULED',
   'session.retry_held': 'RETRY_HELD',
@@ -72,7 +72,7 @@ export interface DeploymentEventData {
   'deployment.updated': { from: number; to: number }
   'deployment.status_changed': { from: string; to: string; reason?: string | null }
   'deployment.destroyed': { reason?: string | null }
-  /** `from` is null for a new route; where it serves is not known from the beginning. */
+  /** `from` is null for a new route; host and port are not known at first. */
   'route.status_changed': {
     from: string | null
     to: string
@@ -104,15 +104,15 @@ export interface DeploymentOutboxEvent extends OutboxRow {
   sessionId: null
   chainId: null
   deploymentId: string
-  /** Where it is about one of its routes. */
+  /** Set if the event is about one of its routes. */
   routeId: string | null
   data: DeploymentEventData[DeploymentEventType]
 }
 
-/** One row of the outbox: of a session or of a deployment. */
+/** One row of the outbox, about a session or a deployment. */
 export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent
 
-/** All that are given must match. */
+/** All given conditions must match. */
 export interface EventFilter {
   projectId?: string | null
   chainId?: string | null

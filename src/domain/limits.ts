@@ -1,8 +1,8 @@
-/** Every limit, with its unit in its name and its reason. Relations between them are asserted by a test. */
+/** Every limit, with its unit in its name and its reason. A test asserts the relations between them. */
 
 // Work in one transaction
 /**
- * Sessions that one handler takes at once: enough for set-based statements, few enough to hold locks for milliseconds
+ * Sessions that one handler claims at once: enough for set-based statements, few enough to hold locks for milliseconds
  * only.
  */
 export const CLAIM_BATCH_SESSIONS_MAX = 500
@@ -10,28 +10,34 @@ export const CLAIM_BATCH_SESSIONS_MAX = 500
 export const DISPATCH_BATCH_RETRIES_MAX = 500
 /** Sessions in one `createSessions`. */
 export const CREATE_SESSIONS_MAX = 1000
-/** Sessions resubmitted in one transaction; as many or fewer are done while the caller waits. */
+/** Sessions resubmitted in one transaction; up to this many are resubmitted while the caller waits. */
 export const RESUBMIT_BATCH_SESSIONS_MAX = 500
-/** Held retries let go in one tick of the dispatcher, so that a release is a ramp. */
+/** Held retries released in one tick of the dispatcher, so that a release is gradual. */
 export const HELD_RELEASE_RETRIES_MAX = 200
-/** Candidates from which a batch is taken: more than one batch, so that parallel servers find one each. */
+/** Candidates from which a batch is taken: more than one batch, so that each of several servers finds one. */
 export const DISPATCH_WINDOW_RETRIES_MAX = 2_000
 
 // Polling intervals, for when no wake-up came
 export const COORDINATOR_INTERVAL_MS = 2_000
 export const DISPATCH_INTERVAL_MS = 1_000
-/** What a kill switch holds is looked at this often though nothing was switched. */
+/** How often retries held by a kill switch are checked even if no switch changed. */
 export const HELD_RECHECK_MS = 900_000
-/** Retries that wait for tokens come forward together this often, as far as the bucket holds what accrues meanwhile. */
+/**
+ * Retries that wait for tokens are moved forward together this often, provided the bucket holds what accrues in
+ * between.
+ */
 export const RATE_LIMIT_TICK_MS = 100
-/** Also how often servers record their presence: an agent's silence counts only while some server was there to hear. */
+/**
+ * Also how often servers record their presence: an agent's silence counts only while some server was running to hear
+ * it.
+ */
 export const LEASE_CHECK_INTERVAL_MS = 2_000
 export const RELAY_POLL_INTERVAL_MS = 500
 export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
 
 /** How often rows that no handler sees are swept. */
 export const SWEEP_INTERVAL_MS = 30_000
-/** Only rows in this state for this long are swept: their handler has then had several passes. */
+/** Only rows in this state for this long are swept: their handler has had several passes by then. */
 export const LEFTOVER_AFTER_MS = 60_000
 
 // Agents
@@ -40,31 +46,31 @@ export const HEARTBEAT_INTERVAL_MS = 5_000
 export const SUSPECT_AFTER_MS = 15_000
 /** Eight missed heartbeats. */
 export const LOST_AFTER_MS = 40_000
-/** Added to `fenceAfter`, for the difference between two clocks' speeds and a slow kill. */
+/** Added to `fenceAfter` to allow for clocks that run at different speeds and for a slow kill. */
 export const FENCE_MARGIN_MS = 15_000
 /** How long a sync waits at the server for news before it returns without any. */
 export const SYNC_WAIT_MAX_MS = 5_000
-/** No presence for this long is an outage: each agent then gets a full lease. */
+/** If no server was present for this long, it was an outage: each agent then gets a full lease. */
 export const SERVER_OUTAGE_AFTER_MS = 8_000
 
 /** Kernels in one report of an agent; a larger node is run as several agents. */
 export const OBSERVED_KERNELS_MAX = 20_000
 
-/** A registration: 64 labels and 32 slots with the longest names and values fit several times. */
+/** A registration: several times the size of 64 labels and 32 slots with the longest names and values. */
 export const REGISTER_BYTES_MAX = 256 * 1024
-/** A sync: the logs with each byte a control character, which JSON writes as six, and 400 bytes per kernel. */
+/** A sync: the logs if each byte is a control character, which JSON writes as six, and 400 bytes per kernel. */
 export const SYNC_BYTES_MAX = 36 * 1024 * 1024
 /** How long the body of an agent's request may take to arrive; the sender waits 10 s for the response. */
 export const AGENT_BODY_WITHIN_MS = 15_000
-/** Two heartbeats: with less, one that is late would stop kernels. */
+/** Two heartbeats: with less, one late heartbeat would stop kernels. */
 export const FENCE_AFTER_MIN_SECONDS = 10
-/** Of a resource group: what fits the column, in ms. */
+/** A resource group's timeout: the most that the column holds, in ms. */
 export const GROUP_TIMEOUT_MAX_SECONDS = 2_147_483
 
 // Scheduling
 /** Tries and reschedules of a resource group. */
 export const GROUP_TRIES_MAX = 1_000
-/** First pause of a handler's next try; doubles up to TRY_PAUSE_MAX_MS. */
+/** The first pause before a handler's next try; it doubles up to TRY_PAUSE_MAX_MS. */
 export const TRY_PAUSE_MIN_MS = 100
 export const TRY_PAUSE_MAX_MS = 10_000
 /**
@@ -73,53 +79,58 @@ export const TRY_PAUSE_MAX_MS = 10_000
  */
 export const HEAD_OF_LINE_SKIPS_MAX = 50
 /**
- * Sessions for which one group keeps room at once; the others that hold the line come next. Simulated with every tenth
- * session large and more work than fits, 1 keeps large ones waiting for two running times, 4 for one; 20 leave a third
- * of the cluster idle, 4 a seventh.
+ * Sessions for which one group keeps room at once; others that hold the line come next. In simulations with every tenth
+ * session large and more work than fits, 1 makes large ones wait for two running times and 4 for one; 20 leave a third
+ * of the cluster idle and 4 a seventh.
  */
 export const LINE_KEEPS_MAX = 4
-/** Sessions that hold the line taken in one look: those first in line. */
+/** Sessions that hold the line claimed in one scheduling pass: the first in line. */
 export const LINE_HOLDERS_MAX = 64
-/** Lanes looked at in one look: each is one step into an index, about 30 µs. The next look goes on behind them. */
+/** Lanes read in one scheduling pass: each is one index probe, about 30 µs. The next pass continues after them. */
 export const LANES_PER_LOOK_MAX = 256
-/** Looks in a row that go on from lane to lane though nothing fits: beyond, an interval passes first. */
+/** Consecutive passes that continue from lane to lane although nothing fits; after that, an interval passes first. */
 export const LANE_LOOKS_MAX = 8
-/** Expired sessions that one pass takes in addition. */
+/** Expired sessions claimed in addition in one pass. */
 export const EXPIRED_PER_LOOK_MAX = 100
-/** How often a session is looked at that waits for others: a tenth of the time that it has waited, within these. */
+/**
+ * How often a session that waits for others is checked: after a tenth of the time that it has waited, within these
+ * bounds.
+ */
 export const DEPENDENCY_PAUSE_MIN_MS = 1_000
 export const DEPENDENCY_PAUSE_MAX_MS = 30_000
-/** How far a session's place in its line is counted, for its pending reason. */
+/** How far a session's position in line is counted for its pending reason. */
 export const LINE_PLACE_MAX = 1_000
 
 // Deployments
-/** How often deployments and routes are looked at when nothing woke anybody: one statement where there are none. */
+/** How often deployments and routes are checked without a wake-up: one statement if there are none. */
 export const DEPLOYMENT_INTERVAL_MS = 1_000
-/** Routes of one deployment begun in one look: its transaction holds the deployment for milliseconds. */
+/** Routes of one deployment started in one pass: its transaction holds the deployment for milliseconds. */
 export const ROUTES_STARTED_PER_LOOK_MAX = 100
 /** A route that stayed healthy for this long was no failed start, and ends the backoff. */
 export const LASTING_HEALTH_MS = 30_000
-/** The pause before the next route after failures: doubles from the one to the other. */
+/** The pause before the next route after failures: it doubles from the minimum to the maximum. */
 export const ROUTE_BACKOFF_MIN_MS = 1_000
 export const ROUTE_BACKOFF_MAX_MS = 300_000
-/** A deployment that still has routes by then counts as destroyed; they end by themselves. */
+/** After this time a deployment counts as destroyed even if it still has routes; they end by themselves. */
 export const DESTROY_TIMEOUT_MS = 600_000
 /** Concurrent health checks of one server: each occupies a socket for up to its timeout. */
 export const HEALTH_CHECKS_AT_ONCE_MAX = 256
-/** How often checks that are due are looked for when nothing woke anybody. */
+/** How often due checks are looked for without a wake-up. */
 export const HEALTH_CHECK_INTERVAL_MS = 1_000
-/** Added to a check's own timeout before another server repeats the check of one that has died. */
+/** Added to a check's own timeout before another server repeats a check whose server has died. */
 export const HEALTH_CHECK_LEASE_MARGIN_MS = 2_000
 /** Checks are spread over this percentage of their interval, so that those started together drift apart. */
 export const HEALTH_CHECK_JITTER_PERCENT_MAX = 10
-/** Of an answer's body; the rest is not read. */
+/** The part of a response body that is read. */
 export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
+/** How often the files of service discovery are compared with the published endpoints. */
+export const DISCOVERY_INTERVAL_MS = 1_000
 
 // Retention
 export const RETENTION_INTERVAL_MS = 300_000
 /** Chains in one transaction: with their sessions, kernels, logs and history some thousands of rows. */
 export const RETENTION_BATCH_CHAINS_MAX = 200
-/** Agents in one transaction: for each all kernels are looked through once. */
+/** Agents in one transaction: each one costs a scan of all kernels. */
 export const RETENTION_BATCH_AGENTS_MAX = 10
 /** Rows of one table in one transaction. */
 export const RETENTION_BATCH_ROWS_MAX = 5_000
@@ -129,22 +140,22 @@ export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 /** The same as for a GraphQL request. */
 export const REST_BODY_BYTES_MAX = 8 * 1024 * 1024
-/** Domains, and projects, in a list of what is set for them. */
+/** Domains, and projects, in a list of their settings. */
 export const SCOPES_LISTED_MAX = 1_000
-/** Epochs of one chain in a list: each is something that a person did. */
+/** Epochs of one chain in a list: each one is something that a person did. */
 export const EPOCHS_LISTED_MAX = 1_000
 /** Spans of time in one answer of statistics: more than a screen has columns for. */
 export const STATISTICS_BUCKETS_MAX = 500
 /** A day. */
 export const STATISTICS_RANGE_DEFAULT_SECONDS = 86_400
-/** 31 days: at a million sessions a day as much as is counted within the time-out. */
+/** 31 days: at a million sessions a day, as much as can be counted within the timeout. */
 export const STATISTICS_RANGE_MAX_SECONDS = 2_678_400
 /** Statistics that take longer are cancelled, so that a dashboard cannot occupy the database. */
 export const STATISTICS_TIMEOUT_MS = 10_000
-/** Text to search for: far more than names and labels have words. */
+/** A search text: far longer than the words of names and labels. */
 export const SEARCH_LENGTH_MAX = 256
 export const NAME_LENGTH_MAX = 256
-/** Filters within filters, and filters in all. */
+/** The nesting of filters, and their total number. */
 export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
 /** Values of one list in a filter. */
@@ -153,7 +164,7 @@ export const FILTER_LIST_MAX = 200
 export const RESUBMISSION_SESSIONS_MAX = 100_000
 /** Ids that one statement of a filter reads. */
 export const SESSION_IDS_PER_READ_MAX = 5_000
-/** Sessions, and refusals, that the answer of a resubmission shows; its items show all. */
+/** Sessions, and refusals, shown in the answer of a resubmission; its items show all. */
 export const RESUBMISSION_SHOWN_SESSIONS_MAX = 500
 export const COMMAND_ARGUMENTS_MAX = 1_000
 /** Linux refuses single arguments of more than 128 KiB. */
@@ -162,7 +173,7 @@ export const ENVIRON_ENTRIES_MAX = 500
 export const LABELS_MAX = 64
 export const SLOTS_MAX = 32
 export const SLOT_NAME_LENGTH_MAX = 64
-/** What scheduling counts in: billionths. */
+/** Scheduling counts in billionths. */
 export const SLOT_FRACTION_DIGITS_MAX = 9
 /** Digits of one slot amount: a yottabyte in bytes has 25. */
 export const AMOUNT_DIGITS_MAX = 30
@@ -170,57 +181,55 @@ export const CLUSTER_SIZE_MAX = 1_024
 export const DEPENDENCIES_MAX = 64
 export const CREATION_ID_LENGTH_MAX = 256
 export const CLIENT_KEY_LENGTH_MAX = 256
-/** Agents in a list of those to use or to avoid. */
+/** Agents in a list of agents to use or to avoid. */
 export const AGENTS_NAMED_MAX = 1_000
 export const REASON_LENGTH_MAX = 1_000
 /** A year. */
 export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
 
-/** Sessions in one limit of a quota: what fits the column. */
+/** Sessions in one limit of a quota: the most that the column holds. */
 export const QUOTA_SESSIONS_MAX = 2_147_483_647
 
-// Deployments
-/** How often the files of service discovery are compared with what is published. */
-export const DISCOVERY_INTERVAL_MS = 1_000
-/** Not destroyed, of one project: service discovery names them all in one document. */
+// Deployments: what clients may ask for
+/** Deployments of one project that are not destroyed: service discovery lists them all in one document. */
 export const DEPLOYMENTS_PER_PROJECT_MAX = 1_000
-/** Of one deployment; each is a session. */
+/** Replicas of one deployment; each one is a session. */
 export const REPLICAS_MAX = 1_000
-/** A label of a host name, since proxies make one of it. */
+/** The length of a host name's label, because proxies use the name as one. */
 export const DEPLOYMENT_NAME_LENGTH_MAX = 63
 export const HEALTH_PATH_LENGTH_MAX = 2_048
-/** Ten checks of a replica in a second. */
+/** Ten checks of a replica per second. */
 export const HEALTH_INTERVAL_MIN_MS = 100
 export const HEALTH_INTERVAL_MAX_SECONDS = 3_600
 export const HEALTH_TIMEOUT_MIN_MS = 50
 export const HEALTH_TIMEOUT_MAX_SECONDS = 60
-/** Checks in a row. */
+/** Consecutive checks. */
 export const HEALTH_THRESHOLD_MAX = 100
-/** A day, for what a deployment waits for: its start, its eviction, and how long a check counts. */
+/** A day, for everything that a deployment waits for: its start, its eviction, and how long a check counts. */
 export const DEPLOYMENT_WAIT_MAX_SECONDS = 86_400
 /** No client of a service needs longer than an hour for a request in progress. */
 export const DRAIN_MAX_SECONDS = 3_600
 
 // Retry
-/** Of a setting of Airflow's: Python's longest timedelta. */
+/** For Airflow's settings: Python's longest timedelta. */
 export const AIRFLOW_DELAY_SECONDS_MAX = 86_399_999_999_999
 export const RETRIES_MAX = 100
 export const UNCOUNTED_RETRIES_MAX = 100
 export const RULES_MAX = 20
-/** Exit codes in one list of a rule: all that a Unix process has. */
+/** Exit codes in one list of a rule: all that a Unix process can have. */
 export const RULE_EXIT_CODES_MAX = 256
-/** What fits the column. Schedulers and wrappers have codes beyond a process's 0…255. */
+/** The range of the column. Schedulers and wrappers have codes beyond a process's 0…255. */
 export const EXIT_CODE_MIN = -2_147_483_648
 export const EXIT_CODE_MAX = 2_147_483_647
-/** Retries per second in a rate limit: far above what a server dispatches. */
+/** Retries per second in a rate limit: far more than a server dispatches. */
 export const RATE_LIMIT_RETRIES_MAX = 100_000
-/** At least one retry in two days, so that a time can still be given for what waits for its token. */
+/** At least one retry in two days, so that a due time can still be given for a retry that waits for its token. */
 export const RATE_LIMIT_PERIOD_MAX_SECONDS = 172_800
 /** The hard ceiling of every retry delay: 24 hours. */
 export const RETRY_DELAY_CEILING_MS = 86_400_000
 
 // Logs
-/** Text kept per kernel; what comes after is counted but not kept. */
+/** Log text kept per kernel; what comes after is counted but not kept. */
 export const LOG_BYTES_PER_KERNEL_MAX = 16 * 1024 * 1024
 /** One chunk of a stream, as agents send it. */
 export const LOG_CHUNK_BYTES_MAX = 64 * 1024
@@ -233,7 +242,7 @@ export const LOG_BYTES_PER_SYNC_MAX = 4 * 1024 * 1024
  * means all.
  */
 export const WAKE_AGENTS_PER_HINT_MAX = 140
-/** Topics in one hint, each of at most 52 bytes. With more it names nothing, and wakes everybody. */
+/** Topics in one hint, each of at most 52 bytes. With more, the hint names none and wakes everybody. */
 export const WAKE_TOPICS_PER_HINT_MAX = 40
 
 // Subscriptions
@@ -250,32 +259,32 @@ export const WEBHOOK_FAN_OUT_EVENTS_MAX = 2_000
 export const WEBHOOK_DELIVERY_INTERVAL_MS = 1_000
 /** Concurrent attempts of one server: each occupies a socket and a body of a few KiB. */
 export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 32
-/** Of these, attempts at endpoints that fail: however many are dead, half of the places are for those that answer. */
+/** Of these, attempts at failing endpoints: however many are dead, half of the places are left for the others. */
 export const WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX = 16
-/** Of these, attempts at one endpoint; at one that fails there is one. */
+/** Of these, attempts at one endpoint; a failing endpoint gets one. */
 export const WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX = 4
-/** From the look-up of the name to the end of the TLS handshake. */
+/** From the name lookup to the end of the TLS handshake. */
 export const WEBHOOK_CONNECT_TIMEOUT_MS = 5_000
 /** The whole of an attempt; Standard Webhooks recommends 15 to 30 s. */
 export const WEBHOOK_ATTEMPT_TIMEOUT_MS = 20_000
 /** An attempt not recorded by then was cut off by a crash. */
 export const WEBHOOK_LEASE_MS = 60_000
-/** How long a server that stops waits for attempts under way. */
+/** How long a stopping server waits for attempts in progress. */
 export const WEBHOOK_STOP_GRACE_MS = 3_000
-/** Of an answer's body; the rest is not read. */
+/** The part of a response body that is read. */
 export const WEBHOOK_RESPONSE_BYTES_MAX = 64 * 1024
-/** Of an answer's body, kept for people. */
+/** The part of a response body that is kept for people. */
 export const WEBHOOK_EXCERPT_BYTES_MAX = 1024
-/** What an endpoint may ask for by Retry-After. */
+/** The longest pause that an endpoint may ask for by Retry-After. */
 export const WEBHOOK_RETRY_AFTER_MAX_MS = 3_600_000
-/** Attempts kept of one delivery: five schedules. */
+/** Attempts kept for one delivery: five schedules. */
 export const WEBHOOK_ATTEMPTS_KEPT_MAX = 50
 /** Deliveries are kept for 14 days, four times as long as a schedule lasts; nothing older is replayed. */
 export const WEBHOOK_RETENTION_SECONDS = 1_209_600
 export const WEBHOOK_RETENTION_INTERVAL_MS = 600_000
 /** Deliveries deleted in one statement. */
 export const WEBHOOK_RETENTION_BATCH_MAX = 1_000
-/** In one project, and as many for all projects together. */
+/** In one project, and as many again for all projects together. */
 export const WEBHOOKS_PER_PROJECT_MAX = 50
 export const WEBHOOK_URL_LENGTH_MAX = 2_048
 export const WEBHOOK_EVENT_TYPES_MAX = 32

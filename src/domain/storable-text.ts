@@ -1,4 +1,4 @@
-/** PostgreSQL's text and JSON hold every Unicode text but NUL and half a surrogate pair. */
+/** PostgreSQL's text and JSON hold any Unicode text except NUL and unpaired surrogates. */
 
 export const STORABLE_TEXT = 'must not contain NUL or half a surrogate pair'
 
@@ -6,7 +6,7 @@ export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-/** What cannot be held is replaced by U+FFFD. */
+/** Replaces what cannot be stored by U+FFFD. */
 export function toStorableText(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed()
 }

@@ -1,6 +1,6 @@
 import type { LifecycleName, PromotionName } from './session/handlers.ts'
 
-/** Background work by the name of the service that does it, and `events` for readers of the outbox. */
+/** The background services by name, and `events` for readers of the outbox. */
 export type WakeTopic =
   | LifecycleName
   | PromotionName
@@ -15,12 +15,15 @@ export type WakeTopic =
   | 'sync-discovery'
   | 'events'
 
-/** Who follows the progress of one thing. */
+/** The topic of those who follow the progress of one resubmission. */
 export type FollowTopic = `resubmission:${string}`
 
-/** Says, after a commit, that there may be work. Too often costs a look; too seldom costs an interval. */
+/**
+ * Signals, after a commit, that there may be work. A superfluous signal costs one pass; a missing one costs an
+ * interval.
+ */
 export interface Wake {
   wake(...topics: (WakeTopic | FollowTopic)[]): void
-  /** These agents have something new to be told. */
+  /** Signals that there is something new to tell these agents. */
   wakeAgents(agentIds: readonly string[]): void
 }

@@ -1,11 +1,11 @@
 import type { ValidationIssue } from '../errors.ts'
 
-/** The agents' protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
+/** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
 export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
 
 export interface AgentErrorAnswer {
-  /** Of the table of errors, or INTERNAL. */
+  /** A code from the table of errors, or INTERNAL. */
   code: string
   message: string
   issues: readonly ValidationIssue[]

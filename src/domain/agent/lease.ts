@@ -8,18 +8,18 @@ import {
 } from '../limits.ts'
 
 /**
- * How long silence is borne, in milliseconds. The same on all servers of a database; other than LEASE only where
- * a test cannot wait that long.
+ * How long an agent may be silent, in milliseconds. The same on all servers of a database; only tests that cannot wait
+ * that long use values other than LEASE.
  */
 export interface Lease {
-  /** How often an agent without news is heard. */
+  /** How often an agent without news is heard from. */
   heartbeatMs: number
   checkIntervalMs: number
   suspectAfterMs: number
   lostAfterMs: number
-  /** Beyond a group's `fenceAfter`, until a silent agent's kernels are certain to be gone. */
+  /** Added to a group's `fenceAfter` before a silent agent's kernels are certain to be gone. */
   fenceMarginMs: number
-  /** Without any server for this long, silence was towards nobody. */
+  /** If no server was running for this long, agents' silence does not count against them. */
   outageAfterMs: number
 }
 

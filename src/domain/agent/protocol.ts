@@ -1,9 +1,9 @@
 import type { FailureError } from '../session/failure.ts'
 
 /**
- * What an agent and the server say to each other. Level-triggered: the agent tells all that it has, the
- * server answers with what differs from what it should have, and either side may lose any message.
- * The same words travel over HTTP and in process. Times are ISO 8601 of the agent's clock, for people only.
+ * The messages between an agent and the server. The protocol is level-triggered: the agent reports everything it has,
+ * the server answers with the differences from what the agent should have, and any message may be lost. The same
+ * messages travel over HTTP and in process. Times are ISO 8601 by the agent's clock, for display only.
  */
 
 /** Everything an agent needs to run one kernel. */
@@ -12,22 +12,22 @@ export interface KernelSpec {
   sessionId: string
   chainId: string
   attempt: number
-  /** `main` or `sub`; with `index` it names the kernel: `main1`. */
+  /** `main` or `sub`; together with `index` it names the kernel: `main1`. */
   role: string
   index: number
   image: string | null
   command: string[]
-  /** The session's own, and the server's REPRISE_* variables. The agent adds REPRISE_CHAIN_DIR. */
+  /** The session's own variables and the server's REPRISE_* variables. The agent adds REPRISE_CHAIN_DIR. */
   environ: { name: string; value: string }[]
   /** Exact decimals as text; `mem` in bytes. */
   resourceSlots: Record<string, string>
-  /** The variable that tells the program the port that the agent has chosen for it; null where it serves on none. */
+  /** The variable through which the program learns the port that the agent chose for it; null if it serves on none. */
   portVariable: string | null
 }
 
 /**
- * What the server wants of a kernel that the agent reports otherwise, or not at all. Repeated until the
- * reports agree; each is idempotent. A START for a kernel that is not prepared prepares it first.
+ * What the server wants for a kernel whose report differs or is missing. An order is repeated until the reports agree;
+ * each is idempotent. START for a kernel that is not prepared prepares it first.
  */
 export type KernelOrder =
   | { want: 'PREPARE'; assignment: number; spec: KernelSpec }
@@ -35,8 +35,8 @@ export type KernelOrder =
   | { want: 'STOP'; assignment: number; kernelId: string; graceMs: number }
 
 /**
- * PREPARING, PULLING, PREPARED, RUNNING speak for themselves. FAILED: it could not be prepared or started and
- * nothing of it runs. EXITED: it ran and is gone, or was stopped before it ran (`startedAt` null).
+ * FAILED: the kernel could not be prepared or started, and nothing of it runs. EXITED: it ran and is gone, or was
+ * stopped before it ran (`startedAt` null).
  */
 export type ObservedStatus = 'PREPARING' | 'PULLING' | 'PREPARED' | 'RUNNING' | 'FAILED' | 'EXITED'
 
@@ -44,20 +44,26 @@ export interface ObservedKernel {
   kernelId: string
   assignment: number
   status: ObservedStatus
-  /** 128 + signal where a signal ended it; null while it runs and where nobody knows. */
+  /** 128 + signal if a signal ended it; null while it runs and if it is unknown. */
   exitCode: number | null
   oomKilled: boolean
-  /** Set with FAILED, and with EXITED where more is known than the exit code: it has failed then, whatever that is. */
+  /**
+   * Set with FAILED, and with EXITED if more is known than the exit code: the kernel has then failed, whatever the exit
+   * code.
+   */
   error: FailureError | null
   startedAt: string | null
   endedAt: string | null
-  /** Of the agent's machine, chosen for this kernel; null where it serves on none. */
+  /** The port chosen for this kernel on the agent's machine; null if it serves on none. */
   port: number | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'
 
-/** A piece of one stream of one assignment. `offset` and `bytes` count the stream's own bytes; `text` is their UTF-8 reading, without NUL. */
+/**
+ * A piece of one stream of one assignment. `offset` and `bytes` count the stream's own bytes; `text` is these bytes
+ * decoded as UTF-8, without NUL.
+ */
 export interface LogPiece {
   kernelId: string
   assignment: number
@@ -77,7 +83,7 @@ export interface LogOffset {
 }
 
 export interface RegisterRequest {
-  /** Kept by the agent over restarts. */
+  /** Kept by the agent across restarts. */
   agentId: string
   /** New with each start of the agent's process. */
   instanceId: string
@@ -90,32 +96,35 @@ export interface RegisterRequest {
 }
 
 export interface RegisterAnswer {
-  /** Where log shipping goes on for the kernels that this agent still has. */
+  /** Where log shipping continues for the kernels that this agent still has. */
   logOffsets: LogOffset[]
   heartbeatMs: number
-  /** Without an answer for this long the agent stops its kernels. */
+  /** If the agent gets no answer for this long, it stops its kernels. */
   fenceAfterMs: number
 }
 
 export interface SyncRequest {
   agentId: string
   instanceId: string
-  /** Grows with each sync of an instance, from 1: a late one is told by it. */
+  /** Grows with each sync of an instance, from 1, so that late syncs are recognised. */
   sequence: number
   /** Every kernel that the agent has. */
   observed: ObservedKernel[]
   logs: LogPiece[]
-  /** How long the server may wait for news before it answers; 0 for at once. */
+  /** How long the server may wait for news before it answers; 0 to answer immediately. */
   waitMs: number
 }
 
 export interface SyncAnswer {
   orders: KernelOrder[]
-  /** What the server has booked as ended, or given elsewhere since: stop it if it runs, and forget it. */
+  /**
+   * Kernels that the server has recorded as ended or has since assigned elsewhere: the agent stops them if they run,
+   * and forgets them.
+   */
   forget: { kernelId: string; assignment: number }[]
 }
 
-/** The server side, as an agent sees it. In process it is the gateway itself, elsewhere a client of its HTTP face. */
+/** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
   register(request: RegisterRequest, signal: AbortSignal): Promise<RegisterAnswer>

@@ -2,7 +2,7 @@ import type { FailureError } from '../session/failure.ts'
 import { isTerminal, type KernelStatus } from '../session/statuses.ts'
 import type { ObservedKernel } from './protocol.ts'
 
-/** A kernel as the database has it: given to the reporting agent, or named in its report. */
+/** A kernel as recorded in the database: assigned to the reporting agent, or named in its report. */
 export interface BookedKernel {
   id: string
   agentId: string | null
@@ -13,7 +13,7 @@ export interface BookedKernel {
   startedAt: string | null
 }
 
-/** A change to a booked kernel; written only while it has this assignment and is in `from`. */
+/** A change to a recorded kernel; written only while the kernel has this assignment and is in `from`. */
 export interface KernelChange {
   id: string
   assignment: number
@@ -25,7 +25,7 @@ export interface KernelChange {
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
-  /** Set as it starts to run: what its agent says later of it changes nothing. */
+  /** Set when the kernel starts to run; later reports do not change it. */
   port: number | null
 }
 
@@ -33,13 +33,13 @@ export interface Reconciliation {
   changes: KernelChange[]
   orders: { kernelId: string; assignment: number; want: 'PREPARE' | 'START' | 'STOP' }[]
   forget: { kernelId: string; assignment: number }[]
-  /** Reports of kernels whose end is booked: they change nothing but what is known to be gone. */
+  /** Reports of kernels whose end is already recorded: at most they confirm that the kernel is gone. */
   stale: { kernelId: string; status: string }[]
 }
 
 /**
- * Compares what an agent has with what is booked on it. Pure, and level-triggered: run again with the same
- * report after its changes were written, it changes nothing more.
+ * Compares an agent's report with what is recorded for it. Pure and level-triggered: called again with the same report
+ * after its changes were written, it changes nothing more.
  */
 export function reconcile(
   agentId: string,
@@ -52,7 +52,7 @@ export function reconcile(
   for (const report of observed) {
     const kernel = bookedById.get(report.kernelId)
     if (!kernel || kernel.agentId !== agentId || kernel.assignment !== report.assignment) {
-      // An older assignment of a kernel that is still ours is replaced by the order for the new one.
+      // If this is an older assignment of a kernel that is still assigned here, the order for the new one replaces it.
       answer.forget.push({ kernelId: report.kernelId, assignment: report.assignment })
       continue
     }
@@ -94,7 +94,9 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
   }
 }
 
-/** Nothing of it runs. Before it ran that is for the handler in charge; a kernel that was to stop has stopped. */
+/**
+ * Nothing of the kernel runs. If it never ran, the handler in charge deals with it; if it was to stop, it has stopped.
+ */
 function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true }
   if (kernel.status === 'RUNNING')
@@ -115,7 +117,7 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
     oomKilled: report.oomKilled,
   }
   if (kernel.status === 'TERMINATING') return { ...ends, to: 'TERMINATED', error: report.error }
-  // Only what was told to start can have run; an agent that says otherwise is not believed.
+  // Only a kernel that was told to start can have run; a contrary report is not believed.
   if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING'))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }

@@ -2,7 +2,7 @@ import type { HoldReason, RetryPhase } from '../retry/causes.ts'
 import { HOLD_WORDS } from '../retry/retry-state.ts'
 import { isTerminal, type SessionStatus, type SessionType } from '../session/statuses.ts'
 
-/** The newest attempt of a chain, and what was decided about it. */
+/** The newest attempt of a chain, and the decision about it. */
 export interface NewestAttempt {
   status: SessionStatus
   sessionType: SessionType
@@ -17,14 +17,17 @@ export interface NewestAttempt {
 }
 
 export interface Outlook {
-  /** A retry is planned, or would be if the attempt under way failed for an eligible cause. */
+  /** A retry is planned, or would be if the current attempt failed for an eligible cause. */
   willRetry: boolean
   reason: string
   /** When the planned retry is due. */
   at: Date | null
 }
 
-/** Whether a chain goes on by itself. Rules and causes judge a failure only when it is there, so a budget is a "may". */
+/**
+ * Whether a chain will continue automatically. Rules and causes are judged only once there is a failure, so before that
+ * a remaining budget means "may".
+ */
 export function outlook(newest: NewestAttempt): Outlook {
   const { phase, explanation, dueAt } = newest
   if (phase === 'SCHEDULED') return { willRetry: true, reason: explanation!, at: dueAt }

@@ -1,4 +1,4 @@
-/** What an attempt was asked to be, as plain JSON; amounts are decimals as text. */
+/** An attempt's spec as plain JSON; amounts are decimals as text. */
 export interface AttemptSpec {
   image: string | null
   command: string[]
@@ -16,15 +16,15 @@ export interface AttemptSpec {
   avoidGroups: string[]
 }
 
-/** One thing that is not as it was. Text as it is, all else as JSON; null where there was or is nothing. */
+/** One field that changed. Text is given as it is, everything else as JSON; null if there is no value. */
 export interface SpecDifference {
-  /** `image`; with a dot for one of many: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`. */
+  /** `image`; with a dot for one of several: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`. */
   field: string
   before: string | null
   after: string | null
 }
 
-/** By field. */
+/** Sorted by field. */
 export function specDifference(before: AttemptSpec, after: AttemptSpec): SpecDifference[] {
   const old = flatten(before)
   const now = flatten(after)
@@ -34,7 +34,7 @@ export function specDifference(before: AttemptSpec, after: AttemptSpec): SpecDif
     .filter((difference) => difference.before !== difference.after)
 }
 
-/** Overrides of a resubmission, one line for each thing that they set, by field. */
+/** The overrides of a resubmission, one entry for each value that they set, sorted by field. */
 export function flattenOverrides(overrides: Record<string, unknown>): { field: string; value: string | null }[] {
   return Object.entries(overrides)
     .flatMap(([field, value]) => entriesOf(field, value))

@@ -1,4 +1,4 @@
-/** What service discovery says, in the formats of those who read it. The same services give the same text. */
+/** Service discovery in the formats of its consumers. Equal services give equal text. */
 
 export interface ServiceEndpoint {
   routeId: string
@@ -16,7 +16,7 @@ export interface Service {
   endpoints: readonly ServiceEndpoint[]
 }
 
-/** The address of an IPv6 machine stands in brackets. */
+/** IPv6 addresses are written in brackets. */
 export function hostAndPort({ host, port }: Pick<ServiceEndpoint, 'host' | 'port'>): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
@@ -31,8 +31,8 @@ export interface TargetGroup {
 }
 
 /**
- * Prometheus' format for discovery over HTTP and by file: groups of targets, each here of one route, since each has a
- * session of its own. Labels that begin with `__meta_` are for relabelling, and gone after that.
+ * Prometheus' format for HTTP and file discovery: groups of targets. Each group has one route here, because each route
+ * has its own session. Labels that begin with `__meta_` are available for relabelling and dropped afterwards.
  */
 export function prometheusTargets(services: readonly Service[]): TargetGroup[] {
   return services.flatMap(({ deploymentId, name, project, labels, endpoints }) =>
@@ -53,7 +53,7 @@ export function prometheusTargets(services: readonly Service[]): TargetGroup[] {
   )
 }
 
-/** What Prometheus takes in the name of a label. */
+/** Replaces the characters that Prometheus does not allow in a label name. */
 function labelName(key: string): string {
   return key.replaceAll(/[^A-Za-z0-9_]/g, '_')
 }
@@ -65,9 +65,9 @@ export interface TraefikConfiguration {
 }
 
 /**
- * Traefik's dynamic configuration: a service `<deployment>.<project>` each, for routers that its operator writes. Traefik
- * refuses a whole document in which any object or list is empty, and goes on with the one before: there is none here.
- * A service without servers answers 503.
+ * Traefik's dynamic configuration: one service `<deployment>.<project>` each, for routers that the operator writes.
+ * Traefik rejects a whole document that contains any empty object or list, and keeps the previous one, so none is
+ * written. A service without servers answers 503.
  */
 export function traefikConfiguration(services: readonly Service[]): TraefikConfiguration {
   if (services.length === 0) return {}
@@ -77,7 +77,7 @@ export function traefikConfiguration(services: readonly Service[]): TraefikConfi
         services.map(({ name, project, endpoints }) => {
           const servers = endpoints.map((endpoint) => ({ url: endpointUrl(endpoint) }))
           const loadBalancer = { passHostHeader: true as const, ...(servers.length > 0 && { servers }) }
-          // An @ would stand between a service and its provider.
+          // Traefik would read an @ as the separator between a service and its provider.
           return [`${name}.${encodeURIComponent(project)}`, { loadBalancer }]
         }),
       ),

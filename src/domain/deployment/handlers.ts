@@ -3,7 +3,7 @@ import type { DeploymentStatus, RouteStatus } from './statuses.ts'
 export type DeploymentResult = 'SUCCESS' | 'FAILURE'
 export type RouteResult = 'SUCCESS' | 'FAILURE' | 'STALE'
 
-/** What one handler works on, and where what it finds leads; null keeps the status. */
+/** The statuses that one handler works on, and the status that each of its results leads to; null keeps the status. */
 export interface StatusDeclaration<Name extends string, Status extends string, Result extends string> {
   name: Name
   statusIn: readonly Status[]
@@ -57,7 +57,7 @@ export type RouteHandlerName =
 
 export type RouteDeclaration = StatusDeclaration<RouteHandlerName, RouteStatus, RouteResult>
 
-/** Where STALE is null beside a handler that never finds it, it keeps the status as everything else does. */
+/** Handlers that never return STALE declare it as null. */
 export const ROUTE_HANDLERS: Readonly<Record<RouteHandlerName, RouteDeclaration>> = {
   'provisioning-route': {
     name: 'provisioning-route',

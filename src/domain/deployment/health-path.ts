@@ -1,7 +1,7 @@
-/** Printable ASCII as it stands in a request's first line; a fragment never reaches a server. */
+/** The printable ASCII characters allowed in a request line; a fragment would never reach the server. */
 const PATH = /^\/[!-"$-[\]-~]*$/
 
-/** A path of the checked program and of nothing else: what begins with two slashes would name another host. */
+/** A path on the checked program only: one that begins with two slashes would name another host. */
 export function isHealthPath(text: string): boolean {
   return PATH.test(text) && !text.startsWith('//')
 }

@@ -1,20 +1,20 @@
 import type { RouteResult } from './handlers.ts'
 import type { RouteStatus } from './statuses.ts'
 
-/** What the prober has found of one route. */
+/** The prober's findings about one route. */
 export interface RouteHealth {
   status: RouteStatus
-  /** Checks in a row with the same outcome; one of the two is 0. */
+  /** Consecutive checks with the same outcome; one of the two is 0. */
   successes: number
   failures: number
   healthyThreshold: number
   unhealthyThreshold: number
   lastCheckFault: string | null
-  /** Its last check is older than what a check has found may count. */
+  /** Its last check is too old to count. */
   stale: boolean
 }
 
-/** Undefined where what was found changes nothing. */
+/** Undefined if the findings change nothing. */
 export function judgeHealth(health: RouteHealth): { result: RouteResult; message: string } | undefined {
   const { status, successes, failures, lastCheckFault } = health
   if (health.stale) {

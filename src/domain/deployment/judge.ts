@@ -1,18 +1,18 @@
 import type { StatusDeclaration } from './handlers.ts'
 
-/** What a handler says of one thing that it was given; a thing that it says nothing of stays as it is. */
+/** A handler's result for one deployment or route that it was given; one without a finding stays as it is. */
 export interface Finding<Result extends string> {
   id: string
   result: Result
-  /** Why, in words; null where there is nothing to say. */
+  /** Why, in words; null if there is nothing to say. */
   message: string | null
 }
 
-/** What the judge needs of a thing. */
+/** What the judge needs to know about a deployment or route. */
 export interface Declared<Status extends string> {
   id: string
   status: Status
-  /** Why it is as it is, as last said. */
+  /** The reason for its status, as last recorded. */
   statusReason: string | null
 }
 
@@ -25,9 +25,9 @@ export interface DeclaredMove<Status extends string, Result extends string> {
 }
 
 /**
- * The plain judgement, without tries and timeouts: a result leads where the handler declares, and null keeps the
- * status. What keeps it is not said again while the thing says it already.
- * @throws Error for a move that the table does not allow: a declaration contradicts it
+ * Judges without tries and timeouts: a result leads to the declared status, and null keeps the status. A message that
+ * keeps the status is not recorded again if it is already the recorded reason.
+ * @throws Error for a move that the transition table does not allow: the declaration contradicts it
  */
 export function judgeDeclared<Name extends string, Status extends string, Result extends string>(
   declaration: StatusDeclaration<Name, Status, Result>,

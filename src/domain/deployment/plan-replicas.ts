@@ -2,7 +2,7 @@ import { ROUTES_STARTED_PER_LOOK_MAX } from '../limits.ts'
 import { rolloutBounds, type RolloutSettings } from './rollout.ts'
 import type { RouteStatus } from './statuses.ts'
 
-/** A route as the plan sees it. */
+/** The facts about a route that the plan needs. */
 export interface PlannedRoute {
   id: string
   revision: number
@@ -16,23 +16,23 @@ export interface ReplicasWanted extends RolloutSettings {
 }
 
 export interface ReplicaPlan {
-  /** Routes of the wanted revision to begin now. */
+  /** Routes of the wanted revision to start now. */
   start: number
-  /** Ids, in the order in which they go. */
+  /** Ids, in the order in which they are stopped. */
   stop: string[]
-  /** As many routes of the wanted revision live as are wanted, all healthy, and no others. */
+  /** Exactly the wanted number of routes of the wanted revision is live, all are healthy, and there are no others. */
   settled: boolean
 }
 
-/** Those that serve, or are on their way to it: the others are over, or will be without anybody's doing. */
+/** Routes that serve or may come to serve; the others have ended or will end by themselves. */
 export function isLive(status: RouteStatus): boolean {
   return status === 'PROVISIONING' || status === 'DEGRADED' || status === 'HEALTHY' || status === 'UNHEALTHY'
 }
 
 /**
- * The next step towards the wanted replicas. Of the routes that are there: first those go that are too many, the worst
- * first; then those of other revisions, which serve until others do. Never so that fewer than `minHealthy` are
- * healthy where there were that many, and nothing begins that would make more than `replicas + maxSurge` live.
+ * Plans the next step towards the wanted replicas. Surplus routes are stopped first, the worst first; then routes of
+ * other revisions, which serve until their replacements do. A step never brings the number of healthy routes below
+ * `minHealthy` if it was that high, and never starts routes beyond `replicas + maxSurge` live ones.
  */
 export function planReplicas(wanted: ReplicasWanted, routes: readonly PlannedRoute[]): ReplicaPlan {
   const { replicas, revision } = wanted
@@ -52,7 +52,10 @@ export function planReplicas(wanted: ReplicasWanted, routes: readonly PlannedRou
   }
 }
 
-/** `spare`: how many healthy routes may go. One that may be healthy again in a moment goes only where none is lacking. */
+/**
+ * `spare`: how many healthy routes may be stopped. A route that may soon be healthy again is stopped only if none is
+ * lacking.
+ */
 function replaceable(others: readonly PlannedRoute[], spare: number, all: boolean): PlannedRoute[] {
   let left = spare
   return others.filter((route) => {
@@ -68,7 +71,7 @@ function healthyIn(routes: readonly PlannedRoute[]): number {
 
 const WORTH: Readonly<Partial<Record<RouteStatus, number>>> = { UNHEALTHY: 0, PROVISIONING: 1, DEGRADED: 2, HEALTHY: 4 }
 
-/** Of equal ones the newest, by id. */
+/** Of equally bad routes the newest first, by id. */
 function worstFirst(a: PlannedRoute, b: PlannedRoute): number {
   return worthOf(a) - worthOf(b) || (a.id < b.id ? 1 : -1)
 }

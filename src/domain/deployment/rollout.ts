@@ -1,4 +1,4 @@
-/** What a deployment says of how it is updated; null for the defaults. */
+/** A deployment's rollout settings; null for the defaults. */
 export interface RolloutSettings {
   replicas: number
   minHealthy: number | null
@@ -6,9 +6,9 @@ export interface RolloutSettings {
 }
 
 /**
- * What holds while a deployment is updated: never fewer healthy routes than `minHealthy`, as far as there were so many,
- * and never more routes than `replicas + maxSurge`. As Kubernetes has it, both are a quarter by default, and where
- * neither leaves room for a step (after scaling, or by rounding), one replica may be missing.
+ * The bounds during an update: never fewer healthy routes than `minHealthy`, if there were that many, and never more
+ * routes than `replicas + maxSurge`. As in Kubernetes, both default to a quarter, and if neither leaves room for a step
+ * (after scaling, or by rounding), one replica may be missing.
  */
 export function rolloutBounds({ replicas, minHealthy, maxSurge }: RolloutSettings): {
   minHealthy: number

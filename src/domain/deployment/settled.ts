@@ -3,11 +3,13 @@ import type { DeploymentStatus, RouteStatus } from './statuses.ts'
 interface CountedRoutes {
   status: RouteStatus
   count: number
-  /** Of these, those of the deployment's present revision. */
+  /** Of these, the routes of the deployment's present revision. */
   present: number
 }
 
-/** Whether everything that was asked for is done. READY alone tells of what was asked for before the last look. */
+/**
+ * Whether everything asked for is done. READY alone reflects only what was asked for before the handlers' last pass.
+ */
 export function isSettled(
   { status, replicas }: { status: DeploymentStatus; replicas: number },
   counts: readonly CountedRoutes[],

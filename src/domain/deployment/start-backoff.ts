@@ -10,7 +10,10 @@ const BACKOFF: DelayPolicy = {
   jitterRatio: 0.25,
 }
 
-/** From the last of `failures` (at least 1) failed routes to the next one, in ms: as retries of a session back off. */
+/**
+ * The time in ms from the last of `failures` (at least 1) failed routes to the next start, computed like the retry
+ * delay of a session.
+ */
 export function startBackoffMs(failures: number, failedSessionId: string): number {
   return computeDelay({ policy: BACKOFF, sessionId: failedSessionId, retryCount: failures - 1, random: 0 }).delayMs
 }

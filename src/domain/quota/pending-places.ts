@@ -1,14 +1,14 @@
 import type { QuotaScope } from './quota.ts'
 
-/** A limit on pending sessions, as it was counted with its quota locked. */
+/** A limit on pending sessions, counted with its quota locked. */
 export interface PendingLimit {
   scope: QuotaScope
   scopeId: string
   name: string
-  /** Projects that lie in it; none for a user's. */
+  /** The projects it covers; none for a user's quota. */
   projectIds: readonly string[]
   maxPending: number
-  /** What is pending now. More than `maxPending` where the limit came later. */
+  /** The number of pending sessions. It exceeds `maxPending` if the limit was set later. */
   pending: number
 }
 
@@ -18,13 +18,13 @@ export interface Owner {
 }
 
 export interface PendingPlaces {
-  /** A limit that has no place for one more session of this owner, as it stands now; undefined where all have one. */
+  /** A limit with no place left for a session of this owner, with its present count; undefined if all have one. */
   fullFor(owner: Owner): PendingLimit | undefined
-  /** One place of every limit that this owner is under. */
+  /** Takes one place of every limit that applies to this owner. */
   take(owner: Owner): void
 }
 
-/** Gives out what the limits still have room for. */
+/** Hands out the places that the limits still have. */
 export function pendingPlaces(limits: readonly PendingLimit[]): PendingPlaces {
   const left = new Map(limits.map((limit) => [limit, limit.maxPending - limit.pending]))
   const over = (owner: Owner) => limits.filter((limit) => covers(limit, owner))

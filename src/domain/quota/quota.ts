@@ -1,9 +1,9 @@
-/** Whose sessions a quota is about. */
+/** The kind of scope that a quota limits. */
 export type QuotaScope = 'USER' | 'PROJECT' | 'DOMAIN'
 
-/** What may exist at once; null, and a slot that is not named, limits nothing. */
+/** The most that may exist at once; null, or a slot that is not named, is unlimited. */
 export interface QuotaLimits {
-  /** Over all kernels that hold slots: exact decimals as text, bytes for `mem`. */
+  /** Summed over all kernels that hold slots: exact decimals as text, bytes for `mem`. */
   slots: Record<string, string>
   /** Sessions between PENDING and the terminal statuses: they hold slots, or are about to. */
   maxRunning: number | null
@@ -11,20 +11,20 @@ export interface QuotaLimits {
   maxPending: number | null
 }
 
-/** What counts against them. A retry counts once it is a session, so not while it waits out a backoff. */
+/** The present usage. A retry counts once it is a session, so not while it waits out a backoff. */
 export interface QuotaUsage {
   slots: Record<string, string>
   running: number
   pending: number
 }
 
-/** What a quota is found by. */
+/** Identifies a quota. */
 export interface QuotaKey {
   scope: QuotaScope
   scopeId: string
 }
 
 export interface Quota extends QuotaKey, QuotaLimits {
-  /** Of the user, project or domain. */
+  /** The name of the user, project or domain. */
   name: string
 }

@@ -3,16 +3,16 @@ import type { FailureCause } from '../retry/causes.ts'
 export interface ResubmittedParent {
   id: string
   chainId: string
-  /** Of the chain's first session; null where that is gone. */
+  /** The creation id of the chain's first session; null if that session is gone. */
   chainCreationId: string | null
   attempt: number
   epoch: number
 }
 
 /**
- * What a child has of its own that a person asked for: the budget begins anew, the history goes on. `epochStartedAt`
- * null is now.
- * @throws where a counter or the chain's name is missing or unreadable: none is taken to be 0
+ * The fields of a resubmission's child that do not come from its parent: the budget starts again, the history
+ * continues. `epochStartedAt` null means now.
+ * @throws if a counter or the chain's name is missing or unreadable; it is never assumed to be 0
  */
 export function deriveResubmission(parent: ResubmittedParent, cause: FailureCause | null) {
   const { chainCreationId, attempt, epoch } = parent

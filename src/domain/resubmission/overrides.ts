@@ -3,24 +3,24 @@ import type { RetryPolicy } from '../retry/policy.ts'
 import type { PolicySource } from '../retry/resolve-policy.ts'
 import { readStoredPolicy } from '../retry/stored-policy.ts'
 
-/** What a person wants otherwise than it was; what is not given stays. */
+/** What a person changes in a resubmission; fields that are not given stay as they are. */
 export interface ResubmissionOverrides {
-  /** Exact decimals by slot; each given one replaces its own, and 0 takes it away. */
+  /** Exact decimals by slot; each given slot replaces its value, and 0 removes it. */
   resourceSlots?: Record<string, string>
-  /** Seconds; null takes it away. */
+  /** Seconds; null removes it. */
   batchTimeout?: number | null
-  /** Each given variable replaces or joins what is there. */
+  /** Each given variable replaces or joins the existing ones. */
   environ?: { name: string; value: string }[]
   priority?: number
   resourceGroup?: string
-  /** In place of the list that is there; empty lifts it. */
+  /** Replaces the existing list; an empty list removes the restriction. */
   allowAgents?: string[]
   avoidAgents?: string[]
-  /** Field by field, over the resolved policy. */
+  /** Applied field by field over the resolved policy. */
   retryPolicy?: Partial<RetryPolicy>
 }
 
-/** What overrides can change of a session. */
+/** The part of a session's spec that overrides can change. */
 export interface OverridableSpec {
   resourceSlots: Record<string, string>
   batchTimeout: number | null
@@ -34,7 +34,7 @@ export interface OverridableSpec {
   retryPolicySources: Record<string, string>
 }
 
-/** The child's spec, or in words why these overrides cannot be applied to this session. */
+/** The child's spec, or a description of why these overrides cannot be applied to this session. */
 export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
   const policy = overridePolicy(spec, overrides.retryPolicy)
   if (typeof policy === 'string') return policy
@@ -51,7 +51,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
     resourceGroup,
     allowAgents: allowAgents ?? spec.allowAgents,
     avoidAgents: avoidAgents ?? spec.avoidAgents,
-    // Where a person sends it, it is not kept from any more.
+    // A group that a person chose is no longer avoided.
     avoidGroups: overrides.resourceGroup ? spec.avoidGroups.filter((name) => name !== resourceGroup) : spec.avoidGroups,
     ...policy,
   }
@@ -61,7 +61,7 @@ function mergeSlots(before: Record<string, string>, given: Record<string, string
   return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
 }
 
-/** Variables keep their places; new ones come last. */
+/** Existing variables keep their positions; new ones come last. */
 function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
   const values = new Map(before.map(({ name, value }) => [name, value]))
   for (const { name, value } of given) values.set(name, value)

@@ -1,16 +1,16 @@
 import type { ErrorCode } from '../errors.ts'
 import { isTerminal, type SessionResult, type SessionStatus, type SessionType } from '../session/statuses.ts'
 
-/** A session that was named, as it is while nobody else can decide about it. */
+/** A session named for resubmission, read while nobody else can decide about it. */
 export interface ResubmissionTarget {
   id: string
   sessionType: SessionType
   status: SessionStatus
   result: SessionResult
-  /** False where it was not over yet when it was looked for. */
+  /** False if it had not ended when the locks were taken. */
   locked: boolean
   childSessionId: string | null
-  /** Milliseconds until every kernel is certain to be gone; 0 where they are. */
+  /** Milliseconds until every kernel is certain to be gone; 0 if all are. */
   parentAliveMs: number
 }
 
@@ -19,7 +19,7 @@ export interface TargetRefusal {
   message: string
 }
 
-/** Why a session is not resubmitted; null where nothing stands against it. Only finished, failed tails of chains are. */
+/** Why a session cannot be resubmitted; null if it can. Only finished, failed tails of chains can. */
 export function refuseTarget(target: ResubmissionTarget): TargetRefusal | null {
   const { id, sessionType, status, result, childSessionId, parentAliveMs } = target
   if (sessionType !== 'BATCH') return refusal('SESSION_NOT_BATCH', `session ${id} is ${sessionType}, not BATCH`)

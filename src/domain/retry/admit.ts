@@ -4,16 +4,16 @@ import type { QuotaScope } from '../quota/quota.ts'
 import type { HoldReason } from './causes.ts'
 import type { RetryScope } from './scope.ts'
 
-/** What holds in one scope at this moment. */
+/** The retry switch of one scope, as in force now. */
 export interface RetrySwitch {
   scope: RetryScope
-  /** Projects of the batch that lie in it. */
+  /** The projects of the batch that the scope covers. */
   projectIds: readonly string[]
   disabled: boolean
-  /** When this kill switch ends by itself; null where it does not. */
+  /** Time until this kill switch ends by itself; null if it does not. */
   disabledForMs: number | null
   rateLimit: RateLimit | null
-  /** When this rate limit ends by itself; null where it does not. */
+  /** Time until this rate limit ends by itself; null if it does not. */
   limitForMs: number | null
   tokens: number
 }
@@ -24,40 +24,41 @@ export interface RateLimit {
   burst: number
 }
 
-/** What is in the bucket after this long. Clocks that were set back take nothing out. */
+/** The tokens in the bucket after this long. A clock that was set back removes none. */
 export function refill({ perSecond, burst }: RateLimit, tokens: number, seconds: number): number {
   return Math.min(burst, tokens + Math.max(0, seconds) * perSecond)
 }
 
 export interface Admissible extends Owner {
-  /** Until every kernel of the failed attempt is certain to be gone; 0 where they are. */
+  /** Milliseconds until every kernel of the failed attempt is certain to be gone; 0 if all are. */
   parentAliveMs: number
 }
 
-/** Not now. */
+/** A retry that may not be dispatched yet. */
 export interface Hold<Retry> {
   retry: Retry
   reason: HoldReason
-  /** Whose switch or quota it is; null for what concerns this retry alone. */
+  /** The scope of the switch or quota that holds it; null if the reason concerns this retry alone. */
   scope: RetryScope | QuotaScope | null
-  /** No sooner than this. */
+  /** The least time to wait. */
   waitMs: number
   rateLimit: RateLimit | null
-  /** When the rate limit ends by itself; null where it does not. */
+  /** Time until the rate limit ends by itself; null if it does not. */
   limitForMs: number | null
 }
 
 export interface Admission<Retry, Switch extends RetrySwitch> {
   go: Retry[]
   held: Hold<Retry>[]
-  /** Tokens left of the limits that were looked at. */
+  /** Tokens left in the buckets of all rate limits. */
   left: Map<Switch, number>
 }
 
 /**
- * Which of the due retries may be dispatched, in the order given. A kill switch of any scope holds; so does a parent
- * that may be alive, and a quota with no room for another pending session; and a retry takes a place of every quota
- * and a token of every rate limit that it is under, or none of any.
+ * Decides which of the due retries may be dispatched, in the given order. A retry is held by a kill switch of any
+ * scope, by a parent that may still be alive, and by a quota without room for another pending session. A dispatched
+ * retry takes one place of every quota and one token of every rate limit that applies to it; if one of them has none,
+ * it takes nothing from any.
  */
 export function admit<Retry extends Admissible, Switch extends RetrySwitch>(
   retries: readonly Retry[],
@@ -113,7 +114,7 @@ function parentAlive<Retry extends Admissible>(retry: Retry): Hold<Retry> | unde
   return { retry, reason: 'PARENT_ALIVE', scope: null, waitMs, rateLimit: null, limitForMs: null }
 }
 
-/** It comes forward as soon as there is room, so that nobody looks at those for which there is none. */
+/** It is moved forward as soon as there is room, so retries without room are not looked at in the meantime. */
 function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry): Hold<Retry> | undefined {
   const full = places.fullFor(retry)
   if (!full) return undefined
@@ -121,7 +122,7 @@ function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry
   return { retry, reason: 'QUOTA', scope: full.scope, waitMs, rateLimit: null, limitForMs: null }
 }
 
-/** Of the limits that have no token left, the one that has its next free one last. */
+/** Of the rate limits without a token, the one whose next free token comes last. */
 function rateLimited<Retry, Switch extends RetrySwitch>(
   limits: readonly Switch[],
   retry: Retry,

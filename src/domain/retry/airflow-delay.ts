@@ -1,28 +1,28 @@
 import { sha1 } from './sha1.ts'
 
-/** How Airflow's `next_retry_datetime` computes a delay. Seconds; whole ones wherever backoff is on. */
+/** Computes delays as Airflow's `next_retry_datetime` does. In seconds; whole ones whenever backoff is on. */
 
 /** Releases by formula: 2.6 to 2.9, 2.10 to 3.1, and from 3.2 on. */
 export const AIRFLOW_RELEASES = ['AIRFLOW_2_6', 'AIRFLOW_2_10', 'AIRFLOW_3_2'] as const
 export type AirflowRelease = (typeof AIRFLOW_RELEASES)[number]
 
-/** What every release since 2.6 cuts delays with backoff to: 24 hours. */
+/** Every release since 2.6 caps delays with backoff at 24 hours. */
 export const AIRFLOW_CEILING_SECONDS = 86_400
 
 export interface AirflowBackoff {
   release: AirflowRelease
   retryDelay: number
-  /** 0 is off. */
+  /** 0 turns backoff off. */
   multiplier: number
-  /** Null or 0 is none. */
+  /** Null or 0 for no maximum. */
   maxRetryDelay: number | null
 }
 
-/** What the jitter is a hash of. */
+/** The input of the jitter's hash. */
 export interface AirflowTask {
   dagId: string
   taskId: string
-  /** As Python writes it: `2016-01-01 00:00:00+00:00`, or `None`. */
+  /** As Python prints it: `2016-01-01 00:00:00+00:00`, or `None`. */
   logicalDate: string
 }
 
@@ -34,14 +34,17 @@ export interface AirflowDelay {
   seconds: number
 }
 
-/** Until 3.1 the setting was a flag, and any number but 0 was true; since 3.2 it is the multiplier itself. */
+/** Up to 3.1 the setting was a flag, and any number but 0 was true; since 3.2 it is the multiplier itself. */
 export function airflowMultiplier(release: AirflowRelease, setting: boolean | number): number {
   if (typeof setting === 'boolean') return setting ? 2 : 0
   if (release !== 'AIRFLOW_3_2') return setting === 0 ? 0 : 2
   return setting > 0 && setting !== 1 ? setting : 0
 }
 
-/** The number that the formula sees at the nth retry. Until 2.9 it was already one more than the failed try's. */
+/**
+ * The try number that the formula uses for the nth retry. Up to 2.9 it was already one more than the failed try's
+ * number.
+ */
 export function airflowTryNumber(release: AirflowRelease, retry: number): number {
   return release === 'AIRFLOW_2_6' ? retry + 1 : retry
 }
@@ -53,7 +56,7 @@ export function airflowDelay(backoff: AirflowBackoff, task: AirflowTask, tryNumb
   return { minBackoff, jitter, seconds: cut(minBackoff + jitter, backoff.maxRetryDelay) }
 }
 
-/** Between these, both included, lies the delay of any task. */
+/** The least and greatest delay of any task, both inclusive. */
 export function airflowDelayBounds(backoff: AirflowBackoff, tryNumber: number): { earliest: number; latest: number } {
   const minBackoff = airflowMinBackoff(backoff, tryNumber)
   if (minBackoff === null) return { earliest: backoff.retryDelay, latest: backoff.retryDelay }
@@ -61,7 +64,7 @@ export function airflowDelayBounds(backoff: AirflowBackoff, tryNumber: number): 
   return { earliest: cut(minBackoff, maxRetryDelay), latest: cut(2n * minBackoff - 1n, maxRetryDelay) }
 }
 
-/** Null where backoff is off. A product beyond what a float holds is the ceiling. */
+/** Null if backoff is off. A product that overflows a float becomes the ceiling. */
 function airflowMinBackoff({ release, retryDelay, multiplier }: AirflowBackoff, tryNumber: number): bigint | null {
   if (multiplier === 0 || multiplier === 1) return null
   const exponent = release === 'AIRFLOW_2_6' ? tryNumber - 2 : tryNumber - 1

@@ -4,22 +4,22 @@ import type { AirflowSettings } from './airflow-settings.ts'
 import type { RetryPolicy } from './policy.ts'
 
 export interface AirflowConversion {
-  /** The fields that the settings decide. */
+  /** The policy fields that the settings determine. */
   policy: Partial<RetryPolicy>
   explanation: AirflowExplanation
 }
 
-/** One sentence each. */
+/** One sentence per entry. */
 export interface AirflowExplanation {
   alike: string[]
   differs: string[]
 }
 
-/** Delays are kept in whole milliseconds. */
+/** Delays are stored in whole milliseconds. */
 const RETRY_DELAY_SECONDS_MIN = 0.001
 const CEILING_SECONDS = RETRY_DELAY_CEILING_MS / 1000
 
-/** The policy that does what the settings do in Airflow, as nearly as a policy can. */
+/** The policy that comes closest to what the settings do in Airflow. */
 export function convertAirflowSettings(settings: AirflowSettings): AirflowConversion {
   const multiplier = airflowMultiplier(settings.release, settings.retryExponentialBackoff)
   const maxRetries = Math.min(settings.retries, RETRIES_MAX)
@@ -34,7 +34,7 @@ export function convertAirflowSettings(settings: AirflowSettings): AirflowConver
   }
 }
 
-/** Airflow adds no jitter here, and neither `max_retry_delay` nor its 24 hours hold. */
+/** Without backoff Airflow adds no jitter and applies neither `max_retry_delay` nor its 24-hour cap. */
 function flat({ retryDelay, maxRetryDelay }: AirflowSettings): AirflowConversion {
   const alike = [`Each retry waits ${retryDelay} s, without jitter.`]
   const differs: string[] = []

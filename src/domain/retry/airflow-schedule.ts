@@ -9,10 +9,13 @@ import {
 import type { AirflowSettings } from './airflow-settings.ts'
 import type { PlannedRetry } from './preview.ts'
 
-/** As a `PlannedRetry`, with what Airflow would do. */
+/** A `PlannedRetry` with Airflow's delays. */
 export type AirflowRetry = Omit<PlannedRetry, 'resourceSlots'>
 
-/** Airflow's delays, of as many retries as a policy can have; without a task the least ones, as its jitter is unknown. */
+/**
+ * Airflow's delays, for as many retries as a policy can have; without a task the shortest ones, because the jitter is
+ * unknown.
+ */
 export function planAirflowRetries(settings: AirflowSettings, task: AirflowTask | null): AirflowRetry[] {
   const { release, retryDelay, maxRetryDelay } = settings
   const multiplier = airflowMultiplier(release, settings.retryExponentialBackoff)

@@ -3,7 +3,7 @@ import type { ValidationIssue } from '../errors.ts'
 import { AIRFLOW_DELAY_SECONDS_MAX, NAME_LENGTH_MAX } from '../limits.ts'
 import { AIRFLOW_RELEASES, type AirflowTask } from './airflow-delay.ts'
 
-/** The settings of an Airflow operator that retries depend on, with Airflow's defaults. Durations are seconds. */
+/** The settings of an Airflow operator that affect retries, with Airflow's defaults. Durations are in seconds. */
 export type AirflowSettings = z.output<typeof retrySettings>
 
 export type ParsedAirflowSettings =
@@ -15,7 +15,7 @@ const retrySettings = z.strictObject({
   retries: z.int().nonnegative().default(0),
   retryDelay: z.number().nonnegative().max(AIRFLOW_DELAY_SECONDS_MAX).default(300),
   retryExponentialBackoff: z.union([z.boolean(), z.number()]).default(false),
-  /** Airflow takes 0 for none. */
+  /** Airflow treats 0 as none. */
   maxRetryDelay: z
     .number()
     .nonnegative()
@@ -37,11 +37,11 @@ const settingsWithTask = z
   .refine(({ dagId, taskId }) => (dagId === undefined) === (taskId === undefined), {
     path: ['taskId'],
     message: 'dagId and taskId are given together or not at all',
-    // Also where a field is at fault, so that all faults are told at once.
+    // Also runs if a field is invalid, so that all errors are reported at once.
     when: ({ value }) => typeof value === 'object' && value !== null,
   })
 
-/** Null counts as not given. Without a DAG and a task there is no jitter to compute. */
+/** Null counts as not given. Without a DAG and a task no jitter can be computed. */
 export function parseAirflowSettings(input: object): ParsedAirflowSettings {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
   const parsed = settingsWithTask.safeParse(given)

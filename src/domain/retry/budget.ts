@@ -13,7 +13,7 @@ export type Budget =
   /** `ordinal`: `retry 2 of 5`. */
   { left: true; counted: boolean; ordinal: string } | { left: false; counted: boolean; reason: string }
 
-/** A counted retry needs budget; an uncounted one only stays below its own bound, even where the budget is used up. */
+/** A counted retry needs budget. An uncounted one is limited only by its own bound, even if the budget is used up. */
 export function judgeBudget(
   policy: Pick<RetryPolicy, 'countPreStartFailures' | 'maxUncountedRetries' | 'maxElapsed'>,
   session: BudgetedSession,

@@ -8,7 +8,7 @@ export const ELIGIBLE_CAUSES = [
   'UNKNOWN',
 ] as const
 
-/** Causes that nobody's policy can retry. */
+/** Causes that no policy can retry. */
 export const NEVER_RETRIED_CAUSES = ['USER_CANCELLED', 'VALIDATION_ERROR', 'QUOTA_EXCEEDED'] as const
 
 export type EligibleCause = (typeof ELIGIBLE_CAUSES)[number]

@@ -4,7 +4,7 @@ import type { RetryVerdict } from './verdict.ts'
 export interface RetriedParent {
   id: string
   chainId: string
-  /** Of the chain's first session. */
+  /** The creation id of the chain's first session. */
   chainCreationId: string
   attempt: number
   retryCount: number
@@ -17,7 +17,7 @@ export interface RetriedParent {
   avoidGroups: string[]
 }
 
-/** What an automatic child has of its own; the rest of its spec, and the policy, are its parent's. */
+/** The fields of an automatic child that are its own; the rest of its spec, and the policy, are its parent's. */
 export interface DerivedChild {
   parentSessionId: string
   chainId: string
@@ -35,7 +35,7 @@ export interface DerivedChild {
   avoidGroups: string[]
 }
 
-/** The part of a verdict that shapes the child, as it is stored with the decision. */
+/** The part of a verdict that shapes the child, as stored with the decision. */
 export type ChildShape = Pick<RetryVerdict, 'cause' | 'counted' | 'growth' | 'avoid'>
 
 export function deriveChild(parent: RetriedParent, shape: ChildShape): DerivedChild {
@@ -57,7 +57,7 @@ export function deriveChild(parent: RetriedParent, shape: ChildShape): DerivedCh
   }
 }
 
-/** Unique in the chain, since attempts are; two dispatchers make the same one. */
+/** Unique in the chain, because attempts are; two dispatchers derive the same one. */
 export function retryCreationId(chainCreationId: string, attempt: number): string {
   return `${chainCreationId}:retry:${attempt - 1}`
 }

@@ -6,16 +6,16 @@ import type { ClusterMode } from '../session/statuses.ts'
 export interface GroupSeeker {
   resourceGroup: string
   avoidGroups: readonly string[]
-  /** Only these may take it; empty for all. */
+  /** Only these agents may take it; empty for all. */
   allowAgents: readonly string[]
-  /** It must have all of them. */
+  /** The agent must have all of these labels. */
   agentLabels: Readonly<Record<string, string>>
   resourceSlots: Readonly<Record<string, string>>
   clusterMode: ClusterMode
   clusterSize: number
 }
 
-/** An agent that is alive, and what it has free when nothing runs on it. */
+/** An alive agent, and its resources when nothing runs on it. */
 export interface GroupAgent {
   id: string
   resourceGroup: string
@@ -24,8 +24,8 @@ export interface GroupAgent {
 }
 
 /**
- * The group for a retry that avoids its own: the first by name that it does not avoid and where an agent could take
- * it. Where none is left, it stays.
+ * Chooses the group for a retry that avoids its own: the first by name that it does not avoid and in which an agent
+ * could take it. If there is none, it stays in its group.
  */
 export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]): string {
   if (!seeker.avoidGroups.includes(seeker.resourceGroup)) return seeker.resourceGroup

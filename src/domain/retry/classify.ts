@@ -1,16 +1,16 @@
 import type { FailureError } from '../session/failure.ts'
 import type { FailureCause } from './causes.ts'
 
-/** A finished session, as far as its cause depends on it. */
+/** The part of a finished session that its cause depends on. */
 export interface FinishedSession {
   status: 'TERMINATED' | 'ERROR' | 'CANCELLED'
-  /** Who ended it, where a person did. */
+  /** The person who ended it, if one did. */
   terminatedBy: string | null
 }
 
 export type Classification =
   | { kind: 'cause'; cause: FailureCause; error: FailureError | null }
-  /** A bug of ours: whoever ended the session did not say why. */
+  /** An internal error: the code that ended the session gave no reason. */
   | { kind: 'malformed'; message: string }
 
 const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map<string, FailureCause>([
@@ -29,7 +29,7 @@ const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map<string, Failure
   ['quota-exceeded', 'QUOTA_EXCEEDED'],
 ])
 
-/** Why a session that did not succeed ended. Total: every input has an answer. */
+/** Classifies why a session did not succeed. Total: every input has an answer. */
 export function classifyFailure(session: FinishedSession, statusData: unknown): Classification {
   const error = readEnvelope(statusData)
   if (session.terminatedBy !== null) {
@@ -41,7 +41,7 @@ export function classifyFailure(session: FinishedSession, statusData: unknown): 
   return { kind: 'cause', cause: CAUSE_BY_NAME.get(error.name) ?? 'UNKNOWN', error }
 }
 
-/** The error in the envelope, or what is wrong with it. */
+/** The error in the envelope, or a description of what is wrong with it. */
 function readEnvelope(statusData: unknown): FailureError | string {
   if (!isRecord(statusData)) return 'status data is missing'
   const { error } = statusData

@@ -10,7 +10,7 @@ import { firstMatch, type MatchedRule } from './rules.ts'
 import { readStoredPolicy } from './stored-policy.ts'
 import { verdict, type RetryVerdict } from './verdict.ts'
 
-/** A finished session, as the decision needs it. */
+/** The facts about a finished session that the decision needs. */
 export interface DecidedSession extends FinishedSession {
   id: string
   result: SessionResult
@@ -23,27 +23,27 @@ export interface DecidedSession extends FinishedSession {
   exitCode: number | null
   statusReason: string | null
   statusData: unknown
-  /** Null: its user code never started. */
+  /** Null if its user code never started. */
   startedAt: Date | null
   terminatedAt: Date
   epochStartedAt: Date
   resourceSlots: Record<string, string>
   batchTimeout: number | null
-  /** The agents whose kernels of this attempt failed. */
+  /** The agents whose kernels failed in this attempt. */
   failedAgents: string[]
   resourceGroup: string
 }
 
 export interface DecisionInput {
   session: DecidedSession
-  /** As stored with the session; what no longer validates is not retried. */
+  /** As stored with the session; if it is no longer valid, the session is not retried. */
   policy: unknown
   now: Date
   /** In [0, 1). */
   random: number
 }
 
-/** The one decision about a finished session. Pure and total: the same input gives the same verdict. */
+/** Makes the one decision about a finished session. Pure and total: the same input gives the same verdict. */
 export function decideRetry({ session, policy: stored, now, random }: DecisionInput): RetryVerdict {
   const policy = readStoredPolicy(stored)
   const mayEmit = typeof policy === 'string' || policy.emitRetryEvents

@@ -11,11 +11,11 @@ export interface DelayInput {
   policy: DelayPolicy
   /** The failed session's. */
   sessionId: string
-  /** The failed session's: 0 at the first failure. */
+  /** The failed session's retry count: 0 at the first failure. */
   retryCount: number
-  /** In [0, 1); only RANDOM uses it. */
+  /** In [0, 1); used by RANDOM only. */
   random: number
-  /** A rule's delay, in place of the formula's base. */
+  /** A rule's delay, which replaces the formula's base. */
   baseSeconds?: number
 }
 
@@ -35,7 +35,7 @@ export function computeDelay(input: DelayInput): Delay {
   return { baseMs, jitterMs, delayMs: Math.min(baseMs + jitterMs, ceilingMs), ceilingMs }
 }
 
-/** Between these lies the delay, whatever the jitter: never below the one, never above the other. */
+/** The bounds of the delay, whatever the jitter; both are inclusive. */
 export function delayBounds(
   policy: DelayPolicy,
   retryCount: number,
@@ -48,8 +48,8 @@ export function delayBounds(
 }
 
 /**
- * Rounded to the nearest millisecond, so that 1.001 s is 1001 ms in spite of floats. Nothing passes the hard
- * ceiling, a fixed base neither: its delay would be cut to the ceiling anyway.
+ * Rounded to the nearest millisecond, so that 1.001 s is 1001 ms in spite of floats. Nothing exceeds the hard ceiling,
+ * not even a fixed base, whose delay would be cut to the ceiling anyway.
  */
 function baseDelayMs(policy: DelayPolicy, retryCount: number, baseSeconds?: number): number {
   if (baseSeconds !== undefined) return wholeMs(baseSeconds, RETRY_DELAY_CEILING_MS)

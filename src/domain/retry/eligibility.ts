@@ -5,10 +5,13 @@ import type { MatchedRule } from './rules.ts'
 
 export type Eligibility =
   | { eligible: true }
-  /** `byRule`: a rule said so, not the causes. */
+  /** `byRule`: a rule decided, not the eligible causes. */
   | { eligible: false; byRule: boolean; reason: string }
 
-/** What is never retried comes first, then the matched rule, then the eligible causes. No cause: any eligible one. */
+/**
+ * Checks the causes that are never retried first, then the matched rule, then the eligible causes. A null cause stands
+ * for any eligible one.
+ */
 export function judgeEligibility(
   policy: Pick<RetryPolicy, 'eligibleCauses'>,
   cause: FailureCause | null,

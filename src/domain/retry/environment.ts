@@ -11,8 +11,8 @@ export interface RetriedSession {
 }
 
 /**
- * What a session's kernels learn of their chain; the agent adds REPRISE_CHAIN_DIR. All are always set, empty
- * where there is nothing to say, so that scripts under `set -u` can read them and nobody inherits another's.
+ * The variables that tell a session's kernels about their chain; the agent adds REPRISE_CHAIN_DIR. All are always set,
+ * and empty if there is no value, so that scripts can read them under `set -u` and never inherit another session's.
  */
 export function retryEnvironment(session: RetriedSession): { name: string; value: string }[] {
   return [

@@ -5,9 +5,9 @@ import type { Delay } from './delay.ts'
 import type { Growable } from './growth.ts'
 import type { MatchedRule } from './rules.ts'
 
-/** The words of explanations that people read. */
+/** Builds the parts of the explanations that people read. */
 
-/** Of an error's message only this much is repeated. */
+/** Error messages are cut to this length. */
 const MESSAGE_CHARACTERS_MAX = 200
 
 /** `exit code 137`, `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
@@ -31,7 +31,7 @@ export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs }: Delay): 
   return `${seconds(delayMs)} = ${seconds(baseMs)} + ${seconds(jitterMs)} jitter`
 }
 
-/** `mem 2 GiB → 2.6 GiB, timeout 60 s → 78 s`; empty where nothing grew. */
+/** `mem 2 GiB → 2.6 GiB, timeout 60 s → 78 s`; empty if nothing grew. */
 export function describeGrowth(before: Growable, after: Growable): string {
   const changes = Object.entries(after.resourceSlots)
     .map(([slot, amount]) => ({ slot, from: before.resourceSlots[slot]!, to: amount }))

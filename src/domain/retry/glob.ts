@@ -1,6 +1,6 @@
 /**
- * Whether the whole text matches a pattern of `*` (any run) and `?` (any one character). Goes back to the
- * last `*` only, so it takes at most pattern length × text length steps.
+ * Whether the whole text matches a pattern of `*` (any run) and `?` (any one character). It backtracks to the last `*`
+ * only, so it takes at most pattern length × text length steps.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const wanted = [...pattern]

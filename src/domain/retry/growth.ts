@@ -12,8 +12,9 @@ import {
 import type { RetryRule, SlotGrowth, TimeoutGrowth } from './policy.ts'
 
 /**
- * Growth never lowers: new = max(previous, min(floor(previous × factor), max)), exactly. Whole amounts stay
- * whole; fractional ones (half a cpu, 2.5 s) are cut behind the third decimal place, for floor would undo them.
+ * Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)), computed exactly. Whole amounts
+ * stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal place, because floor would undo the
+ * growth.
  */
 
 const FRACTION_PLACES = 3
@@ -46,7 +47,7 @@ export function scaleResources(
   return grown
 }
 
-/** Seconds; a session without a timeout stays without. */
+/** In seconds; a session without a timeout stays without one. */
 export function scaleTimeout(timeout: number | null, growth: TimeoutGrowth): number | null {
   const previous = timeout === null ? undefined : decimalFromNumber(timeout)
   const bound = decimalFromNumber(Math.min(growth.max ?? BATCH_TIMEOUT_SECONDS_MAX, BATCH_TIMEOUT_SECONDS_MAX))

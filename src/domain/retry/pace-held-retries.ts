@@ -4,11 +4,11 @@ import type { HoldReason } from './causes.ts'
 
 export interface Waiting {
   projectId: string
-  /** Of the look before; null where it is held for the first time. */
+  /** Its hold reason before; null if it is held for the first time. */
   holdReason: HoldReason | null
 }
 
-/** When the last of a project's retries that are held for this reason is looked at, counted from now. */
+/** When the last of a project's retries held for one reason is due to be looked at, in ms from now; by `lineKey`. */
 export type LineEnds = ReadonlyMap<string, number>
 
 export function lineKey(projectId: string, reason: HoldReason): string {
@@ -16,9 +16,9 @@ export function lineKey(projectId: string, reason: HoldReason): string {
 }
 
 /**
- * When each held retry is looked at again, in ms from now. The many that one project may have held stand in a line
- * with as much distance as they may then have to each other: they come back in a ramp, each about when it can go, and
- * until then nobody looks at them.
+ * When each held retry is looked at again, in ms from now. The held retries of a project form a line, spaced as far
+ * apart as they may then be dispatched. So they come back at the rate at which they can go, and are not looked at
+ * before.
  */
 export function paceHeldRetries<Retry extends Waiting>(
   held: readonly Hold<Retry>[],
@@ -27,9 +27,9 @@ export function paceHeldRetries<Retry extends Waiting>(
   const ends = new Map(lineEnds)
   return held.map((hold) => {
     const { retry, reason, waitMs } = hold
-    // A silent agent may confirm at any moment.
+    // A silent agent may confirm the kernels' end at any moment.
     if (reason === 'PARENT_ALIVE') return { hold, againInMs: Math.min(waitMs, DISPATCH_INTERVAL_MS) }
-    // It has stood in line, and the next tokens are its.
+    // It has waited in line, and the next token is its own.
     const isNext = retry.holdReason === reason && waitMs <= DISPATCH_INTERVAL_MS
     if (reason === 'RATE_LIMITED' && isNext) return { hold, againInMs: waitMs }
     const key = lineKey(retry.projectId, reason)
@@ -49,7 +49,7 @@ function placeBehind(endMs: number, { waitMs, rateLimit, limitForMs }: Hold<Wait
   return Math.max(endMs, limitForMs) + RAMP_STEP_MS
 }
 
-/** As many as share a tick come forward together: one look for them all. */
+/** All retries that share a tick are moved forward together, for one pass. */
 function tickMs({ rateLimit }: Hold<Waiting>): number {
   if (!rateLimit) return DISPATCH_INTERVAL_MS
   return Math.min(RATE_LIMIT_TICK_MS, (rateLimit.burst / rateLimit.perSecond) * 1000)

@@ -22,9 +22,9 @@ import { PRESETS, RETRY_POLICY_PRESETS } from './presets.ts'
 export type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue[] }
 
 /**
- * A policy as a client or a default gives it: every field optional, unknown fields refused, all faults told
- * at once. Null is "not given", except for `maxRetryDelay` and `maxElapsed`, where it is a value. A `preset`
- * gives the fields that are not given; the policy that comes out no longer names it.
+ * Parses a policy as a client or a default gives it: every field optional, unknown fields refused, all errors reported
+ * at once. Null means "not given", except for `maxRetryDelay` and `maxElapsed`, where it is a value. A `preset`
+ * supplies the fields that are not given; the resulting policy no longer names it.
  */
 export function parseRetryPolicy(input: unknown): ParsedPolicy {
   const parsed = retryPolicySchema.safeParse(withoutNulls(input, 0))
@@ -56,7 +56,7 @@ const slotGrowth = z
   .transform((growth, context) => {
     if (growth.max === undefined) return { slot: growth.slot, factor: growth.factor }
     const max = parseAmount(growth.slot, growth.max)
-    // Finer amounts than scheduling counts in would come to stand in a child's slots.
+    // Amounts finer than scheduling counts in would end up in a child's slots.
     if (max === undefined || (max.split('.')[1] ?? '').length > SLOT_FRACTION_DIGITS_MAX) {
       const message = `Not an amount: a plain, non-negative decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits`
       context.addIssue({ code: 'custom', path: ['max'], message })
@@ -81,7 +81,7 @@ const ruleFields = z.strictObject({
   avoid: z.enum(AVOIDANCES).optional(),
 })
 
-/** Also where a field is at fault, so that all faults are told at once; values may then be of any type. */
+/** Also runs if a field is invalid, so that all errors are reported at once; values may then have any type. */
 const when = ({ value }: z.core.ParsePayload): boolean => typeof value === 'object' && value !== null
 
 const rule = ONLY_FOR_RETRIES.reduce(
@@ -119,7 +119,7 @@ const retryPolicySchema = z.strictObject({
 })
 
 const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(['maxRetryDelay', 'maxElapsed'])
-/** policy, rules, rule, scaleResources, growth, its fields. */
+/** The nesting: policy, rules, rule, scaleResources, growth, its fields. */
 const POLICY_DEPTH = 6
 
 function withoutNulls(value: unknown, depth: number): unknown {

@@ -13,14 +13,14 @@ export type RuleAction = (typeof RULE_ACTIONS)[number]
 export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
 export type Avoidance = (typeof AVOIDANCES)[number]
 
-/** A resolved policy: what a session stores. Durations in seconds. */
+/** A resolved policy, as a session stores it. Durations are in seconds. */
 export interface RetryPolicy {
   /** Total attempts = 1 + maxRetries. */
   maxRetries: number
   retryDelay: number
   backoff: Backoff
   backoffMultiplier: number
-  /** Null is the hard ceiling. */
+  /** Null means the hard ceiling. */
   maxRetryDelay: number | null
   jitter: Jitter
   jitterRatio: number
@@ -28,7 +28,7 @@ export interface RetryPolicy {
   emitRetryEvents: boolean
   /** No retry starts later than this after the epoch's first attempt was created. */
   maxElapsed: number | null
-  /** False: an attempt whose user code never started does not use up the budget. */
+  /** If false, an attempt whose user code never started does not use up the budget. */
   countPreStartFailures: boolean
   /** Per epoch. */
   maxUncountedRetries: number
@@ -39,14 +39,14 @@ export interface RetryPolicy {
 export interface RetryRule {
   match: RuleMatch
   action: RuleAction
-  /** Seconds, instead of the formula's base. */
+  /** Seconds; replaces the formula's base. */
   delay?: number
   scaleResources?: SlotGrowth[]
   scaleTimeout?: TimeoutGrowth
   avoid?: Avoidance
 }
 
-/** All that are given must match; none given matches every failure. */
+/** All given conditions must match; an empty match matches every failure. */
 export interface RuleMatch {
   causes?: FailureCause[]
   exitCodes?: number[]
@@ -58,7 +58,7 @@ export interface RuleMatch {
 export interface SlotGrowth {
   slot: string
   factor: number
-  /** Plain decimal text; absent is no bound. */
+  /** Plain decimal text; unbounded if absent. */
   max?: string
 }
 
@@ -84,7 +84,7 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   rules: [],
 }
 
-/** What no delay under this policy exceeds, in whole milliseconds. */
+/** The longest delay under this policy, in whole milliseconds. */
 export function delayCeilingMs(policy: Pick<RetryPolicy, 'maxRetryDelay'>): number {
   if (policy.maxRetryDelay === null) return RETRY_DELAY_CEILING_MS
   return Math.min(Math.round(policy.maxRetryDelay * 1000), RETRY_DELAY_CEILING_MS)

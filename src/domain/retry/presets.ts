@@ -9,9 +9,9 @@ const RUNTIME_SECONDS_MAX = 47 * 3600
 const DELAY_SECONDS = 900
 
 /**
- * What a watchdog removed comes first: it would be removed again. Then each recoverable code, the long ones of
- * the wrapper beside their low 8 bits, which are all that a process can exit with. Other codes are final;
- * failures without an exit code are left to `eligibleCauses`.
+ * Removals by a watchdog come first: such a job would be removed again. Then come the recoverable codes, the wrapper's
+ * long codes beside their low 8 bits, which are all that a process can exit with. Other codes are final; failures
+ * without an exit code are left to `eligibleCauses`.
  */
 const CMS_RULES: RetryRule[] = [
   { match: { reason: 'Removed due to job being held*' }, action: 'RETRY' },

@@ -9,10 +9,10 @@ import { firstMatch, type MatchedRule } from './rules.ts'
 export interface PreviewInput {
   /** Resolved. */
   policy: RetryPolicy
-  /** Null: any; with an exit code other than 0 it is KERNEL_NONZERO_EXIT. */
+  /** Null stands for any cause; with an exit code other than 0 it means KERNEL_NONZERO_EXIT. */
   cause: FailureCause | null
   exitCode: number | null
-  /** Whose further retries are planned; null plans from a first attempt. */
+  /** The session whose further retries are planned; null plans from a first attempt. */
   session: PreviewedSession | null
 }
 
@@ -33,7 +33,7 @@ export interface RetryPreview {
 export interface PlannedRetry {
   /** 1-based within the budget. */
   retry: number
-  /** Exact where the jitter is known already, else without jitter. */
+  /** Exact if the jitter is already known, otherwise without jitter. */
   delaySeconds: number
   earliestSeconds: number
   latestSeconds: number
@@ -41,7 +41,7 @@ export interface PlannedRetry {
   resourceSlots: Record<string, string>
 }
 
-/** Which retries would follow if each attempt failed in the same way. */
+/** The retries that would follow if each attempt failed in the same way. */
 export function previewRetries(input: PreviewInput): RetryPreview {
   const { policy, exitCode } = input
   if (input.cause === null && exitCode === 0) return refused('exit code 0 is a success')
@@ -65,7 +65,7 @@ function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean
   for (let used = usedOf(session, counted); used < max; used++) {
     const retryCount = counted ? used : (session?.retryCount ?? 0)
     const bounds = delayBounds(policy, retryCount, matched?.rule.delay)
-    // Later attempts have no id yet, and so no jitter.
+    // Later attempts have no id yet, so their jitter is unknown.
     const known = session && schedule.length === 0 && policy.jitter === 'DETERMINISTIC' ? session.id : null
     const delayMs = known === null ? bounds.earliestMs : exactDelayMs(policy, known, retryCount, matched)
     elapsedMs += delayMs

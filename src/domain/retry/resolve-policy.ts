@@ -16,8 +16,8 @@ export interface ResolvedPolicy {
 }
 
 /**
- * Field by field, the strongest layer that gives it, in whatever order the layers come. 0, false, null and
- * empty lists are given values; only undefined is not. `rules` is taken as a whole.
+ * Resolves field by field: the strongest layer that gives a field wins, in whatever order the layers come. 0, false,
+ * null and empty lists are given values; only undefined is not. `rules` is taken as a whole.
  */
 export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   const policy: RetryPolicy = { ...SHIPPED_POLICY }
@@ -32,7 +32,7 @@ export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   return { policy, sources }
 }
 
-/** What a session stores of them: a field of which nothing is said has its shipped default. */
+/** The sources that a session stores: a field without one has its shipped default. */
 export function statedSources(sources: PolicySources): Partial<PolicySources> {
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => source !== 'SHIPPED'))
 }

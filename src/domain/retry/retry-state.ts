@@ -28,7 +28,7 @@ export const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
   PARENT_ALIVE: 'the failed attempt may still run on a silent agent',
 }
 
-/** What a session says about its own retry. Undecided: a batch session with a budget that runs, or ended just now. */
+/** A session's retry state. UNDECIDED: a batch session with a budget that is running or has only just ended. */
 export function retryState(
   session: { sessionType: SessionType; retryCount: number; maxRetries: number },
   decision: StoredDecision | null,

@@ -2,11 +2,13 @@ import type { FailureCause } from './causes.ts'
 import { globMatches } from './glob.ts'
 import type { RetryRule, RuleMatch } from './policy.ts'
 
-/** What rules look at. */
+/** The facts that rules match on. */
 export interface FailureFacts {
-  /** Null where it is not known yet: a preview without a cause. */
+  /** Null if it is not known yet: a preview without a cause. */
   cause: FailureCause | null
-  /** Null where the failure has none, as when an image was not found: no condition on exit codes matches then. */
+  /**
+   * Null if the failure has none, for example because the image was not found: then no condition on exit codes matches.
+   */
   exitCode: number | null
   /** The session's reason and the error's name; a glob may match any of them. */
   reasons: readonly string[]

@@ -3,8 +3,8 @@ import { SHIPPED_POLICY, type RetryPolicy } from './policy.ts'
 import { POLICY_SOURCES, resolvePolicy, type PolicySource, type ResolvedPolicy } from './resolve-policy.ts'
 
 /**
- * The policy stored with a session, or in words why it cannot be followed. A field that is missing because
- * it came into being after the session has its shipped default.
+ * The policy stored with a session, or a description of why it cannot be followed. A missing field, introduced after
+ * the session was created, gets its shipped default.
  */
 export function readStoredPolicy(stored: unknown): RetryPolicy | string {
   const parsed = parseRetryPolicy(stored)
@@ -14,8 +14,8 @@ export function readStoredPolicy(stored: unknown): RetryPolicy | string {
 }
 
 /**
- * The stored policy for people to read. A field that is missing or no longer validates has its shipped default,
- * and says so: the session can be looked at all the same.
+ * The stored policy for display. A field that is missing or no longer valid shows its shipped default with that source,
+ * so the session can be displayed all the same.
  */
 export function showStoredPolicy(stored: unknown, storedSources: unknown): ResolvedPolicy {
   const whole = parseRetryPolicy(stored)

@@ -1,9 +1,9 @@
 import type { RateLimit } from './admit.ts'
 
-/** What is set now, and what holds in its place once its time is over. */
+/** A value that is set now, and the one that replaces it once its time is over. */
 export interface Timed<Value> {
   value: Value
-  /** Null is for good. */
+  /** Null means permanently. */
   until: Date | null
   afterwards: Value
 }
@@ -17,7 +17,10 @@ export function currentValue<Value>({ value, until, afterwards }: Timed<Value>, 
   return until !== null && until <= now ? afterwards : value
 }
 
-/** A change for a time keeps what held for good behind it, however often it is made; one for good replaces both. */
+/**
+ * Sets a value. A temporary change keeps the permanent value to return to, however often it is made; a permanent one
+ * replaces both.
+ */
 export function change<Value>(timed: Timed<Value>, value: Value, until: Date | null): Timed<Value> {
   if (until === null) return { value, until: null, afterwards: value }
   const lasting = timed.until === null ? timed.value : timed.afterwards

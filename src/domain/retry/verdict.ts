@@ -3,20 +3,20 @@ import type { FailureCause } from './causes.ts'
 
 export interface RetryVerdict {
   phase: 'SUCCEEDED' | 'NONE' | 'NOT_ELIGIBLE' | 'EXHAUSTED' | 'SCHEDULED'
-  /** Null after a success, and where the failure's reason is malformed. */
+  /** Null after a success, and if the failure's reason is malformed. */
   cause: FailureCause | null
   /** Position in the policy's rules, from 0. */
   matchedRule: number | null
-  /** Whether a retry of this attempt uses up budget; true where the question does not arise. */
+  /** Whether a retry of this attempt uses up budget; true if the question does not arise. */
   counted: boolean
-  /** These four are set with SCHEDULED alone. */
+  /** These four are set with SCHEDULED only. */
   baseMs: number | null
   jitterMs: number | null
   delayMs: number | null
   dueAt: Date | null
   /** For people. */
   explanation: string
-  /** What the child has instead of its parent's; null where nothing grows. */
+  /** Values that replace the parent's in the child; null if nothing grows. */
   growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null
   /** Added to what the parent already avoids. */
   avoid: { agents: string[]; groups: string[] }
@@ -29,7 +29,7 @@ export type RetryVerdictEvent = Extract<
   'session.retry_scheduled' | 'session.retry_exhausted' | 'session.retry_succeeded'
 >
 
-/** All that is not given has the value that says nothing. */
+/** Builds a verdict; fields that are not given get their neutral values. */
 export function verdict(
   phase: RetryVerdict['phase'],
   rest: Partial<RetryVerdict> & { explanation: string },

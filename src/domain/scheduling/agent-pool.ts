@@ -4,16 +4,20 @@ import { giveBack, hasRoom, keep, take, unkeptOf, type AgentRoom } from './room.
 import { preferenceOf, type AgentSelector } from './select-agent.ts'
 import { suits, unitOf, type Shape, type Unit } from './shape.ts'
 
-/** The agents of one group during one look. Room only shrinks, but for a release, so what did not fit is not tried again. */
+/**
+ * The agents of one group during one scheduling pass. Except for a release, room only shrinks, so a shape that did not
+ * fit is not tried again.
+ */
 export interface AgentPool {
   readonly rooms: readonly AgentRoom[]
-  /** The agent that was last taken. */
+  /** The agent that was chosen last. */
   readonly roundRobinAt: string | null
-  /** The agent of each kernel; undefined, and nothing taken, where it does not fit. */
+  /** The agent of each kernel; undefined if the session does not fit, and then nothing is taken. */
   place(shape: Shape, avoidAgents: ReadonlySet<string>): string[] | undefined
   /**
-   * Keeps room where the session fits soonest: on the agents that lack the least, which only gain while it is kept,
-   * so that from look to look it comes nearer. Undefined, and nothing kept, where these agents could never take it.
+   * Keeps room where the session will fit soonest: on the agents that lack the least. They only gain room while it is
+   * kept, so the session comes closer to fitting with each pass. Undefined if these agents could never take it, and
+   * then nothing is kept.
    */
   keepFor(shape: Shape, avoidAgents: ReadonlySet<string>): Kept | undefined
   release(kept: Kept): void
@@ -26,21 +30,21 @@ export interface Kept {
 
 interface Candidate {
   room: AgentRoom
-  /** In the order of ids, which is that of the rooms. */
+  /** The position in `rooms`, which are in id order. */
   index: number
-  /** The room's, when this was last worked out. */
+  /** The room's version when `preference` was computed. */
   version: number
   preference: number
 }
 
 interface Candidates {
   unit: Unit
-  /** Those that still fit one unit. */
+  /** The agents that still have room for one unit. */
   open: Candidate[]
   full: boolean
 }
 
-/** `roundRobinAt` is the agent that was last taken in turn; rooms are in the order of their ids. */
+/** `roundRobinAt` is the agent that was chosen last; `rooms` are in id order. */
 export function createAgentPool(
   rooms: readonly AgentRoom[],
   selector: AgentSelector,
@@ -60,7 +64,7 @@ export function createAgentPool(
     return candidates
   }
 
-  /** Takes those out that no longer fit. */
+  /** Removes the agents that no longer fit. */
   function refresh({ open, unit }: Candidates): void {
     let kept = 0
     for (const candidate of open) {
@@ -146,7 +150,7 @@ export function createAgentPool(
   }
 }
 
-/** The first of those with the least. */
+/** The first item with the lowest value. */
 function lowest<T>(all: readonly T[], of: (one: T) => number): T | undefined {
   let best: T | undefined
   let least = Number.POSITIVE_INFINITY
@@ -162,10 +166,10 @@ function couldTake(room: AgentRoom, demand: Quantities): boolean {
   return true
 }
 
-/** More than any lack. */
+/** Greater than any lack. */
 const AVOIDED = 1e9
 
-/** The share of what is asked for that is not free, of the slot where that is most; 0 where it fits. */
+/** The fraction of the demand that is not free, for the slot with the greatest such fraction; 0 if it fits. */
 function lackOf({ free }: AgentRoom, demand: Quantities): number {
   let lack = 0
   for (const [slot, amount] of demand) lack = Math.max(lack, Number(amount - (free.get(slot) ?? 0n)) / Number(amount))

@@ -5,7 +5,7 @@ import type { Quantities, Quantity } from './quantity.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'
 
-/** What is in use, and what there is in all. */
+/** What each owner has in use, and the total capacity. */
 export interface Shares {
   usedByOwner: ReadonlyMap<string, Quantities>
   totals: Quantities
@@ -19,7 +19,7 @@ interface Owner<Session> {
 }
 
 /**
- * Dominant resource fairness by progressive filling: in each band of priority the turn is the owner's who has the
+ * Dominant resource fairness by progressive filling: in each priority band the next turn goes to the owner with the
  * smallest dominant share at that moment; an owner's own sessions go oldest first.
  */
 export function byDominantShare<Session extends Sequenced>(
@@ -75,7 +75,7 @@ export function byDominantShare<Session extends Sequenced>(
   }
 
   function compareFirst(a: Owner<Session>, b: Owner<Session>): number {
-    // Nobody knows how old the next of an owner is whose sessions have run out.
+    // The age of the next session is unknown for an owner whose given sessions have run out.
     if (a.ranOut || b.ranOut) return a.ranOut ? -1 : 1
     const [first, second] = [a.waiting.at(-1), b.waiting.at(-1)]
     if (!first || !second) return first ? -1 : 1

@@ -8,7 +8,7 @@ export interface Share {
 
 export const NO_SHARE: Share = { used: 0n, total: 1n }
 
-/** The largest share, of all slots, of what there is in all. A slot that nobody has counts for nothing. */
+/** The largest share over all slots of what is used out of the total. A slot without capacity does not count. */
 export function dominantShare(used: Quantities, totals: Quantities): Share {
   let dominant = NO_SHARE
   for (const [slot, amount] of used) {
@@ -18,7 +18,7 @@ export function dominantShare(used: Quantities, totals: Quantities): Share {
   return dominant
 }
 
-/** By cross multiplication: equal shares are equal, which floating point would not promise. */
+/** Compares by cross multiplication: equal shares compare equal, which floating point would not guarantee. */
 export function isLess(a: Share, b: Share): boolean {
   return a.used * b.total < b.used * a.total
 }

@@ -5,32 +5,32 @@ import type { Sequencer } from './sequence.ts'
 import { totalOf, type Shape } from './shape.ts'
 import { fitsBesideKept, explainShortage } from './explain-shortage.ts'
 
-/** What is known, at one moment, of a session in PENDING and its resource group. */
+/** The facts, at one moment, about a PENDING session and its resource group. */
 export interface PendingFacts {
   group: string
   sequencer: Sequencer
   dependencies: { total: number; open: number; failed: string | null }
-  /** ISO 8601; null where it has come. */
+  /** ISO 8601; null if it has passed. */
   startsAt: string | null
-  /** Milliseconds until it is in line again; null where it is. */
+  /** Milliseconds until it is in line again; null if it is. */
   restsForMs: number | null
-  /** Why nothing new is scheduled in its group, in words; null where it is not drained. */
+  /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
   drained: string | null
-  /** The last that went wrong with it; null for nothing. */
+  /** The last error of this session; null for none. */
   lastError: string | null
   shape: Shape
-  /** Agents that take work, with room kept for those that hold the line before it. */
+  /** The agents that accept work, with room kept for the sessions that hold the line before it. */
   rooms: readonly AgentRoom[]
-  /** Agents of its group that take no work: how many, by status. */
+  /** The agents of its group that accept no work: a count by status. */
   absent: Readonly<Record<string, number>>
   quotas: readonly QuotaRoom[]
-  /** How many are before it in line; counted no further than one beyond LINE_PLACE_MAX. */
+  /** The number of sessions before it in line, counted up to LINE_PLACE_MAX + 1. */
   before: number
 }
 
 export const ROOM_IS_KEPT = `the room that it needs is kept for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
 
-/** Why it still waits, in words with the numbers: the first of all reasons that hold. */
+/** Why the session still waits, in words with numbers: the first applicable reason. */
 export function explainPending(facts: PendingFacts): string {
   return (
     beforeLine(facts) ??

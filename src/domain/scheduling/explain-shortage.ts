@@ -4,11 +4,11 @@ import { freeOf, type AgentRoom } from './room.ts'
 import { suits, unitOf, type Shape, type Unit } from './shape.ts'
 
 /**
- * Why no agent takes a session. `short` names what it needs and stays the same while it waits for the same thing;
- * `long` has the numbers of this moment.
+ * Why no agent can take a session. `short` names what it needs and stays the same while it waits for the same thing;
+ * `long` has the present numbers.
  */
 export interface Shortage {
-  /** The agents could not take it even with nothing on them. */
+  /** The agents could not take it even if nothing ran on them. */
   forGood: boolean
   short: string
   long: string
@@ -16,7 +16,7 @@ export interface Shortage {
 
 type Has = (room: AgentRoom, slot: string) => Quantity
 
-/** Undefined where it fits into what is free, or kept for others. */
+/** Undefined if it fits into what is free, including room kept for others. */
 export function explainShortage(shape: Shape, rooms: readonly AgentRoom[], group: string): Shortage | undefined {
   if (rooms.length === 0) return always(`no agent of resource group ${group} is alive`)
   const suitable = rooms.filter((room) => suits(shape, room))
@@ -69,7 +69,10 @@ function always(words: string): Shortage {
 
 type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint }
 
-/** The slot of which no agent has enough for one unit, and the most that one has; or how many units fit in all. */
+/**
+ * The slot of which no agent has enough for one unit, with the most that any agent has; or else how many units fit in
+ * total, if too few.
+ */
 function shortOf(unit: Unit, rooms: readonly AgentRoom[], has: Has): Short | undefined {
   for (const [slot, needed] of unit.demand) {
     let most = 0n

@@ -1,4 +1,4 @@
-/** A binary heap: the least by `before` comes first. */
+/** A binary heap: the first item by `before` is popped first. */
 export interface Heap<T> {
   push(item: T): void
   pop(): T | undefined

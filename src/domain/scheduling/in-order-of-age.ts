@@ -1,6 +1,9 @@
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 
-/** `covered`: so many of the first of all that wait are here without a gap; beyond, only the first of each lane are. */
+/**
+ * `covered`: this many sessions from the head of the line were given without gaps; beyond them, only the first of each
+ * lane were.
+ */
 export function inOrderOfAge<Session extends Sequenced>(
   sessions: readonly Session[],
   youngestFirst: boolean,

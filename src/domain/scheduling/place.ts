@@ -8,45 +8,47 @@ import { explainShortage } from './explain-shortage.ts'
 
 export interface PlaceableSession extends Sequenced {
   kernelIds: readonly string[]
-  /** Sessions of one owner, shape and priority: where one does not fit, none behind it does. */
+  /** Sessions of one owner, shape and priority form a lane: if one does not fit, none behind it does. */
   lane: string
-  /** As which its lane was claimed: lanes of one hash are one there. */
+  /**
+   * The lane under which it was claimed. Claims distinguish lanes by hash, so lanes with equal hashes are one there.
+   */
   claimedLane: string
-  /** Go last, and only where nothing else fits. */
+  /** These agents are chosen last, and only if nothing else fits. */
   avoidAgents: ReadonlySet<string>
-  /** Those that limit it. */
+  /** The quotas that limit it. */
   quotas: readonly QuotaRoom[]
 }
 
 export interface Placement {
   placed: { sessionId: string; kernels: { kernelId: string; agentId: string }[] }[]
-  /** Why, in words that stay the same as long as it waits for the same thing. */
+  /** With the reason, in words that stay the same as long as it waits for the same thing. */
   skipped: { sessionId: string; reason: string }[]
-  /** How many younger sessions of no higher priority went before it, by session. */
+  /** How many younger sessions of no higher priority overtook each session. */
   overtaken: Map<string, number>
-  /** It ended at somebody's turn who was not among the sessions: there is more to place. */
+  /** Placement stopped because the next session in order was not among those given: there is more to place. */
   ranOut: boolean
 }
 
 export interface Line {
   sessions: readonly PlaceableSession[]
   sequence: Sequence<PlaceableSession>
-  /** Claimed lanes of which more may be waiting than are among the sessions. */
+  /** Claimed lanes that may have more waiting sessions than those given. */
   longLanes: ReadonlySet<string>
   group: string
 }
 
 interface Waiting {
   session: PlaceableSession
-  /** How many had been placed without passing it when it had its turn. */
+  /** The number of sessions that had been placed without overtaking it by the time of its turn. */
   since: number
 }
 
 /**
- * Gives sessions to agents, in the order of the sequence. One that does not fit lets others pass, a bounded number
- * of times: then it holds the line. Room is kept for it on the agents that lack the least, and the others take only
- * what is left besides; those of a higher priority take the kept room too, but only where they fit nowhere else.
- * Quotas stop those whom they limit and nobody else.
+ * Places sessions on agents, in the order of the sequence. A session that does not fit may be overtaken a bounded
+ * number of times; then it holds the line. Room is kept for it on the agents that lack the least, and other sessions
+ * get only what is left. Sessions of a higher priority may take the kept room too, but only if they fit nowhere else. A
+ * quota stops only the sessions that it limits.
  */
 export function place({ sessions, sequence, longLanes, group }: Line, pool: AgentPool): Placement {
   const placement: Placement = { placed: [], skipped: [], overtaken: new Map(), ranOut: false }
@@ -74,7 +76,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
     keeps.delete(session)
   }
 
-  /** True where room was kept for sessions of a lower priority: it is free now. */
+  /** Returns true if room had been kept for sessions of a lower priority; it is free now. */
   function releaseBelow({ priority }: PlaceableSession): boolean {
     const lower = [...keeps.keys()].filter((holder) => holder.priority < priority)
     lower.forEach(release)
@@ -91,7 +93,7 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
     return firstQuotaShortage(quotas, totalOf(shape))?.short
   }
 
-  /** Those that have now been passed too often. */
+  /** Lets sessions that have been overtaken too often hold the line. */
   function holdOverdue(): void {
     const due = waiting.filter((one) => one.session.skips + passesOf(one) >= HEAD_OF_LINE_SKIPS_MAX)
     if (due.length === 0) return
@@ -106,7 +108,10 @@ export function place({ sessions, sequence, longLanes, group }: Line, pool: Agen
     return placed.length - since
   }
 
-  /** Where the youngest go first, those that did so before its turn have passed it as well: else it would never start. */
+  /**
+   * With the youngest first, the sessions placed before its turn have overtaken it as well; otherwise it might never
+   * start.
+   */
   function passedAlready(session: PlaceableSession): number {
     if (!sequence.youngestFirst) return 0
     return placed.filter((other) => other.priority === session.priority && compareAge(session, other) < 0).length

@@ -1,12 +1,12 @@
 import { SLOT_FRACTION_DIGITS_MAX } from '../limits.ts'
 
 /**
- * Exact amounts of slots, as whole billionths: placement adds and compares them by the hundred thousand, and
- * floating point would oversell after a few thousand kernels of `cpu: 0.1`.
+ * Exact slot amounts, in whole billionths. Placement adds and compares hundreds of thousands of them, and floating
+ * point would oversell after a few thousand kernels of `cpu: 0.1`.
  */
 export type Quantity = bigint
 
-/** @throws RangeError where the text is no plain decimal of at most 9 fraction digits. */
+/** @throws RangeError if the text is not a plain decimal of at most 9 fraction digits */
 export function parseQuantity(text: string): Quantity {
   const match = /^(-?\d{1,30})(?:\.(\d{1,9}))?$/.exec(trimZeros(text))
   if (!match) throw new RangeError(`no amount of a slot: ${text}`)
@@ -22,7 +22,7 @@ export function formatQuantity(quantity: Quantity): string {
   return `${quantity < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** PostgreSQL's numeric may carry zeros beyond the ninth digit. */
+/** PostgreSQL's numeric may have zeros beyond the ninth digit. */
 function trimZeros(text: string): string {
   return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
 }

@@ -3,16 +3,16 @@ import { describeAmount } from '../session/amounts.ts'
 
 /** What one quota allows and how much of it is taken; used up as sessions are placed. */
 export interface QuotaRoom {
-  /** For people: `project demo`. */
+  /** For display: `project demo`. */
   name: string
-  /** Slots that it does not name are not limited. */
+  /** Slots that are not named are not limited. */
   slots: Quantities
   usedSlots: Map<string, Quantity>
   maxRunning: number | null
   running: number
 }
 
-/** In words with the numbers why a session that needs this much in all has to wait for the quota; undefined where it has not. */
+/** Why a session with this total demand has to wait for the quota, in words with numbers; undefined if it does not. */
 function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; long: string } | undefined {
   if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
     const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
@@ -29,7 +29,7 @@ function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; l
   return undefined
 }
 
-/** The shortage of the first of several quotas that has one. */
+/** The shortage under the first of these quotas that has one. */
 export function firstQuotaShortage(
   quotas: readonly QuotaRoom[],
   demand: Quantities,

@@ -1,14 +1,14 @@
 import type { Quantities, Quantity } from './quantity.ts'
 
-/** An agent as placement sees it; what is free shrinks as sessions are placed. */
+/** An agent as placement sees it; its free amounts shrink as sessions are placed. */
 export interface AgentRoom {
   id: string
   labels: Readonly<Record<string, string>>
-  /** What it has free when nothing runs on it. */
+  /** Its resources when nothing runs on it. */
   capacity: Quantities
-  /** Below zero where more is kept for a session than is free now. */
+  /** Negative if more is kept for a session than is free now. */
   free: Map<string, Quantity>
-  /** The part of what is taken that is only kept, for sessions that hold the line. */
+  /** The part of the taken amounts that is only kept for sessions that hold the line. */
   kept: Map<string, Quantity>
   /** Grows with each change of `free`. */
   version: number
@@ -38,12 +38,12 @@ export function keep(room: AgentRoom, demand: Quantities, count = 1n): void {
   for (const [slot, amount] of demand) room.kept.set(slot, (room.kept.get(slot) ?? 0n) + amount * count)
 }
 
-/** What is free in truth. */
+/** The amount that is actually free, including what is kept. */
 export function freeOf(room: AgentRoom, slot: string): Quantity {
   return (room.free.get(slot) ?? 0n) + (room.kept.get(slot) ?? 0n)
 }
 
-/** What could be free if nothing ran, besides what is kept. */
+/** The amount that would be free if nothing ran, minus what is kept. */
 export function unkeptOf(room: AgentRoom, slot: string): Quantity {
   return (room.capacity.get(slot) ?? 0n) - (room.kept.get(slot) ?? 0n)
 }

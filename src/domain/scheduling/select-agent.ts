@@ -4,11 +4,11 @@ import type { AgentRoom } from './room.ts'
 export type AgentSelector = 'CONCENTRATED' | 'DISPERSED' | 'ROUND_ROBIN'
 
 /**
- * How well an agent suits; the lowest is taken, ties by agent id. DISPERSED and CONCENTRATED go by how full the
- * fullest of the slots asked for would be, not by how many kernels run: one kernel of 60 cpu loads an agent more
- * than ten of 1, and agents differ in size. Agents with kinds of slots that the session does not ask for (devices)
- * are left for those that do as long as another fits. Only a preference hangs on these floating point numbers;
- * whether a session fits is counted exactly.
+ * How well an agent suits; the lowest value is chosen, ties go by agent id. DISPERSED and CONCENTRATED compare how full
+ * the fullest requested slot would be, not the number of kernels: one kernel of 60 cpu loads an agent more than ten of
+ * 1, and agents differ in size. Agents with kinds of slots that the session does not ask for (devices) are left for
+ * sessions that do, as long as another agent fits. These floating point numbers only express a preference; whether a
+ * session fits is computed exactly.
  */
 export function preferenceOf(room: AgentRoom, demand: Quantities, selector: AgentSelector): number {
   if (selector === 'ROUND_ROBIN') return 0
@@ -27,7 +27,7 @@ function fillWith(room: AgentRoom, demand: Quantities): number {
   return fill
 }
 
-/** Each weighs more than any fill, which is at most 1. */
+/** Each kind outweighs any fill, which is at most 1. */
 function unaskedKinds({ capacity }: AgentRoom, demand: Quantities): number {
   let kinds = 0
   for (const [slot, amount] of capacity) if (amount > 0n && !demand.has(slot)) kinds += 2

@@ -5,25 +5,30 @@ export type Sequencer = 'FIFO' | 'LIFO' | 'DRF'
 
 export interface Sequenced {
   id: string
-  /** Higher ones go first, whatever the sequencer. */
+  /** Higher priorities go first, whatever the sequencer. */
   priority: number
   /** Milliseconds since 1970. */
   createdAt: number
-  /** The user, or the project where there is none: whose share DRF counts. */
+  /** The user, or the project if there is none: DRF counts the shares of owners. */
   owner: string
   shape: Shape
   skips: number
 }
 
-/** Who is next. In each band of priority those that hold the line come first, oldest first; then as the sequencer says. */
+/**
+ * The order of placement. In each priority band the sessions that hold the line come first, oldest first; the others
+ * follow in the sequencer's order.
+ */
 export interface Sequence<Session extends Sequenced> {
-  /** Whether those that came later go first. */
+  /** Whether later sessions go first. */
   readonly youngestFirst: boolean
-  /** Undefined where all had their turn, or where it is the turn of somebody who is not here (`ranOut`). */
+  /** Undefined if all sessions had their turn, or if the next session in order is not among those given (`ranOut`). */
   next(): Session | undefined
-  /** The session that `next` gave last was placed. */
+  /** Reports that the session last returned by `next` was placed. */
   placed(): void
-  /** More of the lane of the session that `next` gave last may be waiting, behind it, unseen. */
+  /**
+   * Reports that the lane of the session last returned by `next` may have more waiting sessions that were not given.
+   */
   ranOut(): void
 }
 
@@ -31,7 +36,7 @@ export function holdsLine({ skips }: Pick<Sequenced, 'skips'>): boolean {
   return skips >= HEAD_OF_LINE_SKIPS_MAX
 }
 
-/** `a` before `b`: oldest first. */
+/** Orders sessions oldest first. */
 export function compareAge(a: Sequenced, b: Sequenced): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }

@@ -2,7 +2,10 @@ import type { ClusterMode } from '../session/statuses.ts'
 import type { Quantities } from './quantity.ts'
 import type { AgentRoom } from './room.ts'
 
-/** What decides where a session fits, but for the agents that it avoids: all sessions of one shape fit, or none. */
+/**
+ * What determines where a session fits, except for the agents that it avoids: either all sessions of one shape fit or
+ * none does.
+ */
 export interface Shape {
   /** Equal for equal shapes. */
   key: string
@@ -10,13 +13,13 @@ export interface Shape {
   kernels: number
   /** What each kernel needs. */
   slots: Quantities
-  /** Only these; empty for all. */
+  /** Only these agents; empty for all. */
   allowAgents: ReadonlySet<string>
-  /** An agent must have all of them. */
+  /** An agent must have all of these labels. */
   agentLabels: Readonly<Record<string, string>>
 }
 
-/** Slots in any order; one of which nothing is asked for counts as not named. */
+/** The order of the slots does not matter, and a slot with amount 0 counts as not named. */
 export function shapeOf(session: {
   clusterMode: ClusterMode
   kernels: number
@@ -43,11 +46,11 @@ function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown])
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** What is placed as one: all kernels of a single-node session, or one of a multi-node one. */
+/** What is placed as a whole: all kernels of a single-node session, or one kernel of a multi-node one. */
 export interface Unit {
   demand: Quantities
   kernels: number
-  /** How many of these the session is. */
+  /** The number of units in the session. */
   count: number
 }
 
@@ -57,12 +60,12 @@ export function unitOf(shape: Shape): Unit {
     : { demand: shape.slots, kernels: 1, count: shape.kernels }
 }
 
-/** What the session needs in all, wherever. */
+/** The session's total demand. */
 export function totalOf(shape: Shape): Quantities {
   return times(shape.slots, shape.kernels)
 }
 
-/** Whether the agent may take the session at all, however much it has. */
+/** Whether the agent may take the session at all, regardless of its room. */
 export function suits(shape: Shape, agent: Pick<AgentRoom, 'id' | 'labels'>): boolean {
   if (shape.allowAgents.size > 0 && !shape.allowAgents.has(agent.id)) return false
   return Object.entries(shape.agentLabels).every(([key, value]) => agent.labels[key] === value)

@@ -8,18 +8,18 @@ import {
   type Decimal,
 } from './decimal.ts'
 
-/** Slot amounts as everything behind the API keeps them: plain, exact, non-negative decimals; bytes for memory. */
+/** Slot amounts, in the form used everywhere behind the API: plain, exact, non-negative decimals; bytes for memory. */
 
 const BINARY_SUFFIXES = { k: 1n << 10n, m: 1n << 20n, g: 1n << 30n, t: 1n << 40n } as const
 
-/** `mem`, and memories of devices such as `cuda.mem`. */
+/** `mem`, and device memory such as `cuda.mem`. */
 export function isByteSlot(slot: string): boolean {
   return slot === 'mem' || slot.endsWith('.mem')
 }
 
 /**
- * What a client wrote as plain decimal text. Byte slots take the binary suffixes k, m, g, t and are cut to
- * whole bytes: `0.1g` is 107374182. Undefined where it is no amount.
+ * Converts a client's input to plain decimal text. Byte slots accept the binary suffixes k, m, g, t and are cut to
+ * whole bytes: `0.1g` is 107374182. Undefined if the input is not an amount.
  */
 export function parseAmount(slot: string, input: string | number): string | undefined {
   const amount = typeof input === 'number' ? decimalFromNumber(input) : parseText(slot, input.trim())
@@ -28,7 +28,7 @@ export function parseAmount(slot: string, input: string | number): string | unde
   return text.replace('.', '').length <= AMOUNT_DIGITS_MAX ? text : undefined
 }
 
-/** For people: `2.6 GiB`, `0.5`. */
+/** For display: `2.6 GiB`, `0.5`. */
 export function describeAmount(slot: string, amount: string): string {
   if (!isByteSlot(slot)) return amount
   const bytes = Number(amount)

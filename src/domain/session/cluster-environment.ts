@@ -1,6 +1,6 @@
 import type { ClusterMode } from './statuses.ts'
 
-/** One kernel of a session; `address` is its agent's, empty where it has none. */
+/** One kernel of a session; `address` is its agent's address, empty if it has none. */
 export interface ClusterMember {
   role: string
   /** 1-based within its role. */
@@ -14,9 +14,9 @@ export function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'
 }
 
 /**
- * What a kernel learns of itself and of the others of its session: where they are is known once all are placed, which
- * is before any is prepared, and a session that goes elsewhere is told anew. `members` are in the order main1, sub1,
- * sub2, …; a kernel's rank is its place in it, from 0.
+ * The variables that tell a kernel about itself and the other kernels of its session. The addresses are known once all
+ * kernels are placed, which is before any is prepared; a rescheduled session gets new ones. `members` are in the order
+ * main1, sub1, sub2, …; a kernel's rank is its position there, from 0.
  */
 export function clusterEnvironment(
   kernel: Pick<ClusterMember, 'role' | 'index'>,

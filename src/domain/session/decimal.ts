@@ -7,7 +7,7 @@ export interface Decimal {
 const PLAIN = /^(\d+)(?:\.(\d+))?$/
 const PRINTED_NUMBER = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
 
-/** Undefined where the text is not digits with at most one point between them. */
+/** Undefined if the text is not digits with at most one point between them. */
 export function parseDecimal(text: string): Decimal | undefined {
   const match = PLAIN.exec(text)
   return match ? fromDigits(match[1]!, match[2] ?? '', 0) : undefined
@@ -19,7 +19,7 @@ export function decimalFromNumber(value: number): Decimal | undefined {
   return match ? fromDigits(match[1]!, match[2] ?? '', Number(match[3] ?? 0)) : undefined
 }
 
-/** Without needless zeros: equal values print alike. */
+/** Without redundant zeros: equal values print alike. */
 export function formatDecimal(value: Decimal): string {
   if (value.scale === 0) return value.units.toString()
   const digits = value.units.toString().padStart(value.scale + 1, '0')
@@ -28,7 +28,7 @@ export function formatDecimal(value: Decimal): string {
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
-/** Both values in units of the finer scale of the two. */
+/** Both values in units of the finer of the two scales. */
 function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
   const scale = Math.max(a.scale, b.scale)
   return { a: a.units * 10n ** BigInt(scale - a.scale), b: b.units * 10n ** BigInt(scale - b.scale), scale }
@@ -44,7 +44,7 @@ export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   return { units: a.units * b.units, scale: a.scale + b.scale }
 }
 
-/** Cuts everything behind `places` decimal places. */
+/** Cuts everything after `places` decimal places. */
 export function floorDecimal(value: Decimal, places: number): Decimal {
   if (value.scale <= places) return value
   return { units: value.units / 10n ** BigInt(value.scale - places), scale: places }

@@ -1,6 +1,6 @@
 /**
- * What ended a session or stopped a kernel from starting, as agents and handlers say it and as
- * `sessions.status_data` and `kernels.error` keep it.
+ * What ended a session or kept a kernel from starting, as reported by agents and handlers and as stored in
+ * `sessions.status_data` and `kernels.error`.
  */
 export interface FailureError {
   name: FailureName

@@ -1,15 +1,15 @@
 import { LIVE_STATUSES, TERMINAL_STATUSES, type KernelStatus, type SessionStatus } from './statuses.ts'
 
-/** Where a judged session goes; null keeps the status of that entity. */
+/** Where a judged session and its kernels go; null keeps the status of that entity. */
 export interface Move {
   session: SessionStatus | null
   kernel: KernelStatus | null
 }
 
 /**
- * What one lifecycle handler works on, and where its outcomes lead.
- * A session is handed over when its status is in `sessionIn` and a kernel of it is in `kernelIn` (work to
- * do), carries an error (a failure to judge), or the session has been in its status past the timeout.
+ * The statuses that one lifecycle handler works on, and where its outcomes lead. It is given a session whose status is
+ * in `sessionIn` if a kernel is in `kernelIn` (work to do), if a kernel carries an error (a failure to judge), or if
+ * the session has been in its status past the timeout.
  */
 export interface LifecycleDeclaration {
   name: LifecycleName

@@ -4,24 +4,24 @@ import type { LifecycleDeclaration, SchedulingResult } from './handlers.ts'
 import { sessionMayMove } from './transitions.ts'
 import { isTerminal, type KernelStatus, type SessionResult, type SessionStatus } from './statuses.ts'
 
-/** What a handler says of one session that it was given; a session that it says nothing of only grows older. */
+/** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
 export type Outcome =
   | { kind: 'success' }
-  /** `giveUpNow`: another try here cannot succeed, whatever the group's maximum. */
+  /** `giveUpNow`: another try cannot succeed, whatever the group's maximum. */
   | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
-  /** `pauseMs`: not worth another look before. */
+  /** `pauseMs`: the session need not be looked at again before this. */
   | { kind: 'skipped'; reason: string; pauseMs?: number }
 
-/** What the coordinator knows of the session when it judges. */
+/** What the coordinator knows about the session when it judges. */
 export interface Judged {
   status: SessionStatus
   tries: number
   reschedules: number
   triesMax: number
   reschedulesMax: number
-  /** Longer in its status than the group allows. */
+  /** It has been in its status for longer than the group allows. */
   expired: boolean
-  /** Why it waits, as last said; null where nothing was said. */
+  /** Why it waits, as last recorded; null if nothing was recorded. */
   pendingReason: string | null
   kernels: readonly { status: KernelStatus; error: FailureError | null; fencedInMs: number }[]
 }
@@ -30,7 +30,7 @@ export interface Judgement {
   outcome: SchedulingResult
   to: SessionStatus
   kernelTo: KernelStatus | null
-  /** Which of the kernels move to `kernelTo`; null for all that have not ended. */
+  /** The statuses whose kernels move to `kernelTo`; null for all kernels that have not ended. */
   kernelFrom: readonly KernelStatus[] | null
   failedKernelTo: KernelStatus | null
   tries: number
@@ -42,10 +42,10 @@ export interface Judgement {
 }
 
 /**
- * The coordinator's judgement: success moves on; a failure costs a try and, at the group's maximum, the
- * session gives up; one of which the handler said nothing expires past its timeout. Giving up and expiring
- * lead back to PENDING a bounded number of times, then the session ends as failed.
- * Undefined where nothing is to be done.
+ * The coordinator's judgement: success moves the session on; a failure costs a try and, at the group's maximum, makes
+ * the session give up; a session that neither succeeded nor failed expires past its timeout. Giving up and expiring
+ * lead back to PENDING a bounded number of times; after that the session ends as failed. Undefined if there is nothing
+ * to do.
  */
 export function judge(
   handler: LifecycleDeclaration,
@@ -65,7 +65,7 @@ export function judge(
   return undefined
 }
 
-/** The pause before try `tries + 1`: short, doubling, bounded. */
+/** The pause before try `tries + 1`: it starts short, doubles, and is bounded. */
 export function tryPauseMs(tries: number): number {
   return Math.min(TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS * 2 ** (tries - 1))
 }
@@ -85,14 +85,14 @@ function stay(session: Judged): Omit<Judgement, 'outcome'> {
   }
 }
 
-/** Says nothing again that the session says already, unless it shall rest. */
+/** Does nothing if the session already has this reason, unless it is to rest. */
 function skipped(session: Judged, outcome: { reason: string; pauseMs?: number }): Judgement | undefined {
   const pauseMs = outcome.pauseMs ?? null
   if (pauseMs === null && session.pendingReason === outcome.reason) return undefined
   return { ...stay(session), outcome: 'SKIPPED', pauseMs, pendingReason: outcome.reason }
 }
 
-/** A session that is there already (a kernel of it is tried again) stays, and its tries go on counting. */
+/** A session that already has the target status (one of its kernels is tried again) stays there and keeps its tries. */
 function success(handler: LifecycleDeclaration, session: Judged): Judgement {
   const target = handler.success.session ?? session.status
   const moves = sessionMayMove(session.status, target)
@@ -102,7 +102,7 @@ function success(handler: LifecycleDeclaration, session: Judged): Judgement {
     outcome: 'SUCCESS',
     to,
     kernelTo: handler.success.kernel,
-    // The others of the session may be further already.
+    // The session's other kernels may already be further.
     kernelFrom: handler.kernelIn,
     tries: moves ? 0 : session.tries,
   }
@@ -115,7 +115,7 @@ function needRetry(handler: LifecycleDeclaration, session: Judged, tries: number
     outcome: 'NEED_RETRY',
     to: to ?? session.status,
     kernelTo,
-    // The handler's own kernel status: it works on the kernel once more.
+    // The handler's own kernel status, so that it works on the kernel again.
     failedKernelTo: handler.kernelIn[0] ?? null,
     tries,
     pauseMs: tryPauseMs(tries),
@@ -135,7 +135,7 @@ function leave(
     const ended = to === 'CANCELLED' ? { result: 'FAILURE' as const, error } : { result: null, error: null }
     return { ...stay(session), outcome, to, kernelTo: move.kernel, tries: 0, ...ended }
   }
-  // A kernel that runs or has ended cannot go back: its user code has begun, its end is final.
+  // A kernel that runs or has ended cannot go back: its user code has begun, or its end is final.
   const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
   if (ranAlready || session.reschedules >= session.reschedulesMax) {
     return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, result: 'FAILURE', error }
@@ -152,7 +152,10 @@ function leave(
   }
 }
 
-/** A kernel of which nobody knows whether it has begun must be stopped by its agent's own fence before it is given out again. */
+/**
+ * If it is unknown whether a kernel has started, its agent's fence must have stopped it before the kernel is assigned
+ * again.
+ */
 function fencePauseMs(session: Judged): number | null {
   const unknown = session.kernels.filter(
     ({ status, error }) => status === 'CREATING' && (error === null || error.name === 'agent-lost'),

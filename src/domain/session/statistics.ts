@@ -1,39 +1,39 @@
 import type { FailureCause } from '../retry/causes.ts'
 import type { SessionResult, SessionStatus } from './statuses.ts'
 
-/** So many sessions that were over in one span of time and are alike. */
+/** The number of sessions that ended in one span of time and are alike in these fields. */
 export interface OverCount {
-  /** Number of the span, from 0. */
+  /** The number of the span, from 0. */
   bucket: number
   status: SessionStatus
   result: SessionResult
-  /** It was an automatic retry. */
+  /** Whether it was an automatic retry. */
   retry: boolean
   failureCause: FailureCause | null
-  /** Why its parent had failed. */
+  /** Why its parent failed. */
   retryCause: FailureCause | null
   count: number
 }
 
-/** Of sessions that were over; rates are null where they are shares of nothing. */
+/** Figures about sessions that ended; a rate is null if its denominator is 0. */
 export interface SessionFigures {
   ended: number
   succeeded: number
   failed: number
-  /** Ended by a person before they came to a result. */
+  /** Ended by a person before they had a result. */
   cancelled: number
   retries: number
   retriesSucceeded: number
-  /** Share of what ended that was retries. */
+  /** The fraction of the ended sessions that were retries. */
   retryRate: number | null
-  /** Share of the retries that succeeded. */
+  /** The fraction of the retries that succeeded. */
   retrySuccessRate: number | null
 }
 
 export interface CauseFigures {
   cause: FailureCause
   failed: number
-  /** Retries because of it that were over. */
+  /** Retries because of this cause that ended. */
   retries: number
   retriesSucceeded: number
   retrySuccessRate: number | null
@@ -56,13 +56,13 @@ export function figuresOf(counts: readonly OverCount[]): SessionFigures {
   }
 }
 
-/** One entry for each span, those in which nothing ended among them. */
+/** One entry per span, including spans in which nothing ended. */
 export function figuresByBucket(counts: readonly OverCount[], buckets: number): SessionFigures[] {
   const byBucket = Map.groupBy(counts, ({ bucket }) => bucket)
   return Array.from({ length: buckets }, (_, bucket) => figuresOf(byBucket.get(bucket) ?? []))
 }
 
-/** The causes that there were, the busiest first. */
+/** The causes that occurred, the most frequent first. */
 export function figuresByCause(counts: readonly OverCount[]): CauseFigures[] {
   const failures = counts.filter(({ result }) => result === 'FAILURE')
   const causes = new Set([

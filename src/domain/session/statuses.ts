@@ -1,4 +1,4 @@
-/** Sessions and kernels share one set of statuses, in the order in which work passes through them. */
+/** Sessions and kernels share one set of statuses, in the order in which they pass through them. */
 export const STATUSES = [
   'PENDING',
   'SCHEDULED',

@@ -1,11 +1,11 @@
 import type { KernelStatus, SessionStatus } from './statuses.ts'
 
 /**
- * The moves a session may make; everything else is refused. Each write names the status that it moves
- * from, so a session that somebody else moved meanwhile is left alone.
+ * The moves a session may make; everything else is refused. Each write names the status it moves from, so a session
+ * that somebody else moved meanwhile is left alone.
  *
- * Who moves it: the lifecycle handlers, the promotions, and a person who terminates it.
- * TERMINATING ends in ERROR when the result is FAILURE and in TERMINATED otherwise.
+ * It is moved by the lifecycle handlers, by the promotions, and by a person who terminates it. TERMINATING ends in
+ * ERROR if the result is FAILURE and in TERMINATED otherwise.
  */
 export const SESSION_TRANSITIONS: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   PENDING: ['SCHEDULED', 'CANCELLED'],
@@ -22,9 +22,9 @@ export const SESSION_TRANSITIONS: Readonly<Record<SessionStatus, readonly Sessio
 }
 
 /**
- * The moves a kernel may make. Beyond those of its session: an agent may be ahead of the scheduler (a short
- * program is RUNNING and over between two looks), each live kernel can end, and a kernel that failed
- * before it ran is given out again under a greater assignment (back to SCHEDULED, PREPARED or PENDING).
+ * The moves a kernel may make. It has more than its session has: an agent may be ahead of the scheduler (a short
+ * program may start and finish between two passes), every live kernel can end, and a kernel that failed before it ran
+ * is assigned again under a greater assignment (back to SCHEDULED, PREPARED or PENDING).
  */
 export const KERNEL_TRANSITIONS: Readonly<Record<KernelStatus, readonly KernelStatus[]>> = {
   PENDING: ['SCHEDULED', 'CANCELLED', 'TERMINATED', 'ERROR'],

@@ -1,6 +1,6 @@
 import type { DeploymentEventData, DeploymentEventType } from '../events.ts'
 
-/** What a delivery keeps of a deployment as it was. */
+/** What a delivery stores about a deployment, as it was at the time of the event. */
 export interface DeploymentFacts {
   id: string
   routeId: string | null

@@ -2,10 +2,13 @@ import { WEBHOOK_URL_LENGTH_MAX } from '../limits.ts'
 import { isStorableText } from '../storable-text.ts'
 
 const WELL_KNOWN_PORT_MAX = 1023
-/** `URL` leaves out the port that is its scheme's own. */
+/** `URL` omits the scheme's default port. */
 const WEB_PORTS: readonly string[] = ['', '80', '443']
 
-/** What is wrong with the address of an endpoint; undefined where nothing is. Whether it may be reached shows when it is. */
+/**
+ * What is wrong with an endpoint's URL; undefined if nothing is. Whether the address may be reached is checked at each
+ * attempt.
+ */
 export function endpointUrlFault(text: string): string | undefined {
   if (text.length > WEBHOOK_URL_LENGTH_MAX) return `must be at most ${WEBHOOK_URL_LENGTH_MAX} characters`
   const url = isStorableText(text) ? URL.parse(text) : null

@@ -1,9 +1,9 @@
 import { EVENT_TYPES } from '../events.ts'
 
-/** Names of events on the wire; a `*` at the end stands for any rest: `session.error`, `session.retry_*`, `*`. */
+/** Wire names of events; a `*` at the end matches any rest: `session.error`, `session.retry_*`, `*`. */
 const PATTERN = /^(?:[a-z_]+\.)*(?:[a-z_]+|[a-z_]*\*)$/
 
-/** A pattern that no event of today has would be a slip of the pen. */
+/** A pattern that matches no present event type is taken for a mistake. */
 export function isEventPattern(text: string): boolean {
   return PATTERN.test(text) && EVENT_TYPES.some((type) => eventPatternMatches(text, type))
 }

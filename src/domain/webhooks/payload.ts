@@ -1,10 +1,10 @@
 import type { DeploymentEventData, DeploymentEventType, RetryEventData, StatusEventData } from '../events.ts'
 import { deploymentData, type DeploymentFacts } from './deployment-payload.ts'
 
-/** `type` of what `sendTestEvent` sends. */
+/** The `type` of a test event. */
 export const TEST_EVENT_TYPE = 'webhook.test'
 
-/** What a delivery keeps of an event and its session as they were, so that its payload never changes. */
+/** What a delivery stores about an event and its session, as they were, so that its payload never changes. */
 interface SessionDeliveryFacts {
   event: StatusEventData | RetryEventData
   session: {
@@ -12,14 +12,14 @@ interface SessionDeliveryFacts {
     type: string
     project: string
     parentSessionId: string | null
-    /** As `retryState` counts. */
+    /** Counted as in `retryState`. */
     attempt: number
     maxAttempts: number
     exitCode: number | null
   }
 }
 
-/** The same of an event and its deployment. */
+/** The same for an event and its deployment. */
 interface DeploymentDeliveryFacts {
   event: DeploymentEventData[DeploymentEventType]
   deployment: DeploymentFacts
@@ -37,7 +37,7 @@ export interface DeliveredEvent {
   facts: DeliveryFacts | null
 }
 
-/** The body of a request, in JSON. Every event of one type has the same fields. */
+/** The body of a request, in JSON. All events of one type have the same fields. */
 export function payloadOf(event: DeliveredEvent): string {
   return JSON.stringify({ type: event.type, timestamp: event.occurredAt.toISOString(), data: dataOf(event) })
 }

@@ -1,6 +1,6 @@
 import { computeDelay, type DelayPolicy } from '../retry/delay.ts'
 
-/** The schedule that Standard Webhooks gives: the first attempt at once, then so many seconds after each failure. */
+/** The schedule of Standard Webhooks: the first attempt at once, then this many seconds after each failure. */
 export const REDELIVERY_SECONDS: readonly number[] = [
   5,
   5 * 60,
@@ -13,7 +13,7 @@ export const REDELIVERY_SECONDS: readonly number[] = [
   24 * 3600,
 ]
 
-/** Up to a tenth more, by a hash of the delivery: what failed together does not come back together. */
+/** Adds up to a tenth, by a hash of the delivery, so that deliveries that failed together do not come back together. */
 const JITTER: DelayPolicy = {
   retryDelay: 1,
   backoff: 'FIXED',
@@ -23,23 +23,23 @@ const JITTER: DelayPolicy = {
   jitterRatio: 0.1,
 }
 
-/** What becomes of a delivery after an attempt. `restMs`: how long the endpoint wants to be left alone altogether. */
+/** What happens to a delivery after an attempt. `restMs`: how long the endpoint wants to be left alone altogether. */
 export type Verdict =
   | { kind: 'delivered' }
   | { kind: 'again'; inMs: number; restMs: number }
   | { kind: 'exhausted'; restMs: number }
-  /** The endpoint wants nothing any more. */
+  /** The endpoint is gone for good. */
   | { kind: 'gone' }
 
-/** Whatever is no 2xx has failed, redirections too. */
+/** Anything but a 2xx is a failure, redirects included. */
 export function judgeAttempt(input: {
   deliveryId: string
-  /** Null where there was no answer. */
+  /** Null if there was no response. */
   statusCode: number | null
   retryAfterMs: number | null
-  /** In the present schedule, before this attempt. */
+  /** Failures in the present schedule, before this attempt. */
   failures: number
-  /** Whether there is a schedule: a test event has one attempt. */
+  /** Whether there is a schedule: a test event gets one attempt. */
   redelivered: boolean
 }): Verdict {
   const { deliveryId, statusCode, retryAfterMs, failures, redelivered } = input

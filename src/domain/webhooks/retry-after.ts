@@ -1,6 +1,6 @@
 import { WEBHOOK_RETRY_AFTER_MAX_MS } from '../limits.ts'
 
-/** RFC 9110: seconds, or a date. Null where the header is neither; more than the limit counts as the limit. */
+/** RFC 9110: seconds, or a date. Null if the header is neither; values above the limit count as the limit. */
 export function parseRetryAfter(header: string | undefined, now: Date): number | null {
   if (header === undefined) return null
   const text = header.trim()
@@ -8,7 +8,7 @@ export function parseRetryAfter(header: string | undefined, now: Date): number |
   return Number.isNaN(ms) ? null : Math.min(Math.max(0, ms), WEBHOOK_RETRY_AFTER_MAX_MS)
 }
 
-/** `Date.parse` takes much that is no date of HTTP, `-5` among it. */
+/** `Date.parse` accepts much that is not an HTTP date, such as `-5`. */
 function httpDate(text: string): number {
   return /^[A-Z][a-z]{2,8},? .* GMT$/.test(text) ? Date.parse(text) : Number.NaN
 }

@@ -4,17 +4,17 @@ import { createHmac } from 'node:crypto'
 
 const SECRET_PREFIX = 'whsec_'
 
-/** As people copy it into the receiver. */
+/** The form in which people copy it into the receiver. */
 export function formatSecret(secret: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(secret).toString('base64')
 }
 
-/** Neither contains a full stop, so that nobody can move the borders of what is signed. */
+/** Neither this id nor the timestamp contains a full stop, so the boundaries of the signed parts cannot be shifted. */
 export function webhookId(deliveryId: string): string {
   return `msg_${deliveryId.replaceAll('-', '')}`
 }
 
-/** Headers of one attempt. Several secrets give several signatures, of which the receiver needs one to fit. */
+/** The headers of one attempt. Several secrets give several signatures; the receiver needs one that matches. */
 export function signedHeaders(input: {
   deliveryId: string
   /** When the attempt is made. */

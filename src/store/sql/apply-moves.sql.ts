@@ -51,9 +51,10 @@ export interface SessionMove {
 const SQL = `
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
-    "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status, "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result,
-    "tries" int, "pauseMs" float8, "rescheduled" bool, "failedAgentId" uuid, "result" session_result, "reason" text, "statusData" jsonb,
-    "pendingReason" text, "errorCode" text, "message" text)
+    "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status,
+    "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result, "tries" int,
+    "pauseMs" float8, "rescheduled" bool, "failedAgentId" uuid, "result" session_result, "reason" text,
+    "statusData" jsonb, "pendingReason" text, "errorCode" text, "message" text)
 ), moved AS (
   UPDATE sessions s SET
     -- A terminated session whose result is FAILURE ends in ERROR.
@@ -70,8 +71,8 @@ WITH moves AS (
     status_data = coalesce(m."statusData", s.status_data),
     terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
   FROM moves m WHERE s.id = m.id AND s.status = m."from"
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo", m."kernelFrom", m."failedKernelTo", m."outcome",
-    m."errorCode", m."message", m."rescheduled"
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo",
+    m."kernelFrom", m."failedKernelTo", m."outcome", m."errorCode", m."message", m."rescheduled"
 ), locked AS (
   SELECT k.id, v."rescheduled",
     CASE WHEN k.error IS NOT NULL THEN coalesce(v."failedKernelTo", v."kernelTo") ELSE v."kernelTo" END AS "to",

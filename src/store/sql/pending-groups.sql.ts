@@ -8,7 +8,7 @@ export interface PendingGroup {
   selector: AgentSelector
   /** Whether its sessions can expire in PENDING. */
   expires: boolean
-  /** Why nothing new is scheduled in it, in words; null where it is not drained. */
+  /** Why nothing new is scheduled in it, in words; null if it is not drained. */
   drained: string | null
 }
 

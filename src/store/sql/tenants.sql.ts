@@ -26,12 +26,12 @@ interface NewName {
   actor: string
 }
 
-/** False where the name is taken. */
+/** False if the name is taken. */
 export async function addDomain(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
   return (await db.query(DOMAIN_SQL, [id, name, actor])).rows.length > 0
 }
 
-/** False where the name is taken. */
+/** False if the name is taken. */
 export async function addUser(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
   return (await db.query(USER_SQL, [id, name, actor])).rows.length > 0
 }
