@@ -35,7 +35,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     } catch (error) {
       if (current === asked && isServerAtFault(error, signal)) {
         current = (asked + 1) % urls.length
-        if (urls.length > 1) log.warn({ from: url, to: urls[current] }, 'going on to the next server')
+        if (urls.length > 1) log.warn({ from: url, to: urls[current] }, 'switching to the next server')
       }
       throw error
     }

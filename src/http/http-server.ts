@@ -77,13 +77,13 @@ export function createHttpServer(options: {
   async function close(): Promise<void> {
     if (app && drainMs > 0) {
       phase = 'draining'
-      log.info(`draining for ${drainMs / 1000} s: not ready, and serving`)
+      log.info(`draining for ${drainMs / 1000} s: still serving, but not ready`)
       await sleep(drainMs)
     }
     phase = 'closing'
     const ended = new Promise<void>((resolve) => server.close(() => resolve()))
     const deadline = setTimeout(() => {
-      log.warn('requests were still under way; they are cut off')
+      log.warn('cutting off requests that are still in flight')
       app?.cutOff()
       server.closeAllConnections()
     }, CUT_OFF_AFTER_MS)

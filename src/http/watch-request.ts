@@ -43,7 +43,7 @@ export function watchRequest(
     else metrics.requests.observe({ route, method, status: String(status) }, seconds)
     if (log.isLevelEnabled('debug')) {
       const facts = { requestId, method, route, status, durationMs: Math.round(seconds * 1000) }
-      log.debug(facts, response.writableFinished ? 'answered a request' : 'a client has gone before its answer')
+      log.debug(facts, response.writableFinished ? 'request answered' : 'the client disconnected before the response')
     }
     span?.note({ 'http.response.status_code': status })
     span?.end({ failed: status >= 500 })

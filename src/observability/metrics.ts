@@ -25,14 +25,14 @@ export function createMetrics(options: { process?: boolean } = {}) {
     retries: retryMetrics(registers),
     runs: new Histogram({
       name: 'bai_scheduler_run_seconds',
-      help: 'Looks of a background service, by how they ended.',
+      help: 'Passes of background services, by outcome.',
       labelNames: ['service', 'outcome'],
       buckets: RUN_SECONDS,
       registers,
     }),
     done: new Counter({
       name: 'bai_scheduler_done_total',
-      help: 'What background services have done: sessions moved, decisions made, retries handled.',
+      help: 'Things done by background services: sessions moved, decisions made, retries handled.',
       labelNames: ['service'],
       registers,
     }),
@@ -68,19 +68,19 @@ function retryMetrics(registers: Registry[]) {
     resubmitted: counter('bai_session_resubmitted_total', 'Sessions that were resubmitted.'),
     resubmissionRefused: new Counter({
       name: 'bai_session_resubmission_refused_total',
-      help: 'Sessions that were named for resubmission and refused, by why.',
+      help: 'Sessions whose resubmission was refused, by error code.',
       labelNames: ['code'],
       registers,
     }),
     held: new Counter({
       name: 'bai_session_retry_held_total',
-      help: 'Due retries that were held, once per reason.',
+      help: 'Due retries that were held, counted once per reason.',
       labelNames: ['reason'],
       registers,
     }),
     lag: new Histogram({
       name: 'bai_session_retry_dispatch_lag_seconds',
-      help: 'From the due time of a retry to its child, of those that nothing held.',
+      help: 'From the due time of a retry to the creation of its child, without retries that were held.',
       buckets: LAG_SECONDS,
       registers,
     }),
@@ -91,19 +91,19 @@ function webhookMetrics(registers: Registry[]) {
   return {
     attempts: new Counter({
       name: 'bai_webhook_attempts_total',
-      help: 'Attempts at webhooks: delivered, answered by another status, refused by address, timeout, failed.',
+      help: 'Webhook attempts, by outcome: delivered, other status, refused address, timeout, failed.',
       labelNames: ['outcome'],
       registers,
     }),
     seconds: new Histogram({
       name: 'bai_webhook_attempt_seconds',
-      help: 'Attempts at webhooks, from the look-up of the name to the end of the answer.',
+      help: 'Duration of webhook attempts, from the name look-up to the end of the response.',
       buckets: ATTEMPT_SECONDS,
       registers,
     }),
     disabled: new Counter({
       name: 'bai_webhook_disabled_total',
-      help: 'Webhooks that were disabled because they failed for long, or were gone.',
+      help: 'Webhooks that were disabled because they kept failing or answered that they are gone.',
       registers,
     }),
   }
@@ -113,7 +113,7 @@ function routeMetrics(registers: Registry[]) {
   return {
     checks: new Histogram({
       name: 'bai_route_check_seconds',
-      help: 'Health checks of routes, from the connection to the answer: well, or fault.',
+      help: 'Duration of health checks of routes, by outcome: well or fault.',
       labelNames: ['outcome'],
       buckets: ATTEMPT_SECONDS,
       registers,
@@ -125,23 +125,23 @@ function stockMetrics(registers: Registry[]) {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers })
   return {
-    up: gauge('bai_database_up', 'Whether the database told the gauges in time: 1 or 0.'),
-    sessions: gauge('bai_sessions_active', 'Sessions that are not over.', ['status']),
+    up: gauge('bai_database_up', 'Whether the database answered the queries for the gauges in time: 1 or 0.'),
+    sessions: gauge('bai_sessions_active', 'Sessions that have not ended.', ['status']),
     agents: gauge('bai_agents', 'Agents.', ['status']),
-    queue: gauge('bai_session_retry_queue', 'Retries that wait, by what holds them.', ['hold']),
-    overdue: gauge('bai_session_retry_overdue_seconds', 'How long the first retry in the queue has been due.'),
+    queue: gauge('bai_session_retry_queue', 'Waiting retries, by what holds them.', ['hold']),
+    overdue: gauge('bai_session_retry_overdue_seconds', 'How long the oldest retry in the queue has been due.'),
     decisions: gauge('bai_session_retry_decisions', 'Decisions in the database; an estimate where there are many.', [
       'phase',
     ]),
-    webhookQueue: gauge('bai_webhook_queue', 'Deliveries to enabled webhooks that wait or are under way.'),
-    webhookOverdue: gauge('bai_webhook_overdue_seconds', 'How long the first of them has been due.'),
+    webhookQueue: gauge('bai_webhook_queue', 'Deliveries to enabled webhooks that are waiting or in flight.'),
+    webhookOverdue: gauge('bai_webhook_overdue_seconds', 'How long the oldest of these deliveries has been due.'),
     resubmissions: gauge(
       'bai_session_resubmission_pending',
-      'Sessions that running resubmissions have not come to yet.',
+      'Sessions that running resubmissions have not processed yet.',
     ),
     deployments: gauge('bai_deployments', 'Deployments that are not destroyed.', ['status']),
-    routes: gauge('bai_routes', 'Routes that are not gone.', ['status']),
-    missing: gauge('bai_deployment_replicas_missing', 'Replicas that are wanted and not healthy, of all deployments.'),
+    routes: gauge('bai_routes', 'Routes that have not ended.', ['status']),
+    missing: gauge('bai_deployment_replicas_missing', 'Wanted replicas that are not healthy, over all deployments.'),
     subscriptions: gauge('bai_subscriptions', 'Subscriptions to events that this server serves.'),
   }
 }

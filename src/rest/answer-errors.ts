@@ -14,7 +14,7 @@ export function answerErrors(app: RestApp, log: Logger): void {
     if (allowed.length > 0) c.header('Allow', allowed.join(', '))
     throw allowed.length > 0
       ? new RepriseError('METHOD_NOT_ALLOWED', `${c.req.path} answers to ${allowed.join(', ')}.`)
-      : new RepriseError('NO_SUCH_PATH', `There is nothing at ${c.req.path}; ${OPENAPI_PATH} lists what there is.`)
+      : new RepriseError('NO_SUCH_PATH', `Nothing is served at ${c.req.path}; ${OPENAPI_PATH} lists all paths.`)
   })
   app.onError((thrown, c) => {
     const requestId = c.get('requestId')

@@ -18,7 +18,7 @@ export const OPENAPI_INFO = {
   tags: [
     { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
     { name: 'deployments', description: 'Services that keep their replicas.' },
-    { name: 'discovery', description: 'Where healthy replicas serve, in the formats of those who read it.' },
+    { name: 'discovery', description: 'Where healthy replicas serve, in the formats of the tools that read it.' },
   ],
   security: [{ bearer: [] }],
 }

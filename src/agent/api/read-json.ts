@@ -24,14 +24,15 @@ async function readBody(
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let bytes = 0
-  const tooLarge = () => reject(new RepriseError('REQUEST_TOO_LARGE', `a request has at most ${bytesMax} bytes`))
+  const tooLarge = () =>
+    reject(new RepriseError('REQUEST_TOO_LARGE', `the request is too large: the limit is ${bytesMax} bytes`))
   const onData = (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > bytesMax) tooLarge()
     else chunks.push(chunk)
   }
   const onEnd = () => resolve(Buffer.concat(chunks, bytes))
-  const onGone = () => reject(new RequestGone('the client hung up'))
+  const onGone = () => reject(new RequestGone('the client disconnected'))
   const timer = setTimeout(
     () => reject(new RepriseError('REQUEST_TIMEOUT', `the request did not arrive within ${withinMs / 1000} s`)),
     withinMs,

@@ -29,7 +29,7 @@ export function createDeliveryPool(context: DeliveryContext): DeliveryPool {
 
   function begin(delivery: ClaimedDelivery): void {
     const attempt = makeAttempt(context, delivery, stopping.signal)
-      .catch((error) => log.warn({ err: error, deliveryId: delivery.id }, 'a webhook attempt could not be booked'))
+      .catch((error) => log.warn({ err: error, deliveryId: delivery.id }, 'a webhook attempt could not be recorded'))
       .finally(() => {
         underWay.delete(attempt)
         wake.wake('deliver-webhooks')

@@ -21,8 +21,8 @@ export const DeploymentResource = z
     healthy_replicas: z.int(),
     route_counts: z
       .array(z.object({ status: z.enum(ROUTE_STATUSES), count: z.int() }))
-      .openapi({ description: 'How many of its routes stand where.' }),
-    revision: z.int().openapi({ description: 'The number of what its routes are to be made from: what follows.' }),
+      .openapi({ description: 'Number of its routes by status.' }),
+    revision: z.int().openapi({ description: 'The current revision, to which the following fields belong.' }),
     resource_group: z.string(),
     image: z.string().nullable(),
     command: z.array(z.string()),

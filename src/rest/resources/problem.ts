@@ -15,13 +15,13 @@ export const Problem = z
     status: z.int().openapi({ description: 'The HTTP status.', example: 404 }),
     detail: z.string().openapi({ description: 'What is wrong, in words.' }),
     code: z.string().openapi({
-      description: 'Of the table of errors; INTERNAL for a fault of the server.',
+      description: 'The error code; INTERNAL for a fault of the server.',
       example: 'SESSION_NOT_FOUND',
     }),
     issues: z
       .array(z.object({ path: z.string(), message: z.string() }))
-      .openapi({ description: 'All faults of the input, each with the field that has it.' }),
-    request_id: z.string().openapi({ description: 'Under which the log has more.' }),
+      .openapi({ description: 'All faults of the input, each with its field.' }),
+    request_id: z.string().openapi({ description: 'The log has the details under this id.' }),
   })
   .openapi('Problem')
 

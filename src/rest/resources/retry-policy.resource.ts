@@ -11,7 +11,7 @@ const RetryRule = z
       causes: z.array(FailureCause).optional(),
       exit_codes: z.array(z.int()).optional(),
       exit_codes_not_in: z.array(z.int()).optional(),
-      reason: z.string().optional().openapi({ description: 'With `*` and `?`, over the whole reason.' }),
+      reason: z.string().optional().openapi({ description: 'A pattern with `*` and `?` for the whole reason.' }),
     }),
     action: z.enum(RULE_ACTIONS),
     delay: z.number().optional().openapi({ description: "Base delay in seconds, in place of the formula's." }),

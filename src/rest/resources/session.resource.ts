@@ -58,7 +58,7 @@ export const SessionResource = z
     retry_count: z.int(),
     max_retries: z.int(),
     retry_policy: RetryPolicyResource,
-    retry_cause: cause().openapi({ description: "Why it exists, where it is a retry: its parent's failure." }),
+    retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
     retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
     retry_state: RetryStateResource,
   })

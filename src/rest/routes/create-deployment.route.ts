@@ -14,7 +14,7 @@ const route = createRoute({
   path: '/v2/deployments',
   operationId: 'createDeployment',
   summary: 'Create a deployment',
-  description: 'Idempotent by `creation_id`: the same again answers with the deployment that there is.',
+  description: 'Idempotent by `creation_id`: a repeated request returns the existing deployment.',
   tags: ['deployments'],
   request: {
     body: body(DEPLOYMENT_INPUT, {
@@ -26,8 +26,8 @@ const route = createRoute({
     }),
   },
   responses: {
-    201: json(DeploymentResource, 'It is created.'),
-    200: json(DeploymentResource, 'The `creation_id` was known: this is the deployment that was created then.'),
+    201: json(DeploymentResource, 'Created.'),
+    200: json(DeploymentResource, 'The `creation_id` is known: the deployment that was created with it.'),
     ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'PROJECT_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'NAME_TAKEN', 'QUOTA_EXCEEDED'),
   },

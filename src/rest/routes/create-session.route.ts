@@ -15,7 +15,7 @@ const route = createRoute({
   path: '/v2/sessions',
   operationId: 'createSession',
   summary: 'Create a session',
-  description: 'Idempotent by `creation_id`: the same again answers with the session that there is.',
+  description: 'Idempotent by `creation_id`: a repeated request returns the existing session.',
   tags: ['sessions'],
   request: {
     body: body(SESSION_INPUT, {
@@ -27,8 +27,8 @@ const route = createRoute({
     }),
   },
   responses: {
-    201: json(SessionResource, 'It is created.'),
-    200: json(SessionResource, 'The `creation_id` was known: this is the session that was created then.'),
+    201: json(SessionResource, 'Created.'),
+    200: json(SessionResource, 'The `creation_id` is known: the session that was created with it.'),
     ...COMMON_PROBLEMS,
     ...problems(
       ...BODY_PROBLEMS,

@@ -11,7 +11,7 @@ const route = createRoute({
   path: '/v2/deployments/{id}',
   operationId: 'destroyDeployment',
   summary: 'End a deployment',
-  description: 'With all its routes. What it was and its history stay.',
+  description: 'Ends all its routes. The deployment and its history are kept.',
   tags: ['deployments'],
   request: {
     params: DeploymentIdParameter,

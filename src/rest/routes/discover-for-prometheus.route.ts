@@ -13,7 +13,7 @@ const route = createRoute({
   path: '/v2/discovery/prometheus',
   operationId: 'discoverForPrometheus',
   summary: 'Healthy routes as targets of Prometheus',
-  description: 'For `http_sd_configs`: one group per route, of the project of the token or of all.',
+  description: 'For `http_sd_configs`: one group per route, of the token’s project or of all projects.',
   tags: ['discovery'],
   responses: { 200: json(TargetGroups, 'The targets; an empty list where there are none.'), ...COMMON_PROBLEMS },
 })

@@ -28,7 +28,7 @@ const route = createRoute({
   operationId: 'discoverForTraefik',
   summary: 'Deployments as services of Traefik',
   description:
-    'For the provider `http`: a service `<deployment>.<project>` each, of the project of the token or of all, for routers of your own.',
+    'For the provider `http`: a service `<deployment>.<project>` per deployment, of the token’s project or of all; add your own routers.',
   tags: ['discovery'],
   responses: { 200: json(TraefikDynamicConfiguration, 'The dynamic configuration.'), ...COMMON_PROBLEMS },
 })

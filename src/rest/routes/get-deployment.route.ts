@@ -9,7 +9,7 @@ const route = createRoute({
   method: 'get',
   path: '/v2/deployments/{id}',
   operationId: 'getDeployment',
-  summary: 'One deployment',
+  summary: 'Get a deployment',
   tags: ['deployments'],
   request: { params: DeploymentIdParameter },
   responses: {

@@ -9,7 +9,7 @@ const route = createRoute({
   method: 'get',
   path: '/v2/sessions/{id}',
   operationId: 'getSession',
-  summary: 'One session',
+  summary: 'Get a session',
   tags: ['sessions'],
   request: { params: SessionIdParameter },
   responses: { 200: json(SessionResource, 'The session.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },

@@ -14,7 +14,7 @@ const route = createRoute({
   path: '/v2/deployments',
   operationId: 'listDeployments',
   summary: 'List deployments',
-  description: 'Newest first, those that are destroyed, too. All filters that are given must match.',
+  description: 'Newest first, including destroyed deployments. All filters that are given must match.',
   tags: ['deployments'],
   request: {
     query: z.strictObject({
@@ -27,7 +27,7 @@ const route = createRoute({
     }),
   },
   responses: {
-    200: json(DeploymentPage, 'A page of deployments; the header `Link` says where the next one is.'),
+    200: json(DeploymentPage, 'A page of deployments; the header `Link` points to the next one.'),
     ...COMMON_PROBLEMS,
   },
 })

@@ -9,7 +9,7 @@ const route = createRoute({
   method: 'get',
   path: '/v2/deployments/{id}/endpoints',
   operationId: 'listEndpoints',
-  summary: 'Where the healthy routes of a deployment serve',
+  summary: 'List where the healthy routes of a deployment serve',
   tags: ['deployments'],
   request: { params: DeploymentIdParameter },
   responses: {

@@ -41,7 +41,7 @@ const route = createRoute({
   tags: ['sessions'],
   request: { query: Parameters },
   responses: {
-    200: json(SessionPage, 'A page of sessions; the header `Link` says where the next one is.'),
+    200: json(SessionPage, 'A page of sessions; the header `Link` points to the next one.'),
     ...COMMON_PROBLEMS,
   },
 })

@@ -9,11 +9,11 @@ export const PAGE_PARAMETERS = {
     .min(1)
     .max(PAGE_SIZE_MAX)
     .default(PAGE_SIZE_DEFAULT)
-    .openapi({ description: 'How many at most.', type: 'integer' }),
+    .openapi({ description: 'Maximum number of items.', type: 'integer' }),
   cursor: z
     .string()
     .optional()
-    .openapi({ description: '`next_cursor` of the page before. Stays true while sessions come and go.' }),
+    .openapi({ description: '`next_cursor` of the previous page. Stays valid while items come and go.' }),
 }
 
 export function pageOf<Item extends z.ZodType>(item: Item) {

@@ -14,7 +14,7 @@ const route = createRoute({
   method: 'post',
   path: '/v2/deployments/{id}/scale',
   operationId: 'scaleDeployment',
-  summary: 'Say how many replicas are wanted',
+  summary: 'Set the number of replicas',
   tags: ['deployments'],
   request: { params: DeploymentIdParameter, body: body(DEPLOYMENT_SCALE, { replicas: 5 }) },
   responses: {

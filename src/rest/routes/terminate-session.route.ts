@@ -11,17 +11,17 @@ const route = createRoute({
   path: '/v2/sessions/{id}',
   operationId: 'terminateSession',
   summary: 'End a session',
-  description: 'By a person’s wish: it is not retried. The session and its history stay.',
+  description: 'It is not retried. The session and its history are kept.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,
     query: z.strictObject({
-      force: flag('Kill its processes without a grace.'),
+      force: flag('Kill its processes without a grace period.'),
       reason: z.string().optional().openapi({ description: 'Kept with the session.' }),
     }),
   },
   responses: {
-    202: json(SessionResource, 'It is ending, or has ended where nothing of it ran.'),
+    202: json(SessionResource, 'It is ending, or has ended already if nothing of it ran.'),
     ...COMMON_PROBLEMS,
     ...problems('SESSION_NOT_FOUND', 'SESSION_ALREADY_FINISHED'),
   },

@@ -14,8 +14,8 @@ const route = createRoute({
   method: 'patch',
   path: '/v2/deployments/{id}',
   operationId: 'updateDeployment',
-  summary: 'Change what the routes of a deployment are made from',
-  description: 'Adds a revision, to which the routes are brought one after the other. What is not given stays.',
+  summary: 'Change the specification of a deployment',
+  description: 'Adds a revision; routes are replaced step by step. Fields that are not given keep their values.',
   tags: ['deployments'],
   request: {
     params: DeploymentIdParameter,

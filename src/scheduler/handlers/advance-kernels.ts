@@ -45,6 +45,6 @@ function errorOf(kernel: ClaimedKernel): FailureError {
  * Either the kernel's agent was found lost just after the assignment, or the kernel ended without a reported reason.
  */
 function errorWithoutReport({ agentLost }: ClaimedKernel): FailureError {
-  if (agentLost) return { name: 'agent-lost', message: 'its agent was lost before it heard of the kernel' }
+  if (agentLost) return { name: 'agent-lost', message: 'its agent was lost before it received the kernel' }
   return { name: 'executor-failed', message: 'a kernel ended before it ran' }
 }

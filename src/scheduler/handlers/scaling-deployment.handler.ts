@@ -45,9 +45,8 @@ export function scalingDeployment(sync: SyncPoints): DeploymentHandler {
 function toEnd({ deployment, plan, routes }: Planned) {
   const reasonOf = (id: string) => {
     const { revision } = routes.find((route) => route.id === id)!
-    if (revision !== deployment.revision)
-      return `revision ${deployment.revision} takes the place of revision ${revision}`
-    return `there are more replicas than the ${deployment.replicas} that are wanted`
+    if (revision !== deployment.revision) return `revision ${deployment.revision} replaces revision ${revision}`
+    return `there are more replicas than the ${deployment.replicas} wanted`
   }
   return plan.stop.map((id) => ({ ...routes.find((route) => route.id === id)!, reason: reasonOf(id) }))
 }

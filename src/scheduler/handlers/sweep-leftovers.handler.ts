@@ -39,13 +39,13 @@ export async function sweepLeftovers(context: {
   const done = abandoned + orphans.length + bereft.size
   if (done > 0) {
     const counts = { abandonedKernels: abandoned, orphanedKernels: orphans.length, bereftSessions: bereft.size }
-    log.warn(counts, 'ended what was left over')
+    log.warn(counts, 'leftover kernels and sessions were ended')
   }
   return { done, more: Math.max(abandoned, orphans.length, bereft.size) === limit }
 }
 
 function failureOf({ id, status }: BereftSession): SessionMove {
-  const message = 'it has no kernel left that could bring it to an end'
+  const message = 'it has no kernel left that could end it'
   return {
     id,
     from: status,

@@ -19,7 +19,7 @@ export async function watchAgents(context: {
 }): Promise<RunReport> {
   const { db, wake, log, server, lease } = context
   const afterOutage = await recordPresence(db, server, lease.outageAfterMs)
-  if (afterOutage) log.info('no server was there for a while: every agent has a full lease again')
+  if (afterOutage) log.info('no server was running for a while: every agent gets a full lease')
   const changed = await updateSilentAgents(db, lease)
   for (const { id, name, status, silentSeconds } of changed) {
     log.warn({ agentId: id }, `agent ${name} is ${status}: silent for ${silentSeconds} s`)

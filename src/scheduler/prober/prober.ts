@@ -71,7 +71,8 @@ export function createProber(context: ProberContext): Prober {
   function begin(due: DueCheck): void {
     const checking = check(due)
       .catch((error: unknown) => {
-        if (!stopping.signal.aborted) log.warn({ err: error, routeId: due.routeId }, 'a health check was not counted')
+        if (!stopping.signal.aborted)
+          log.warn({ err: error, routeId: due.routeId }, 'a health check could not be recorded')
       })
       .finally(() => {
         underWay.delete(checking)

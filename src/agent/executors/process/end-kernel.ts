@@ -66,5 +66,7 @@ export function removeKernel(host: ProcessHost, kernel: ProcessKernel): void {
     .catch((error: unknown) => host.log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
     .then(() => host.removed(kernel))
     .then(() => leaveChain(host, kernel))
-    .catch((error: unknown) => host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'chain not left'))
+    .catch((error: unknown) =>
+      host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'chain directory not removed'),
+    )
 }

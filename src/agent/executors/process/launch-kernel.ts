@@ -40,7 +40,7 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   const image = kernel.image ?? { environ: {}, interpreter: [] }
   const places = { work: join(path, 'work'), chain, path: host.path }
   const environ = kernelEnvironment(spec, image, places, kernel.port)
-  if (spec.command.length === 0) throw new Error('there is no command')
+  if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
     throw new Error('a command or a variable contains a NUL byte')
   }

@@ -14,7 +14,12 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
     const { port } = kernel
     await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port })
   } catch (error) {
-    return failKernel(host, kernel, 'executor-failed', `no place for the kernel: ${messageOf(error)}`)
+    return failKernel(
+      host,
+      kernel,
+      'executor-failed',
+      `the kernel's directory could not be prepared: ${messageOf(error)}`,
+    )
   }
   // A stop or a removal may have happened meanwhile.
   if (kernel.phase !== 'PREPARING' || host.closed) return
