@@ -12,6 +12,7 @@ import {
 import { readEndpoints as read, type EndpointRow } from '../store/sql/read-endpoints.sql.ts'
 import { keysetPage, type Page } from './paging/keyset.ts'
 import type { OrderColumn } from './paging/keyset-cursor.ts'
+import { NEWEST_FIRST } from './paging/orders.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { TextFilterInput, TimeFilterInput } from './session-where.ts'
@@ -34,11 +35,6 @@ interface Reader extends Pick<ServiceContext, 'viewer'> {
 /** Of deployments that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db'>
 
-export const NEWEST_DEPLOYMENT_FIRST: OrderColumn[] = [
-  { column: 'createdAt', direction: 'desc', type: 'date' },
-  { column: 'id', direction: 'desc', type: 'uuid' },
-]
-
 /** Those that the viewer sees, in no order. */
 export function readDeployments({ prisma, viewer }: Reader, ids: readonly string[]): Promise<DeploymentRecord[]> {
   return prisma.deployment.findMany({ where: { id: { in: [...ids] }, ...projectScope(viewer) } })
@@ -49,7 +45,7 @@ export function listDeployments(
   { prisma, viewer }: Reader,
   options: { filter: DeploymentFilterInput; order?: readonly OrderColumn[]; page: PageArguments },
 ): Promise<Page<DeploymentRecord>> {
-  const { filter, order = NEWEST_DEPLOYMENT_FIRST, page } = options
+  const { filter, order = NEWEST_FIRST, page } = options
   const wanted = { AND: [projectScope(viewer), deploymentWhere(filter)] }
   return keysetPage({
     args: page,

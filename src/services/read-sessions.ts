@@ -2,6 +2,7 @@ import { RepriseError } from '../domain/errors.ts'
 import type { Prisma, PrismaClient } from '../store/prisma.ts'
 import { keysetPage, type Page } from './paging/keyset.ts'
 import type { OrderColumn } from './paging/keyset-cursor.ts'
+import { NEWEST_FIRST } from './paging/orders.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
 import type { ServiceContext } from './service-context.ts'
 import { projectScope } from './tenant-scope.ts'
@@ -27,10 +28,6 @@ export interface ReadContext extends ServiceContext {
   prisma: PrismaClient
 }
 
-const NEWEST_FIRST: OrderColumn[] = [
-  { column: 'createdAt', direction: 'desc', type: 'date' },
-  { column: 'id', direction: 'desc', type: 'uuid' },
-]
 const OLDEST_ATTEMPT_FIRST: OrderColumn[] = [
   { column: 'attempt', direction: 'asc', type: 'number' },
   { column: 'id', direction: 'asc', type: 'uuid' },

@@ -1,8 +1,8 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
+import { BY_NAME } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { AgentNode, AgentStatusEnum } from './agent.type.ts'
 
@@ -13,9 +13,6 @@ const AgentFilter = builder.inputType('AgentFilter', {
     resourceGroup: t.string({ description: 'In this resource group.' }),
   }),
 })
-
-/** Names are unique among agents. */
-const BY_NAME: OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
 
 builder.queryField('agents', (t) =>
   t.connection(

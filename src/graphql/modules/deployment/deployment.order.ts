@@ -1,4 +1,4 @@
-import { NEWEST_DEPLOYMENT_FIRST } from '../../../services/read-deployments.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { builder } from '../../builder.ts'
 import { OrderDirection } from '../session/session.order.ts'
@@ -27,8 +27,8 @@ const COLUMNS: Record<typeof DeploymentOrderField.$inferInput, Pick<OrderColumn,
 }
 
 /** Ends with the id, which makes the order total. */
-export function deploymentOrder(orderBy: typeof DeploymentOrder.$inferInput | null | undefined): OrderColumn[] {
-  if (!orderBy) return NEWEST_DEPLOYMENT_FIRST
+export function deploymentOrder(orderBy: typeof DeploymentOrder.$inferInput | null | undefined): readonly OrderColumn[] {
+  if (!orderBy) return NEWEST_FIRST
   const direction = orderBy.direction === 'DESC' ? 'desc' : 'asc'
   return [
     { ...COLUMNS[orderBy.field], direction },

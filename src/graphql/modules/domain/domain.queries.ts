@@ -1,12 +1,9 @@
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
+import { BY_NAME } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { DomainNode } from './domain.type.ts'
-
-/** Names are unique among domains. */
-const BY_NAME: OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
 
 builder.queryField('domains', (t) =>
   t.connection(

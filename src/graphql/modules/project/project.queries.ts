@@ -1,13 +1,10 @@
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
+import { BY_NAME } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { ownProject } from '../../../services/tenant-scope.ts'
 import { ProjectNode } from './project.type.ts'
-
-/** Names are unique among projects. */
-const BY_NAME: OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
 
 builder.queryField('projects', (t) =>
   t.connection(

@@ -1,7 +1,7 @@
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
@@ -16,12 +16,6 @@ builder.queryField('resubmission', (t) =>
       services.prisma.resubmission.findFirst({ ...query, where: { id, ...projectScope(viewer) } }),
   }),
 )
-
-/** As resubmissions_created_at_id_idx, read backwards. */
-const NEWEST_FIRST: OrderColumn[] = [
-  { column: 'createdAt', direction: 'desc', type: 'date' },
-  { column: 'id', direction: 'desc', type: 'uuid' },
-]
 
 builder.queryField('resubmissions', (t) =>
   t.connection(

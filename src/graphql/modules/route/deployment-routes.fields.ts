@@ -2,7 +2,7 @@ import type { RouteRow } from '../../../services/read-routes.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
 import { decodeKeyset, encodeKeyset } from '../../../services/paging/keyset-cursor.ts'
 import { invalidCursor, pageSize } from '../../../services/paging/page-arguments.ts'
-import { NEWEST_DEPLOYMENT_FIRST } from '../../../services/read-deployments.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { DeploymentNode, Endpoint } from '../deployment/deployment.type.ts'
@@ -13,9 +13,6 @@ const RouteConnection = builder.connectionObject(
   { type: RouteNode, name: 'RouteConnection', description: 'A page of routes.' },
   { name: 'RouteEdge', description: 'One route and its place.' },
 )
-
-/** By when they were created, as deployments. */
-const NEWEST_FIRST = NEWEST_DEPLOYMENT_FIRST
 
 builder.objectField(DeploymentNode, 'routes', (t) =>
   t.field({

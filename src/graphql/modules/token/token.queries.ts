@@ -1,16 +1,11 @@
 import { assertMayAdminister } from '../../../services/authorize.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
 import { TokenType } from './token.type.ts'
-
-const NEWEST_FIRST: OrderColumn[] = [
-  { column: 'createdAt', direction: 'desc', type: 'date' },
-  { column: 'id', direction: 'desc', type: 'uuid' },
-]
 
 builder.queryField('tokens', (t) =>
   t.connection(

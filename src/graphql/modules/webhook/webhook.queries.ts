@@ -1,17 +1,12 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
 import { WebhookDeliveryNode, WebhookDeliveryStatusEnum } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'
-
-const NEWEST_FIRST: OrderColumn[] = [
-  { column: 'createdAt', direction: 'desc', type: 'date' },
-  { column: 'id', direction: 'desc', type: 'uuid' },
-]
 
 builder.queryField('webhooks', (t) =>
   t.connection(
