@@ -17,6 +17,7 @@ import type { PageArguments } from './paging/page-arguments.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { TextFilterInput, TimeFilterInput } from './session-where.ts'
 import { projectScope } from './tenant-scope.ts'
+import { withoutNulls } from './without-nulls.ts'
 
 export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
 export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
@@ -63,14 +64,9 @@ function deploymentWhere({ status, project, name, createdAt }: DeploymentFilterI
   return {
     ...(status && { status: { in: status } }),
     ...(project != null && { project: { name: project } }),
-    ...(name && { name: given(name) }),
-    ...(createdAt && { createdAt: given(createdAt) }),
+    ...(name && { name: withoutNulls(name) }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
   }
-}
-
-/** Null counts as missing; Prisma would look for NULL. */
-function given(filter: object): object {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null))
 }
 
 export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {

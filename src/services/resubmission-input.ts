@@ -52,7 +52,7 @@ export function parseResubmission(
   input: ResubmitSessionsInput,
 ): { value: ParsedResubmission } | { issues: ValidationIssue[] } {
   const { filter = null, ...rest } = input
-  const parsed = schema.safeParse({ ...rest, overrides: withoutNulls(rest.overrides ?? {}) })
+  const parsed = schema.safeParse({ ...rest, overrides: givenOverrides(rest.overrides ?? {}) })
   const issues = [...selectionIssues(input)]
   if (parsed.error) {
     issues.push(...parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })))
@@ -70,8 +70,9 @@ function selectionIssues({ sessionIds, filter }: ResubmitSessionsInput): Validat
   return [{ path: 'filter', message: 'An empty filter would resubmit everything: say which sessions' }]
 }
 
-function withoutNulls(given: object): object {
-  const entries = Object.entries(given)
+/** Without nulls, except for `batchTimeout`, where null removes the timeout. */
+function givenOverrides(overrides: object): object {
+  const entries = Object.entries(overrides)
   return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }
 

@@ -3,6 +3,7 @@ import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../domain/l
 import type { FailureCause, RetryPhase } from '../domain/retry/causes.ts'
 import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../domain/session/statuses.ts'
 import type { SessionWhere } from '../store/prisma.ts'
+import { withoutNulls } from './without-nulls.ts'
 
 /** Which sessions. All given conditions must match; null counts as missing. */
 export interface SessionFilterInput {
@@ -89,10 +90,10 @@ export function isEmptyWhere(inner: SessionWhere): boolean {
   return Object.keys(inner).length === 0
 }
 
-/** Null counts as missing; Prisma would look for NULL. A field's filter without conditions is no filter. */
+/** The filter of a field, without nulls, for which Prisma would search. One without conditions is left out. */
 function given<K extends string>(name: K, filter: object | null | undefined): { [key in K]?: object } {
-  const said = Object.entries(filter ?? {}).filter(([, value]) => value != null)
-  return said.length === 0 ? {} : ({ [name]: Object.fromEntries(said) } as never)
+  const conditions = withoutNulls(filter ?? {})
+  return Object.keys(conditions).length === 0 ? {} : ({ [name]: conditions } as never)
 }
 
 function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {

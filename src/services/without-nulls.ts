@@ -1,6 +1,8 @@
-/** In the fields of an input, null counts as missing; not inside their values. */
-export function withoutNulls<Input>(input: Input): Input {
-  if (typeof input !== 'object' || input === null) return input
+type WithoutNulls<Input> = Input extends object ? { [Name in keyof Input]?: NonNullable<Input[Name]> } : Input
+
+/** Removes fields that are null, which counts as missing; their values are left as they are. */
+export function withoutNulls<Input>(input: Input): WithoutNulls<Input> {
+  if (typeof input !== 'object' || input === null) return input as WithoutNulls<Input>
   const given = Object.entries(input).filter(([, value]) => value !== null && value !== undefined)
-  return Object.fromEntries(given) as Input
+  return Object.fromEntries(given) as WithoutNulls<Input>
 }

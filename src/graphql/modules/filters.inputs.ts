@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 
-/** Filters of scalars. Their fields are Prisma's, so `given` is all it takes. */
+/** Filters of scalar fields, with Prisma's names. Prisma would search for nulls: they are removed before. */
 
 export const StringFilter = builder.inputType('StringFilter', {
   description: 'All given conditions must match. Case matters.',
@@ -22,8 +22,3 @@ export const DateTimeFilter = builder.inputType('DateTimeFilter', {
     lte: t.field({ type: 'DateTime', description: 'At or before this.' }),
   }),
 })
-
-/** Null in a filter is "not given"; Prisma would look for NULL. */
-export function given<T extends object>(filter: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null)) as never
-}

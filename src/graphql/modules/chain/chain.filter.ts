@@ -1,8 +1,9 @@
 import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
 import type { ChainConditions } from '../../../services/read-chains.ts'
+import { withoutNulls } from '../../../services/without-nulls.ts'
 import { builder } from '../../builder.ts'
 import { invalid } from '../../../services/paging/page-arguments.ts'
-import { DateTimeFilter, given, StringFilter } from '../filters.inputs.ts'
+import { DateTimeFilter, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/pairs.inputs.ts'
 import { ChainStateEnum } from './chain.enums.ts'
@@ -44,10 +45,16 @@ export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainCo
     if (typeof text === 'string' && text.includes('\0')) throw invalid(`filter.${path}`, 'It has a NUL character.')
   }
   return {
-    ...given({ causes: cause && [...new Set(cause)], states: state && [...new Set(state)], search, project, label }),
-    ...(attempts && { attempts: given(attempts) }),
-    ...(name && { name: given(name) }),
-    ...(createdAt && { createdAt: given(createdAt) }),
-    ...(activityAt && { activityAt: given(activityAt) }),
+    ...withoutNulls({
+      causes: cause && [...new Set(cause)],
+      states: state && [...new Set(state)],
+      search,
+      project,
+      label,
+    }),
+    ...(attempts && { attempts: withoutNulls(attempts) }),
+    ...(name && { name: withoutNulls(name) }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
+    ...(activityAt && { activityAt: withoutNulls(activityAt) }),
   }
 }

@@ -27,7 +27,9 @@ const COLUMNS: Record<typeof DeploymentOrderField.$inferInput, Pick<OrderColumn,
 }
 
 /** Ends with the id, which makes the order total. */
-export function deploymentOrder(orderBy: typeof DeploymentOrder.$inferInput | null | undefined): readonly OrderColumn[] {
+export function deploymentOrder(
+  orderBy: typeof DeploymentOrder.$inferInput | null | undefined,
+): readonly OrderColumn[] {
   if (!orderBy) return NEWEST_FIRST
   const direction = orderBy.direction === 'DESC' ? 'desc' : 'asc'
   return [

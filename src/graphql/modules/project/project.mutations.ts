@@ -4,37 +4,20 @@ import { builder } from '../../builder.ts'
 import { ConflictError, ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
-import { ProjectNode } from './project.type.ts'
-
-interface Made<Name extends string> {
-  __typename: Name
-  id: string
-}
-
-function projectPayload<Name extends string>(name: Name) {
-  return builder.objectRef<Made<Name>>(name).implement({
-    description: 'What it is now.',
-    fields: (t) => ({
-      project: t.prismaField({
-        type: ProjectNode,
-        description: 'What it is now.',
-        resolve: (query, { id }, _args, { services }) =>
-          services.prisma.project.findUniqueOrThrow({ ...query, where: { id } }),
-      }),
-    }),
-  })
-}
+import { projectPayload } from './project-payload.ts'
 
 const ProjectResult = builder.unionType('CreateProjectResult', {
   description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('CreateProjectPayload'), ValidationError, NotFoundError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
+
 const SetMemberResult = builder.unionType('SetProjectMemberResult', {
   description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('SetProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
+
 const RemoveMemberResult = builder.unionType('RemoveProjectMemberResult', {
   description: 'The project, or an error that the caller can correct.',
   types: [projectPayload('RemoveProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
@@ -48,6 +31,7 @@ const CreateProjectInput = builder.inputType('CreateProjectInput', {
     domain: t.string({ description: 'The domain that it belongs to; `default` where none is named.' }),
   }),
 })
+
 const SetMemberInput = builder.inputType('SetProjectMemberInput', {
   description: 'Who is what in a project.',
   fields: (t) => ({
@@ -56,6 +40,7 @@ const SetMemberInput = builder.inputType('SetProjectMemberInput', {
     role: t.field({ type: TokenRoleEnum, required: true, description: 'ADMIN, MEMBER or VIEWER.' }),
   }),
 })
+
 const RemoveMemberInput = builder.inputType('RemoveProjectMemberInput', {
   description: 'The membership to remove.',
   fields: (t) => ({

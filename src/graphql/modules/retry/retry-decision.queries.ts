@@ -1,11 +1,12 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
+import { withoutNulls } from '../../../services/without-nulls.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
-import { DateTimeFilter, given } from '../filters.inputs.ts'
+import { DateTimeFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
 import { RetryDecisionType } from './retry-decision.type.ts'
 
@@ -38,8 +39,8 @@ function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.R
     ...(project != null && { session: { project: { name: project } } }),
     ...(chainId != null && { chainId }),
     ...(sessionId != null && { sessionId }),
-    ...(decidedAt && { decidedAt: given(decidedAt) }),
-    ...(dueAt && { dueAt: given(dueAt) }),
+    ...(decidedAt && { decidedAt: withoutNulls(decidedAt) }),
+    ...(dueAt && { dueAt: withoutNulls(dueAt) }),
   }
 }
 
