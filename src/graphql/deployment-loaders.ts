@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader'
 import {
+  countRevisions,
   readDeployments,
   readEndpoints,
   readRevisionPages,
@@ -23,7 +24,7 @@ import {
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext } from '../services/service-context.ts'
 import type { Makers } from './lazy.ts'
-import { manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
+import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 
 /** One statement each for all that ask in the same tick; what is another's is not found. */
 export interface DeploymentLoaders {
@@ -31,6 +32,7 @@ export interface DeploymentLoaders {
   deployments: DataLoader<string, DeploymentRecord | undefined>
   revisions: DataLoader<RevisionKey, RevisionRow, string>
   revisionPages: PageLoader<RevisionRow>
+  revisionCount: DataLoader<string, number>
   routeCounts: DataLoader<string, RouteCountRow[]>
   endpoints: DataLoader<string, EndpointRow[]>
   /** Undefined where the viewer has no such route. */
@@ -68,6 +70,7 @@ export const deploymentLoaders: Makers<Source, DeploymentLoaders> = {
       (deploymentIds, after, limit) => readRevisionPages(source, { deploymentIds, after, limit }),
       (row) => row.deploymentId,
     ),
+  revisionCount: (source) => countLoader((ids) => countRevisions(source, ids)),
   routeCounts: (source) =>
     manyLoader(
       (ids) => readRouteCounts(source, ids),

@@ -2,6 +2,7 @@ import { RepriseError } from '../domain/errors.ts'
 import type { DeploymentStatus } from '../domain/deployment/statuses.ts'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import type { Prisma, PrismaClient } from '../store/prisma.ts'
+import { countRevisions as countByDeployment } from '../store/sql/count-revisions.sql.ts'
 import { countRoutes, type RouteCountRow } from '../store/sql/count-routes.sql.ts'
 import {
   readRevisionPages as readPages,
@@ -79,6 +80,10 @@ export function readRevisionPages(
   page: { deploymentIds: readonly string[]; after: string; limit: number },
 ): Promise<RevisionRow[]> {
   return readPages(db, page.deploymentIds, page.after, page.limit)
+}
+
+export function countRevisions({ db }: SeenReader, deploymentIds: readonly string[]): Promise<Map<string, number>> {
+  return countByDeployment(db, deploymentIds)
 }
 
 export function readRouteCounts({ db }: SeenReader, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { removeOldRevisions } from '../../../src/store/sql/remove-old-revisions.sql.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
 import { writeDeploymentEvents, writeEvents } from '../../support/outbox.ts'
@@ -223,6 +224,19 @@ describe('a deployment', () => {
     const alone = await ask(1)
     expect(await ask(20)).toBe(alone)
   })
+})
+
+test('revisions that retention has removed are not counted', async () => {
+  const projectId = await server.factory.project('revised')
+  const { id: deploymentId } = await server.factory.deployment({ projectId, name: 'revised' })
+  for (const command of [['second'], ['third']]) await mutate('updateDeployment', { deploymentId, command })
+  const before = new Date(Date.now() + 60_000)
+  expect(await removeOldRevisions(server.db, { projectId, before }, 1)).toBe(1)
+  const { deployment } = await read(
+    'query ($id: UUID!) { deployment(id: $id) { revisions { totalCount edges { node { number } } } } }',
+    { id: deploymentId },
+  )
+  expect(deployment.revisions).toEqual({ totalCount: 2, edges: [{ node: { number: 2 } }, { node: { number: 3 } }] })
 })
 
 test('deployments are listed by filter and order, page by page', async () => {

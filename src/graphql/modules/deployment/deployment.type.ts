@@ -73,9 +73,8 @@ export const DeploymentNode = builder.node(ref, {
       description: 'All its revisions, oldest first.',
       args: forwardArguments(t),
       complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
-      // None is ever removed: the newest one's number says how many there are.
-      resolve: ({ id, revision }, args, { loaders }) =>
-        serialPage({ id, args, loader: loaders.revisionPages, count: () => Promise.resolve(revision) }),
+      resolve: ({ id }, args, { loaders }) =>
+        serialPage({ id, args, loader: loaders.revisionPages, count: () => loaders.revisionCount.load(id) }),
     }),
     routeCounts: t.field({
       type: [RouteCount],
