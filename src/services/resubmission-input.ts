@@ -71,8 +71,8 @@ function selectionIssues({ sessionIds, filter }: ResubmitSessionsInput): Validat
 }
 
 /** Without nulls, except for `batchTimeout`, where null removes the timeout. */
-function givenOverrides(overrides: object): object {
-  const entries = Object.entries(overrides)
+function givenOverrides(given: object): object {
+  const entries = Object.entries(given)
   return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }
 

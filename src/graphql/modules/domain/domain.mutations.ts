@@ -4,7 +4,12 @@ import { ConflictError, ForbiddenError, ValidationError } from '../error/error.t
 import { asResult, typeOf } from '../error/result.ts'
 import { DomainNode } from './domain.type.ts'
 
-const DomainPayload = builder
+const CreateDomainInput = builder.inputType('CreateDomainInput', {
+  description: 'A group of projects.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
+})
+
+const CreateDomainPayload = builder
   .objectRef<{ __typename: 'CreateDomainPayload'; id: string }>('CreateDomainPayload')
   .implement({
     description: 'The new domain.',
@@ -18,20 +23,15 @@ const DomainPayload = builder
     }),
   })
 
-const DomainResult = builder.unionType('CreateDomainResult', {
+const CreateDomainResult = builder.unionType('CreateDomainResult', {
   description: 'The domain, or an error that the caller can correct.',
-  types: [DomainPayload, ValidationError, ConflictError, ForbiddenError],
+  types: [CreateDomainPayload, ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
-})
-
-const CreateDomainInput = builder.inputType('CreateDomainInput', {
-  description: 'A group of projects.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
 })
 
 builder.mutationFields((t) => ({
   createDomain: t.field({
-    type: DomainResult,
+    type: CreateDomainResult,
     description: 'Creates a domain; for administrators.',
     args: { input: t.arg({ type: CreateDomainInput, required: true, description: 'Its name.' }) },
     resolve: (_root, { input }, context) =>

@@ -6,24 +6,6 @@ import { asResult, typeOf } from '../error/result.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
 import { projectPayload } from './project-payload.ts'
 
-const ProjectResult = builder.unionType('CreateProjectResult', {
-  description: 'The project, or an error that the caller can correct.',
-  types: [projectPayload('CreateProjectPayload'), ValidationError, NotFoundError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
-})
-
-const SetMemberResult = builder.unionType('SetProjectMemberResult', {
-  description: 'The project, or an error that the caller can correct.',
-  types: [projectPayload('SetProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
-})
-
-const RemoveMemberResult = builder.unionType('RemoveProjectMemberResult', {
-  description: 'The project, or an error that the caller can correct.',
-  types: [projectPayload('RemoveProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
-})
-
 const CreateProjectInput = builder.inputType('CreateProjectInput', {
   description: 'The project to create.',
   fields: (t) => ({
@@ -32,7 +14,7 @@ const CreateProjectInput = builder.inputType('CreateProjectInput', {
   }),
 })
 
-const SetMemberInput = builder.inputType('SetProjectMemberInput', {
+const SetProjectMemberInput = builder.inputType('SetProjectMemberInput', {
   description: 'Who is what in a project.',
   fields: (t) => ({
     project: t.string({ required: true, description: 'Name of the project.' }),
@@ -41,7 +23,7 @@ const SetMemberInput = builder.inputType('SetProjectMemberInput', {
   }),
 })
 
-const RemoveMemberInput = builder.inputType('RemoveProjectMemberInput', {
+const RemoveProjectMemberInput = builder.inputType('RemoveProjectMemberInput', {
   description: 'The membership to remove.',
   fields: (t) => ({
     project: t.string({ required: true, description: 'Name of the project.' }),
@@ -49,19 +31,37 @@ const RemoveMemberInput = builder.inputType('RemoveProjectMemberInput', {
   }),
 })
 
+const CreateProjectResult = builder.unionType('CreateProjectResult', {
+  description: 'The project, or an error that the caller can correct.',
+  types: [projectPayload('CreateProjectPayload'), ValidationError, NotFoundError, ConflictError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+const SetProjectMemberResult = builder.unionType('SetProjectMemberResult', {
+  description: 'The project, or an error that the caller can correct.',
+  types: [projectPayload('SetProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
+  resolveType: typeOf,
+})
+
+const RemoveProjectMemberResult = builder.unionType('RemoveProjectMemberResult', {
+  description: 'The project, or an error that the caller can correct.',
+  types: [projectPayload('RemoveProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
+  resolveType: typeOf,
+})
+
 builder.mutationFields((t) => ({
   createProject: t.field({
-    type: ProjectResult,
+    type: CreateProjectResult,
     description: 'Creates a project; for administrators.',
     args: { input: t.arg({ type: CreateProjectInput, required: true, description: 'Its name and domain.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'CreateProjectPayload' as const, ...(await createProject(context, input)) })),
   }),
   setProjectMember: t.field({
-    type: SetMemberResult,
+    type: SetProjectMemberResult,
     description: "Makes a user a member of a project, or changes the user's role in it; for administrators.",
     args: {
-      input: t.arg({ type: SetMemberInput, required: true, description: 'The user, the project and the role.' }),
+      input: t.arg({ type: SetProjectMemberInput, required: true, description: 'The user, the project and the role.' }),
     },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
@@ -70,9 +70,9 @@ builder.mutationFields((t) => ({
       })),
   }),
   removeProjectMember: t.field({
-    type: RemoveMemberResult,
+    type: RemoveProjectMemberResult,
     description: 'Removes a user from a project; for administrators.',
-    args: { input: t.arg({ type: RemoveMemberInput, required: true, description: 'Who.' }) },
+    args: { input: t.arg({ type: RemoveProjectMemberInput, required: true, description: 'Who.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
         __typename: 'RemoveProjectMemberPayload' as const,

@@ -12,7 +12,8 @@ import {
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { SessionTypeEnum } from '../session/session.enums.ts'
-import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.type.ts'
+import { resourceGroupPayload, type ResourceGroupPayload } from './resource-group-payload.ts'
+import { AgentSelectorEnum, SequencerEnum } from './resource-group.type.ts'
 
 type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>
 
@@ -41,61 +42,51 @@ const options = (t: Fields) => ({
   drainReason: t.string({ description: 'Reason, shown to people and by waiting sessions.' }),
 })
 
-const CreateInput = builder.inputType('CreateResourceGroupInput', {
+const CreateResourceGroupInput = builder.inputType('CreateResourceGroupInput', {
   description: 'Missing fields have their defaults.',
   fields: options,
 })
-const UpdateInput = builder.inputType('UpdateResourceGroupInput', {
+
+const UpdateResourceGroupInput = builder.inputType('UpdateResourceGroupInput', {
   description: 'Missing fields stay as they are.',
   fields: options,
 })
-const DeleteInput = builder.inputType('DeleteResourceGroupInput', {
+
+const DeleteResourceGroupInput = builder.inputType('DeleteResourceGroupInput', {
   description: 'Which group.',
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name.' }) }),
 })
 
-type Payload<Name extends string> = { __typename: Name; name: string }
-
-function payload<Name extends string>(name: Name) {
-  return builder.objectRef<Payload<Name>>(name).implement({
-    description: 'What it is now.',
-    fields: (t) => ({
-      resourceGroup: t.prismaField({
-        type: ResourceGroupType,
-        description: 'What it is now.',
-        resolve: (query, parent, _args, { services }) =>
-          services.prisma.resourceGroup.findUniqueOrThrow({ ...query, where: { name: parent.name } }),
-      }),
-    }),
+const DeleteResourceGroupPayload = builder
+  .objectRef<ResourceGroupPayload<'DeleteResourceGroupPayload'>>('DeleteResourceGroupPayload')
+  .implement({
+    description: 'It is gone.',
+    fields: (t) => ({ name: t.exposeString('name', { description: 'The name that it had.' }) }),
   })
-}
 
-const DeletePayload = builder.objectRef<Payload<'DeleteResourceGroupPayload'>>('DeleteResourceGroupPayload').implement({
-  description: 'It is gone.',
-  fields: (t) => ({ name: t.exposeString('name', { description: 'The name that it had.' }) }),
-})
-
-const CreateResult = builder.unionType('CreateResourceGroupResult', {
+const CreateResourceGroupResult = builder.unionType('CreateResourceGroupResult', {
   description: 'The group, or an error that the caller can correct.',
-  types: [payload('CreateResourceGroupPayload'), ValidationError, ConflictError, ForbiddenError],
+  types: [resourceGroupPayload('CreateResourceGroupPayload'), ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
-const UpdateResult = builder.unionType('UpdateResourceGroupResult', {
+
+const UpdateResourceGroupResult = builder.unionType('UpdateResourceGroupResult', {
   description: 'The group, or an error that the caller can correct.',
-  types: [payload('UpdateResourceGroupPayload'), ValidationError, NotFoundError, ForbiddenError],
+  types: [resourceGroupPayload('UpdateResourceGroupPayload'), ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
-const DeleteResult = builder.unionType('DeleteResourceGroupResult', {
+
+const DeleteResourceGroupResult = builder.unionType('DeleteResourceGroupResult', {
   description: 'Its name, or an error that the caller can correct.',
-  types: [DeletePayload, NotFoundError, InvalidStateError, ForbiddenError],
+  types: [DeleteResourceGroupPayload, NotFoundError, InvalidStateError, ForbiddenError],
   resolveType: typeOf,
 })
 
 builder.mutationFields((t) => ({
   createResourceGroup: t.field({
-    type: CreateResult,
+    type: CreateResourceGroupResult,
     description: 'Creates a resource group; for administrators. Agents join it by its name.',
-    args: { input: t.arg({ type: CreateInput, required: true, description: 'Its name and options.' }) },
+    args: { input: t.arg({ type: CreateResourceGroupInput, required: true, description: 'Its name and options.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
         __typename: 'CreateResourceGroupPayload' as const,
@@ -103,9 +94,11 @@ builder.mutationFields((t) => ({
       })),
   }),
   updateResourceGroup: t.field({
-    type: UpdateResult,
+    type: UpdateResourceGroupResult,
     description: 'Changes options of a resource group, and drains or resumes it, for administrators.',
-    args: { input: t.arg({ type: UpdateInput, required: true, description: 'Its name, and what to change.' }) },
+    args: {
+      input: t.arg({ type: UpdateResourceGroupInput, required: true, description: 'Its name, and what to change.' }),
+    },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
         __typename: 'UpdateResourceGroupPayload' as const,
@@ -113,10 +106,10 @@ builder.mutationFields((t) => ({
       })),
   }),
   deleteResourceGroup: t.field({
-    type: DeleteResult,
+    type: DeleteResourceGroupResult,
     description:
       'Deletes a resource group that no agent, no session that is not finished and no retry that waits belongs to, for administrators.',
-    args: { input: t.arg({ type: DeleteInput, required: true, description: 'Which.' }) },
+    args: { input: t.arg({ type: DeleteResourceGroupInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
         __typename: 'DeleteResourceGroupPayload' as const,
