@@ -15,13 +15,16 @@ export interface Identity {
   token: string
 }
 
-/** Sees nothing: what introspection is answered to where strangers may ask for it. */
+/** Identity of requests without a token, which may only introspect the schema. It sees no data. */
 const STRANGER: Identity = {
   viewer: { tokenId: NO_UUID, userId: null, name: 'stranger', role: 'VIEWER', projectId: NO_UUID },
   token: '',
 }
 
-/** Whose token stands in an `Authorization` header, or in `authorization` of a connection's parameters. */
+/**
+ * Identifies the caller by an `Authorization` header, or by `authorization` in the parameters of a WebSocket
+ * connection.
+ */
 export async function identify(authenticate: Authenticate, authorization: unknown): Promise<Identity | GraphQLError> {
   const token = bearerToken(authorization)
   const viewer = token === undefined ? null : await authenticate(token)
@@ -33,8 +36,8 @@ export async function identify(authenticate: Authenticate, authorization: unknow
 }
 
 /**
- * Over HTTP: before anything of the request is parsed or validated, so that strangers learn nothing of the
- * schema, with the exception of introspection where that is allowed.
+ * Authenticates HTTP requests before they are parsed or validated, so that requests without a token learn nothing about
+ * the schema, except by introspection where that is public.
  */
 export function useAuthentication(options: {
   authenticate: Authenticate
@@ -70,7 +73,10 @@ function isIntrospection(query: string | undefined): boolean {
   }
 }
 
-/** Every field at the top of every operation is introspection's own; fragments there are not looked into. */
+/**
+ * Whether every top-level field of every operation is an introspection field. A fragment at the top level does not
+ * count as one.
+ */
 function asksForSchemaOnly({ definitions }: DocumentNode): boolean {
   return definitions.every(
     (definition) =>

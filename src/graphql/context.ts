@@ -13,7 +13,7 @@ import type { OpenSubscriptions } from './open-subscriptions.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
 import type { SelectSessions } from './session-selects.ts'
 
-/** What the server has, the same for all requests. */
+/** Shared by all requests of a server. */
 export interface GraphQLServices {
   db: ServiceContext['db']
   prisma: PrismaClient
@@ -27,20 +27,20 @@ export interface GraphQLServices {
   openSubscriptions: OpenSubscriptions
   readSessions: ReadSessions
   selectSessions: SelectSessions
-  /** Aborts when the server closes: endless work ends. */
+  /** Aborts when the server closes, which ends everything that would go on without end. */
   closing: AbortSignal
 }
 
-/** One per operation; a subscription has one for its whole life, see `renewed`. */
+/** One per operation. A subscription keeps its context for its whole life; see `renew`. */
 export interface GraphQLContext extends ServiceContext {
   services: GraphQLServices
   requestId: string
   loaders: Loaders
-  /** Whether the token that the operation came with is still in force. */
+  /** Whether the operation's token is still valid. */
   stillAuthorized: () => Promise<boolean>
-  /** What the operation came over: a socket, or the request itself. */
+  /** The transport of the operation: a WebSocket, or the HTTP request. */
   connection: object
-  /** Tells the transport that it is not: a subscription was ended for it. */
+  /** Tells the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void
 }
 
@@ -52,14 +52,14 @@ export interface Requester {
   revoked?: () => void
 }
 
-/** Operations come with who asks where the transport has found that out already. */
+/** `requester` is set if the transport has already authenticated the operation. */
 export interface ServerContext {
   requester?: Requester
   /** Of the HTTP request. */
   requestId?: string
 }
 
-/** Turns what the server knows about an operation into its context. In place: a copy for each would cost more. */
+/** Completes the context of an operation, in place because copying it for each operation costs more. */
 export function fillContext(
   initial: object,
   services: GraphQLServices,
@@ -85,7 +85,7 @@ export function fillContext(
   Object.defineProperty(context, 'log', { get, enumerable: true })
 }
 
-/** For the next event of a subscription: nothing that an earlier event loaded is believed any more. */
+/** Forgets everything that was loaded for earlier events of a subscription. */
 export function renew(context: GraphQLContext): void {
   const { services, viewer } = context
   Object.assign(context, initContextCache(), { loaders: loadersOf(services, viewer) })

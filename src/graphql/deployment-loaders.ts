@@ -26,18 +26,18 @@ import type { ServiceContext } from '../services/service-context.ts'
 import type { Makers } from './lazy.ts'
 import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 
-/** One statement each for all that ask in the same tick; what is another's is not found. */
+/** Each loader reads with one statement for all keys of the same tick. Objects of other projects are not found. */
 export interface DeploymentLoaders {
-  /** Undefined where the viewer has no such deployment. */
+  /** Undefined if the viewer sees no such deployment. */
   deployments: DataLoader<string, DeploymentRecord | undefined>
   revisions: DataLoader<RevisionKey, RevisionRow, string>
   revisionPages: PageLoader<RevisionRow>
   revisionCount: DataLoader<string, number>
   routeCounts: DataLoader<string, RouteCountRow[]>
   endpoints: DataLoader<string, EndpointRow[]>
-  /** Undefined where the viewer has no such route. */
+  /** Undefined if the viewer sees no such route. */
   routes: DataLoader<string, RouteRow | undefined>
-  /** By session; undefined where it is of no deployment. */
+  /** By session; undefined if the session belongs to no deployment. */
   routeOfSession: DataLoader<string, RouteRow | undefined>
   routePages: DataLoader<RoutePageRequest, RouteRow[], string>
   routeListCount: DataLoader<RouteList, number, string>
@@ -50,7 +50,6 @@ export interface RoutePageRequest extends RouteList {
 
 type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
 
-/** How each is made. */
 export const deploymentLoaders: Makers<Source, DeploymentLoaders> = {
   deployments: (source) =>
     new DataLoader(async (ids) => {

@@ -3,7 +3,7 @@ import type { ASTNode, ASTVisitor, ParseOptions, ValidationRule } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { QUERY_ALIASES_MAX, QUERY_DIRECTIVES_MAX, QUERY_TOKENS_MAX } from './limits.ts'
 
-/** What costs before anything is executed: tokens while parsing, and what one document repeats. */
+/** Limits what a document may cost before it is executed: tokens while parsing, then aliases and directives. */
 export function useDocumentLimits(): Plugin {
   return {
     onParse({ setParseFn }) {
@@ -17,7 +17,7 @@ export function useDocumentLimits(): Plugin {
   }
 }
 
-/** Counted in the document as it is written, fragments once. */
+/** Counts in the document as written: a fragment counts once, however often it is used. */
 const repetitionLimits: ValidationRule = (context): ASTVisitor => ({
   Document(document) {
     const report = (what: string, nodes: ASTNode[], limit: number) => {

@@ -5,7 +5,9 @@ import type { Logger } from '../observability/log.ts'
 import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
-/** What clients get to see of errors: their own as they are, ours as a request id that the log knows. */
+/**
+ * Shows clients the errors that they can act on, and unexpected ones only as a request id under which the log has more.
+ */
 export function useErrorPresentation(): Plugin<GraphQLContext> {
   return {
     onExecute: () => ({
@@ -42,7 +44,7 @@ export function present(error: GraphQLError, reporter: Reporter): GraphQLError {
   return presentFault(cause, reporter, error)
 }
 
-/** Whatever we did not expect: logged, and nothing of it shown. That the database is away, callers may know. */
+/** Logs an unexpected error and hides its details from the client. Only an unreachable database is reported as such. */
 export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: GraphQLError): GraphQLError {
   if (isDatabaseOutage(fault)) {
     const { code, message } = databaseUnavailable()

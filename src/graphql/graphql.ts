@@ -26,13 +26,13 @@ export type GraphQLDependencies = Omit<
 export interface GraphQL {
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   serveWebSockets(server: WebSocketServer): Disposable
-  /** Whose token an `Authorization` header carries, for what is served beside GraphQL. */
+  /** Authenticates an `Authorization` header for endpoints outside GraphQL. */
   identify(authorization: string | undefined): Promise<{ role: string } | { status: number; refusal: string }>
-  /** All of them, over all transports; new ones end at once. */
+  /** Ends the subscriptions of all transports; new ones end at once. */
   endSubscriptions(): void
 }
 
-/** Everything of the GraphQL API that a server needs, whatever it listens on. */
+/** The GraphQL API over all transports, independent of the server that listens. */
 export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
   const closing = new AbortController()

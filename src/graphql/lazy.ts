@@ -1,4 +1,4 @@
-/** How to make each property of a T from a Source. */
+/** Creates each property of a T from a Source. */
 export type Makers<Source, T> = { [Name in keyof T]: (source: Source) => T[Name] }
 
 /** Makes objects whose properties are created on first use, so that an object costs one allocation until then. */

@@ -31,10 +31,10 @@ import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loa
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
 
-/** Per operation, or per event of a subscription: what they remember is for one viewer and one moment. */
+/** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
 export interface Loaders extends DeploymentLoaders {
   sessions: SessionLoader
-  /** Null for sessions that do not wait. */
+  /** Null for sessions that are not waiting. */
   pendingReasons: DataLoader<string, string | null>
   history: PageLoader<HistoryRow>
   historyCount: DataLoader<string, number>
@@ -44,9 +44,9 @@ export interface Loaders extends DeploymentLoaders {
   /** By resubmission and status, see `itemList`. */
   resubmissionItems: PageLoader<ResubmissionItemRow>
   resubmissionItemCount: DataLoader<string, number>
-  /** By the resource group's name. */
+  /** By name of the resource group. */
   groupSlots: DataLoader<string, GroupSlotRow[]>
-  /** Undefined where the viewer has no such chain. */
+  /** Undefined if the viewer sees no such chain. */
   chains: DataLoader<string, ChainRow | undefined>
   /** Ids of sessions, oldest first. */
   chainAttempts: DataLoader<AttemptWindow, string[], string>
@@ -56,7 +56,7 @@ export interface Loaders extends DeploymentLoaders {
   chainTotals: DataLoader<string, ChainTotalRow[]>
 }
 
-/** What they read with, and for whom. */
+/** What loaders read with, and for which viewer. */
 export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient; readSessions: ReadSessions }
 
 export const createLoaders = lazily<LoaderSource, Loaders>({

@@ -1,22 +1,27 @@
 import { RepriseError } from '../domain/errors.ts'
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX } from './limits.ts'
 
-/** How often tokens of open subscriptions are looked at: a revoked one ends them though nothing happens. */
+/**
+ * How often the tokens of open subscriptions are checked, so that a revoked token ends them even if no event arrives.
+ */
 const TOKEN_CHECK_INTERVAL_MS = 2_000
 
 interface OpenSubscription {
   tokenId: string
-  /** The socket, or the request where it carries one subscription alone. */
+  /** The WebSocket, or the HTTP request of a single subscription. */
   connection: object
   stillAuthorized(): Promise<boolean>
-  /** Called at most once, when the token is no longer in force. */
+  /** Called at most once, when the token is no longer valid. */
   end(): void
 }
 
-/** All that this process serves, over every transport: bounded, and ended with their tokens. */
+/**
+ * All open subscriptions of this process, over all transports. Their number is limited, and they end when their token
+ * is revoked or expires.
+ */
 export interface OpenSubscriptions {
   /**
-   * Answers with how to take it out again, any number of times.
+   * Returns a function that removes it again, which may be called any number of times.
    * @throws RepriseError TOO_MANY_SUBSCRIPTIONS
    */
   open(subscription: OpenSubscription): () => void
@@ -28,7 +33,7 @@ export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions
   const timer = setInterval(() => void checkTokens(), TOKEN_CHECK_INTERVAL_MS).unref()
   closing.addEventListener('abort', () => clearInterval(timer), { once: true })
 
-  /** One look per token, whatever it has open. A look that fails is made again at the next turn. */
+  /** Checks each token once, however many subscriptions it has open. If a check fails, the next one decides. */
   async function checkTokens(): Promise<void> {
     const checks = [...byToken.values()].map(async (subscriptions) => {
       const [first] = subscriptions

@@ -3,14 +3,14 @@ import DataLoader from 'dataloader'
 export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
 
 export interface PageRequest {
-  /** Of the entity whose rows these are. */
+  /** Id of the entity that the rows belong to. */
   id: string
   /** Decimal id of the row before the page. */
   after: string
   limit: number
 }
 
-/** One statement for all that ask for the same page of different entities. */
+/** Reads the same page of several entities with one statement. */
 export function pageLoader<Row>(
   read: (ids: string[], after: string, limit: number) => Promise<Row[]>,
   idOf: (row: Row) => string,
@@ -37,7 +37,7 @@ export function pageLoader<Row>(
   )
 }
 
-/** All rows of each entity. */
+/** Reads all rows of several entities with one statement. */
 export function manyLoader<Row>(
   read: (ids: readonly string[]) => Promise<Row[]>,
   idOf: (row: Row) => string,

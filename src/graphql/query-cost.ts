@@ -13,7 +13,7 @@ const QUERY_COST_MAX: Cost = {
   complexity: QUERY_COMPLEXITY_MAX,
 }
 
-/** The first limit that an operation is over; undefined where it keeps them all. */
+/** An error that names the first limit that an operation exceeds; undefined if it exceeds none. */
 export function tooMuch(cost: Cost): RepriseError | undefined {
   const measures = [
     ['deep', cost.depth, QUERY_COST_MAX.depth],

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { parseTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
 
-/** Undefined where every document is executed. @throws Error that names the file, and what is wrong with it */
+/** Undefined if any document may be executed. @throws Error that names the file and its fault */
 export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments | undefined> {
   if (path === undefined) return undefined
   try {

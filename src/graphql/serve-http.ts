@@ -6,7 +6,7 @@ import { readWhole } from './read-whole.ts'
 import type { GraphQLServer } from './server.ts'
 import { wholeRequests } from './whole-request.ts'
 
-/** The server copies a context property by property; what it needs to know is on the request instead. */
+/** Yoga copies a server context property by property, so there is none: the request itself carries what is needed. */
 const NO_CONTEXT = undefined!
 
 type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>

@@ -19,7 +19,7 @@ export function createGraphQLServer(options: {
   services: GraphQLServices
   /** Whether introspection is answered without a token. */
   introspectionForStrangers: boolean
-  /** Nothing else is executed, where there are any. */
+  /** If given, no other document is executed. */
   trustedDocuments?: TrustedDocuments | undefined
 }): GraphQLServer {
   const { services, introspectionForStrangers, trustedDocuments } = options
@@ -34,7 +34,8 @@ export function createGraphQLServer(options: {
       ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),
       useDocumentLimits(),
       useOperationCost(),
-      // JSON needs a preflight, which no other origin passes; the rest needs a header that does.
+      // A JSON body makes browsers send a preflight request, which fails for other origins. All other requests need one
+      // of these headers, which has the same effect.
       useCSRFPrevention({ requestHeaders: ['authorization', 'x-graphql-yoga-csrf'] }),
       useErrorPresentation(),
     ],
@@ -44,7 +45,7 @@ export function createGraphQLServer(options: {
     landingPage: false,
     multipart: false,
     extraParamNames: ['documentId'],
-    // Bodies have been read, within their limit.
+    // Bodies have already been read, within their limit.
     maxRequestBodySize: false,
     graphiql: {
       title: 'Reprise',
@@ -53,7 +54,7 @@ export function createGraphQLServer(options: {
       defaultQuery: GREETING,
       shouldPersistHeaders: true,
     },
-    // Ten megabytes of text that only people with a browser need.
+    // Loaded on demand: ten megabytes of text that only browsers need.
     renderGraphiQL: async (page) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page),
   })
 }

@@ -8,9 +8,9 @@ export type SessionRequest = Pick<SessionRead, 'by' | 'select' | 'selectKey'> & 
 export type SessionLoader = DataLoader<SessionRequest, Session[], string>
 
 /**
- * Every way from one thing to a session leads through here, so that edges are checked like nodes: a session
- * of another tenant is not found. One statement (and one per relation in the selection) for all that ask by
- * the same key with the same selection, whether 1 or 50 rows ask, for whole chains as for single sessions.
+ * All edges from other objects to sessions are resolved here, so that they are checked like nodes: a session of another
+ * tenant is not found. Requests with the same key and selection are read with one statement (and one per relation in
+ * the selection), whether 1 or 50 rows ask, for whole chains as for single sessions.
  */
 export function createSessionLoader(read: ReadSessions, { projectId }: Viewer): SessionLoader {
   const groupOf = ({ by, selectKey }: SessionRequest) => `${by} ${selectKey}`

@@ -3,14 +3,15 @@ import type { ReadSessions, SessionRead } from '../services/read-selected-sessio
 
 interface Gathering {
   values: Set<string>
-  /** By the key that was asked by. */
+  /** By value of the key that was asked for. */
   rows: Promise<Map<string, Session[]>>
 }
 
 /**
- * One reader for many who ask for the same at about the same time: subscribers to one event, clients that poll. What
- * comes while a read is under way waits for it and is then read together, so that each gets what was true after it
- * asked. Nothing is kept. Only what is alike in project and selection is read together: nobody gets what is not its own.
+ * Merges reads of the same kind that are requested at about the same time, by subscribers to one event or by polling
+ * clients. Requests that arrive while a read is in progress wait for it and share the next one, so every caller sees a
+ * state that is no older than its request. Nothing is cached. Only requests of the same project and selection are
+ * merged, so nobody receives rows of another project.
  */
 export function sharedSessionReader(read: ReadSessions): ReadSessions {
   const underWay = new Map<string, Promise<unknown>>()
@@ -38,7 +39,7 @@ export function sharedSessionReader(read: ReadSessions): ReadSessions {
     const gathered = gathering.get(key) ?? gather(key, request)
     for (const value of values) gathered.values.add(value)
     const rows = await gathered.rows
-    // Each its own copy: what one operation does to its rows is nothing to the others.
+    // Every caller gets its own copies, so operations do not see each other's changes to rows.
     return [...new Set(values)].flatMap((value) => (rows.get(value) ?? []).map((row) => ({ ...row })))
   }
 }

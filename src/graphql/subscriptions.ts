@@ -1,11 +1,11 @@
 import { renew, type GraphQLContext } from './context.ts'
 
 /**
- * A subscription's source under its token: counted while it is open, and ended when the token is no longer in
- * force. Before each event goes out, the token is checked again and what earlier events loaded is forgotten. The
- * executor asks for the next event only when it is done with the last, so nobody else uses the context then.
- *
- * @throws RepriseError TOO_MANY_SUBSCRIPTIONS; the source is ended then
+ * Binds a subscription's source to its token: it counts as open until it ends, and it ends when the token is no longer
+ * valid. Before each event is delivered, the token is checked again and everything loaded for earlier events is
+ * forgotten. The executor requests an event only after it has finished the previous one, so nobody else uses the
+ * context at that moment.
+ * @throws RepriseError TOO_MANY_SUBSCRIPTIONS, after ending the source
  */
 export function authorizedStream<T>(
   context: GraphQLContext,

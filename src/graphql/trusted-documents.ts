@@ -9,8 +9,9 @@ export type TrustedDocuments = ReadonlyMap<string, string>
 const SHA_256 = /^[0-9a-f]{64}$/
 
 /**
- * Reads what client builds write: a JSON object of documents by their SHA-256, with or without `sha256:` before it.
- * @throws Error that says what is wrong with it
+ * Parses the file written by client builds: a JSON object of document texts by SHA-256, with or without the prefix
+ * `sha256:`.
+ * @throws Error that describes the fault
  */
 export function parseTrustedDocuments(json: string): TrustedDocuments {
   const parsed: unknown = JSON.parse(json)
@@ -27,8 +28,8 @@ export function parseTrustedDocuments(json: string): TrustedDocuments {
 }
 
 /**
- * The text to execute: of the document that is named, by `documentId` or as a persisted query, or the text itself
- * where it is one of these.
+ * The text to execute: that of the trusted document named by `documentId` or as a persisted query, or the query itself
+ * if it is a trusted document.
  */
 export function trustedText(documents: TrustedDocuments, params: GraphQLParams): string | GraphQLError {
   const hash = namedHash(params) ?? (params.query ? sha256(params.query) : undefined)
@@ -41,7 +42,7 @@ export function trustedText(documents: TrustedDocuments, params: GraphQLParams):
   )
 }
 
-/** Over HTTP, after authentication: strangers do not learn which documents there are. */
+/** Runs after authentication, so that requests without a token do not learn which documents exist. */
 export function useTrustedDocuments(documents: TrustedDocuments): Plugin {
   return {
     onParams({ params, setParams }) {

@@ -4,5 +4,5 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** Names no row: for ids of clients that are no UUIDs, which PostgreSQL would refuse to compare. */
+/** Matches no row. Stands in for client ids that are not UUIDs, which PostgreSQL would refuse to compare. */
 export const NO_UUID = '00000000-0000-0000-0000-000000000000'

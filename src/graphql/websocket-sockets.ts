@@ -5,8 +5,8 @@ import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../observability/log.ts'
 
 /**
- * Joins the sockets of a WebSocket server to the protocol. As `useServer` of graphql-ws, which would print faults past
- * the log, and take what a client must not say for a fault of the server's.
+ * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of
+ * logging them and treats protocol violations of clients as faults of the server.
  */
 export function joinSockets(
   sockets: WebSocketServer,
@@ -15,13 +15,13 @@ export function joinSockets(
 ): Disposable {
   sockets.options.handleProtocols = handleProtocols
   sockets.on('connection', (socket, request) => {
-    // The socket closes by itself, with the code that fits.
+    // The socket closes itself with the appropriate code.
     socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
     const stopPings = cutOffSilent(socket, request.socket, pingIntervalMs)
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
-        // Settles when the peer's system has taken it: a slow peer is never sent a second event before.
+        // Settles once the socket has passed the data on, so a slow peer is sent one event at a time.
         send: (text) =>
           new Promise((resolve, reject) => {
             if (socket.readyState !== socket.OPEN) return resolve()
@@ -55,12 +55,15 @@ function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {
   return Array.isArray(message) ? Buffer.concat(message).toString() : Buffer.from(message as Buffer).toString()
 }
 
-/** Intervals for which a peer that reads may leave a ping unanswered; one that died takes as much as its buffers hold. */
+/**
+ * Ping intervals for which a peer that still reads may leave a ping unanswered. A dead peer seems to read until its
+ * buffers are full.
+ */
 const LATE_INTERVALS_MAX = 25
 
 /**
- * Cuts a peer off that has not answered one ping when the next is due, and has taken nothing of what was sent behind
- * it: a ping waits its turn behind events, so one that reads on slowly answers late.
+ * Disconnects a peer that has not answered a ping when the next one is due and has read nothing that was sent after it:
+ * pings queue behind events, so a slow reader answers late.
  */
 function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: number): () => void {
   let late = 0
@@ -68,24 +71,24 @@ function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: num
   socket.on('pong', () => (late = 0))
   const look = () => {
     if (socket.readyState !== socket.OPEN) return
-    // In bytes; what its system has not taken yet is left out.
+    // Bytes, without those that this process still buffers.
     const taken = connection.bytesWritten - connection.writableLength
     if (late > 0 && (taken <= sentBefore || late > LATE_INTERVALS_MAX)) return socket.terminate()
     if (late === 0) socket.ping()
     late += 1
     sentBefore = connection.bytesWritten
   }
-  // Behind what has come in meanwhile: where this process was held up, answers wait to be read.
+  // After pending input: if this process was busy, answers may be waiting to be read.
   const timer = setInterval(() => setImmediate(look), pingIntervalMs)
   return () => clearInterval(timer)
 }
 
 function closeFor(socket: WebSocket, error: unknown, log: Logger): void {
-  // graphql-ws says so of messages that only servers send.
+  // graphql-ws reports messages that only servers may send in this way.
   if (error instanceof Error && error.message.startsWith('Unexpected message of type')) {
     return socket.close(CloseCode.BadRequest, 'Invalid message received')
   }
-  // An answer that was under way when the socket went.
+  // A response was in progress when the socket closed.
   if (socket.readyState !== socket.OPEN) return
   log.error({ err: error }, 'a WebSocket met a fault')
   socket.close(CloseCode.InternalServerError, 'Internal server error')

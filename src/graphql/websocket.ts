@@ -18,9 +18,12 @@ const UNAUTHORIZED = 4401
 const FORBIDDEN = 4403
 
 export interface WebSocketOptions {
-  /** How long a connection may be open without saying who it is. */
+  /** How long a connection may stay unauthenticated. */
   initTimeoutMs?: number
-  /** A peer that has not answered a ping when the next is due is cut off. Proxies cut idle connections later than this. */
+  /**
+   * A peer that has not answered a ping when the next one is due is disconnected. Shorter than the idle timeouts of
+   * proxies.
+   */
   pingIntervalMs?: number
 }
 
@@ -36,7 +39,7 @@ interface Executable {
   subscribe: NonNullable<ServerOptions['subscribe']>
 }
 
-/** Speaks graphql-transport-ws on the sockets of `server`; the token comes with the connection's parameters. */
+/** Serves graphql-transport-ws on the sockets of `server`. The token is in the connection parameters. */
 export function serveWebSockets(
   server: WebSocketServer,
   graphql: GraphQLServer,
@@ -104,12 +107,12 @@ async function prepare(
   }
 }
 
-/** The root value carries what must execute the operation, and of what trace it is; no resolver reads it. */
+/** The root value carries the functions that execute the operation, and its trace; no resolver reads it. */
 function enveloped({ rootValue }: ExecutionArgs): Executable {
   return (rootValue as { executable: Executable }).executable
 }
 
-/** Queries and mutations: a subscription has no end that would tell anything. */
+/** Traces queries and mutations only: the end of a subscription says nothing. */
 async function traced(trace: Tracer, args: ExecutionArgs): Promise<ExecutionResult> {
   const { traceParent } = args.rootValue as { traceParent?: unknown }
   const { requestId } = args.contextValue as GraphQLContext

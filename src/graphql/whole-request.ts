@@ -12,7 +12,7 @@ interface Parts {
   requestId: string
 }
 
-/** Answers with how to make one from a POST of Node. `Request` is the class that the server works with. */
+/** Returns a function that makes one from a POST request of Node. `Request` is the class that the server uses. */
 export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   class Whole extends Base implements WholeRequest {
     readonly requestId: string
@@ -22,7 +22,7 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
       this.requestId = requestId
     }
 
-    /** Not offered as a stream, which would be read again; `text` and `json` return it. */
+    /** No stream, which would be read a second time: `text` and `json` return the body. */
     override get body(): null {
       return null
     }

@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 
-/** Filters of scalar fields, with Prisma's names. Prisma would search for nulls: they are removed before. */
+/** Filters of scalar fields, with Prisma's names. Prisma would search for nulls, so they are removed first. */
 
 export const StringFilter = builder.inputType('StringFilter', {
   description: 'All given conditions must match. Case matters.',

@@ -2,8 +2,8 @@ import { pageSize, type PageArguments } from '../../services/paging/page-argumen
 import { parseSerialCursor } from './serial-page.ts'
 
 /**
- * Which attempts a page of a chain asks for, one more than the page included. Attempts are numbered 1 to `attempts`
- * without a gap, so that a page from the end is a page from the beginning, too.
+ * The attempts of a page of a chain, plus one. Attempts are numbered 1 to `attempts` without gaps, so a page from the
+ * end can be read like a page from the beginning.
  */
 export function attemptWindow(
   args: PageArguments,

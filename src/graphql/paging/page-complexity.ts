@@ -1,7 +1,7 @@
 import { PAGE_SIZE_DEFAULT } from '../../domain/limits.ts'
 import type { PageArguments } from '../../services/paging/page-arguments.ts'
 
-/** For the complexity of a connection: as many rows as the page may have. */
+/** Complexity of a connection: multiplied by the rows that the page may have. */
 export function pageComplexity({ first, last }: PageArguments): { field: number; multiplier: number } {
   return { field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
 }

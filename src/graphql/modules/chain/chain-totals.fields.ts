@@ -15,7 +15,7 @@ const CauseCount = builder.objectRef<Pick<ChainTotalRow, 'cause' | 'attempts'>>(
   }),
 })
 
-/** What all attempts together come to. One statement for all chains of a page. */
+/** Totals over all attempts of a chain, read with one statement for all chains of a page. */
 builder.objectFields(ChainNode, (t) => ({
   runningSeconds: t.float({
     description: 'Total running time of user code in all attempts.',

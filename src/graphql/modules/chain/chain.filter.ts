@@ -34,7 +34,7 @@ export const ChainFilter = builder.inputType('ChainFilter', {
   }),
 })
 
-/** @throws RepriseError where it is larger than anybody needs. */
+/** @throws RepriseError if the filter is too large */
 export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainConditions {
   const { state, cause, attempts, name, createdAt, activityAt, search, project, label } = filter
   if ((name?.in?.length ?? 0) > FILTER_LIST_MAX) throw invalid('filter.name.in', `At most ${FILTER_LIST_MAX} values.`)

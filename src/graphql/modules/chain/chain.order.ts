@@ -23,7 +23,7 @@ export function wantedOrder(orderBy: typeof ChainOrderInput.$inferInput | null |
   return { order: orderBy.field, direction: orderBy.direction === 'DESC' ? 'desc' : 'asc' }
 }
 
-/** A place in an order, and the moment that totals count up to: all pages of one walk see the same. */
+/** A position in an order, and the moment up to which totals count, so that all pages of one listing agree. */
 export interface ChainCursor extends ChainPlace {
   asOfMs: number
 }
@@ -33,7 +33,7 @@ export function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: numbe
   return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
 }
 
-/** Null where there is none. @throws RepriseError where it is none of this order. */
+/** Null without a cursor. @throws RepriseError if the cursor does not belong to this order */
 export function decodeChain(
   wanted: WantedOrder,
   name: 'after' | 'before',

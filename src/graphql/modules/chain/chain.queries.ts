@@ -44,7 +44,7 @@ builder.queryField('chains', (t) =>
         const rows = await listChains(context, {
           conditions,
           order: wanted.order,
-          // From the end, what comes before a place is beyond it.
+          // A page from the end is read in the opposite direction.
           direction: backward === (wanted.direction === 'asc') ? 'desc' : 'asc',
           asOfMs,
           after: present(backward ? before : after),

@@ -41,7 +41,7 @@ interface Data {
 
 const dataOf = ({ data }: DeploymentOutboxEvent) => data as Data
 
-/** `from` or `to` of the events whose two ends are such, or the only number that an event of creation has. */
+/** `from` or `to` of an event that changes this kind of value; null for other events. */
 function end(event: DeploymentOutboxEvent, kind: 'status' | 'replicas' | 'revision', side: 'from' | 'to') {
   const KINDS: Partial<Record<DeploymentEventType, typeof kind>> = {
     'deployment.scaled': 'replicas',

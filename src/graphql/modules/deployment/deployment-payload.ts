@@ -15,7 +15,7 @@ export function deploymentPayload<Shape extends DeploymentPayload>(name: Shape['
         type: DeploymentNode,
         description: 'The deployment, as it is now.',
         resolve: async ({ deploymentId }: DeploymentPayload, _args, { loaders }) => {
-          // What a mutation before this one in the same request has read is no longer so.
+          // An earlier mutation of the same request may have loaded a state that is now outdated.
           const deployment = await loaders.deployments.clear(deploymentId).load(deploymentId)
           if (!deployment) throw new Error(`no deployment ${deploymentId}`)
           return deployment

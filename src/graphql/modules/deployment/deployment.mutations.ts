@@ -53,7 +53,7 @@ builder.mutationField('createDeployment', (t) =>
   }),
 )
 
-/** What changes one that is there. */
+/** Errors of mutations that change an existing deployment. */
 const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError, InvalidStateError]
 
 const ScaleDeploymentResult = builder.unionType('ScaleDeploymentResult', {

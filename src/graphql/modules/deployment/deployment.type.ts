@@ -44,7 +44,7 @@ export const DeploymentNode = builder.node(ref, {
     project: t.prismaField({
       type: ProjectNode,
       description: 'The project that it belongs to.',
-      // Prisma asks once for all that ask in the same tick.
+      // Prisma reads all that are requested in the same tick with one statement.
       resolve: (query, { projectId }, _args, { services }) =>
         services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
     }),

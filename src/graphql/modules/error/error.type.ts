@@ -1,7 +1,7 @@
 import type { ErrorType, RepriseError, ValidationIssue } from '../../../domain/errors.ts'
 import { builder } from '../../builder.ts'
 
-/** What a caller can mend, as data: an `Error` object as a result would be thrown by the executor. */
+/** An error that the caller can correct, as plain data: the executor would throw an `Error` object. */
 export interface ErrorShape {
   __typename: ErrorType
   code: string

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../../domain/errors.ts'
 import { errorShape, type ErrorShape } from './error.type.ts'
 
-/** What a service did, or what it says to its caller, as members of the result's union. */
+/** Runs a service and returns its payload or its typed error, as a member of the result union. */
 export async function asResult<Payload>(run: () => Promise<Payload>): Promise<Payload | ErrorShape> {
   try {
     return await run()

@@ -3,7 +3,7 @@ import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'
 import { SchedulingHistoryConnection } from './history.type.ts'
 
-/** `schedulingHistory` of whatever has an `id` in it; one statement for a page of them. */
+/** Field `schedulingHistory` of any object with an `id`. One statement for all objects of a page. */
 export function historyField(t: Parameters<typeof forwardArguments>[0], description: string) {
   return {
     type: SchedulingHistoryConnection,

@@ -24,7 +24,7 @@ const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   }),
 })
 
-/** As retry_decisions_decided_at_session_id_idx, read backwards. */
+/** The order of retry_decisions_decided_at_session_id_idx, read backwards. */
 const NEWEST_FIRST: OrderColumn[] = [
   { column: 'decidedAt', direction: 'desc', type: 'date' },
   { column: 'sessionId', direction: 'desc', type: 'uuid' },

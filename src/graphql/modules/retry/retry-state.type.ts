@@ -5,7 +5,7 @@ import { loadSession } from '../../load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { RetryPhaseEnum } from './retry.enums.ts'
 
-/** What the state is made of; each field makes its own part. */
+/** Source of a retry state; each field derives its own part. */
 interface StateSource {
   sessionType: SessionType
   retryCount: number

@@ -4,7 +4,7 @@ import { SessionNode } from '../session/session.type.ts'
 import { RetryPolicyType, shownPolicy } from './retry-policy.type.ts'
 import { RetryStateType } from './retry-state.type.ts'
 
-/** What a session says of its own retry. */
+/** Retry fields of a session. */
 builder.prismaObjectFields(SessionNode, (t) => ({
   retryPolicy: t.field({
     type: RetryPolicyType,

@@ -25,7 +25,7 @@ builder.objectField(DeploymentNode, 'routes', (t) =>
     complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
     resolve: async ({ id }, { status, ...args }, { loaders }) => {
       const list = { deploymentId: id, statuses: [...new Set(status)].toSorted() }
-      // Nothing is in none of the statuses.
+      // An empty list of statuses matches nothing.
       const none = status?.length === 0
       const limit = pageSize({ first: args.first }).size + 1
       const rows = none ? [] : await loaders.routePages.load({ ...list, after: placeOf(args.after), limit })

@@ -86,7 +86,7 @@ builder.objectField(SessionNode, 'route', (t) =>
   }),
 )
 
-/** A foreign key says that there is one. */
+/** A foreign key guarantees that the deployment exists. */
 export async function loadExistingDeployment({ deployments }: Loaders, id: string) {
   const deployment = await deployments.load(id)
   if (!deployment) throw new Error(`no deployment ${id}`)

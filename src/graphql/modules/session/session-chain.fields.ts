@@ -3,7 +3,7 @@ import { loadExistingSession, loadSession, loadSessions } from '../../load-sessi
 import { ChainNode } from '../chain/chain.type.ts'
 import { SessionNode } from './session.type.ts'
 
-/** The ways from one attempt to the others of its chain. */
+/** Fields that lead from an attempt to the others of its chain. */
 builder.prismaObjectFields(SessionNode, (t) => ({
   chain: t.field({
     type: ChainNode,

@@ -27,7 +27,7 @@ export const SessionOrder = builder.inputType('SessionOrder', {
   }),
 })
 
-/** Columns that are never null: NULLs have no place among cursors. */
+/** Columns that are never null: cursors cannot represent NULL. */
 const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'column' | 'type'>> = {
   CREATED_AT: { column: 'createdAt', type: 'date' },
   STATUS_CHANGED_AT: { column: 'statusChangedAt', type: 'date' },
@@ -38,7 +38,7 @@ const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'c
 
 const NEWEST_FIRST: (typeof SessionOrder.$inferInput)[] = [{ field: 'CREATED_AT', direction: 'DESC' }]
 
-/** Ends with the id, which makes the order total. The default one is that of sessions_created_at_id_idx. */
+/** Ends with the id, which makes the order total. The default is the order of sessions_created_at_id_idx. */
 export function sessionOrder(orderBy: readonly (typeof SessionOrder.$inferInput)[] | null | undefined): OrderColumn[] {
   const wanted = orderBy?.length ? orderBy : NEWEST_FIRST
   if (wanted.length > ORDER_FIELDS_MAX) throw invalid('orderBy', `At most ${ORDER_FIELDS_MAX} fields.`)

@@ -3,7 +3,7 @@ import { projectScope } from '../../../services/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { Label, labelsOf } from '../session/pairs.type.ts'
 
-/** Secrets are no part of it: they are told once, by the mutation that makes them. */
+/** Without secrets, which are returned only once, by the mutation that creates them. */
 export const WebhookNode = builder.prismaNode('Webhook', {
   description: 'An endpoint to which events are sent, according to Standard Webhooks.',
   id: { field: 'id' },
