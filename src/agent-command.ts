@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 
-/** Each option is a variable of the environment, which it overrides; what they mean stands with the variables. */
+/** Each option overrides an environment variable, whose documentation has the details. */
 const OPTIONS = [
   ['--server <url,…>', 'servers of one database to run kernels for; any of them will do', 'REPRISE_SERVER_URL'],
   ['--token-file <path>', 'file with a token of role AGENT', 'REPRISE_TOKEN_FILE'],

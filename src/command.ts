@@ -8,13 +8,13 @@ export const EXIT_OK = 0
 const EXIT_FAULT = 1
 /** EX_CONFIG of sysexits.h. */
 const EXIT_CONFIGURATION = 78
-/** A clean stop that takes longer than this is aborted; the next start does what it left undone. */
+/** A clean stop that takes longer is aborted; the next start does what was left undone. */
 const STOP_WITHIN_MS = 30_000
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Ctrl-C reaches `npm start` and the server, and npm passes it on: a repetition this soon is the same signal. */
+/** Ctrl-C reaches `npm start` and the server, and npm forwards it: a second signal this soon is the same one. */
 const SAME_SIGNAL_WITHIN_MS = 1_000
 
-/** Returns the exit status. Of a ConfigurationError only the message is printed. */
+/** Returns the exit status. A ConfigurationError is printed without a stack. */
 export async function withConfig(
   environment: NodeJS.ProcessEnv,
   work: (config: Config, log: Logger) => Promise<number>,
@@ -36,7 +36,10 @@ export async function withConfig(
   }
 }
 
-/** The name of the signal that asks this process to stop. A second one, at least SAME_SIGNAL_WITHIN_MS later, kills it. */
+/**
+ * Resolves with the signal that asks this process to stop. A second signal, at least SAME_SIGNAL_WITHIN_MS later, kills
+ * it.
+ */
 export async function stopSignal(): Promise<string> {
   const ending = new AbortController()
   try {
@@ -60,7 +63,7 @@ function ignoreSignals(forMs: number): void {
   }, forMs).unref()
 }
 
-/** Exits if a clean stop takes too long. `drainMs`: time before it starts. */
+/** Exits if a clean stop takes too long. `drainMs`: time before the stop begins. */
 export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger, drainMs = 0): Promise<void> {
   const withinMs = drainMs + STOP_WITHIN_MS
   const overdue = setTimeout(() => {

@@ -6,7 +6,7 @@ import { SERVER_VARIABLES } from './config/server-variables.ts'
 import { TRACES_VARIABLES } from './config/traces-variables.ts'
 import type { Documentation, Variable } from './config/variable.ts'
 
-/** The one reader of the environment. Text that is empty counts as not set. */
+/** The only reader of the environment. An empty value counts as not set. */
 
 const VARIABLES = {
   ...SERVER_VARIABLES,
@@ -18,10 +18,10 @@ const VARIABLES = {
 
 export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[Key]['schema']> }
 
-/** What the README's table and `--help` print. */
+/** Printed by `--help`, and compared with the README's table. */
 export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
 
-/** The same for `--help`, one variable after the other. */
+/** The help text, one line per variable. */
 export function describeConfiguration(): string {
   const width = Math.max(...CONFIGURATION.map(({ name }) => name.length))
   return CONFIGURATION.map(({ name, meaning, default: value }) => {
@@ -29,7 +29,7 @@ export function describeConfiguration(): string {
   }).join('\n')
 }
 
-/** Everything that is wrong with the environment, told at once. */
+/** Reports all problems of the environment at once. */
 export class ConfigurationError extends Error {
   constructor(faults: readonly string[]) {
     super(`The configuration is wrong:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
@@ -49,7 +49,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; wa
   return { config: Object.fromEntries(entries) as Config, warnings: unknownVariables(environment) }
 }
 
-/** What clients on the same machine read. */
+/** Variables read by clients on the same machine. */
 const OF_CLIENTS = [
   'REPRISE_URL',
   'REPRISE_TOKEN',

@@ -5,8 +5,8 @@ import { runProgram } from './cli/run-program.ts'
 import { serverCommands } from './server-commands.ts'
 
 /**
- * Start-up time grows with what is loaded: servers and agents skip the client commands (a sixth
- * of a server's start-up), and client commands skip the server's configuration (a fifth of theirs).
+ * Start-up time grows with what is loaded: servers and agents skip the client commands (a sixth of a server's
+ * start-up), and client commands skip the server's configuration (a fifth of theirs).
  */
 const [name] = process.argv.slice(2)
 const runs = ['serve', 'migrate', 'demo', 'agent'].includes(name ?? '')

@@ -6,10 +6,10 @@ import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from './observability/log.ts'
 
-/** What a server says of an agent that no later try will change: somebody has to mend the configuration. */
+/** Errors that no later try will change: somebody has to correct the configuration. */
 const REFUSALS = ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED', 'RESOURCE_GROUP_NOT_FOUND'] as const
 
-/** Runs kernels for servers elsewhere until it is told to stop; answers with the exit status. */
+/** Runs kernels for remote servers until it is told to stop; returns the exit status. */
 export async function runAgent(environment: NodeJS.ProcessEnv, version: string): Promise<number> {
   return withConfig(environment, async (config, log) => {
     const stopping = stopSignal()

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 
 /**
- * `reprise serve`, `migrate` and `demo`. What they need is loaded when they are called; `describeConfiguration` is for
- * the help of `serve`.
+ * `reprise serve`, `migrate` and `demo`. Their code is loaded when they are called; `describeConfiguration` is for the
+ * help of `serve`.
  */
 export function serverCommands(environment: NodeJS.ProcessEnv, describeConfiguration?: () => string): Command[] {
   const serve = new Command('serve')

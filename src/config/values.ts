@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { FOREVER, parseRetention, type Retention } from '../domain/retention.ts'
 import { parseAmount } from '../domain/session/amounts.ts'
 
-/** How the texts of environment variables are read. */
+/** Parsers of environment variables. */
 
 export function oneOf(words: readonly string[]): string {
   return words.map((word) => `\`${word}\``).join(', ')

@@ -5,7 +5,7 @@ import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Leaves what is not done yet undone; what is done stays.
+ * Stops a resubmission: sessions already resubmitted keep their children, the others are left alone.
  * @throws RepriseError RESUBMISSION_NOT_FOUND, RESUBMISSION_FINISHED, FORBIDDEN
  */
 export async function abortResubmission(

@@ -8,9 +8,9 @@ export interface Refusal {
 }
 
 /**
- * Creates the children of failed sessions, as `createSessions` creates first attempts. Answers with those that
- * were refused for good, by parent: their creation id is taken by a session of somebody else's. Limits on pending
- * sessions are the caller's to have looked at.
+ * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns those that were refused
+ * for good, by parent: their creation id is in use by an unrelated session. The caller has already checked limits on
+ * pending sessions.
  */
 export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
   const { inserted } = await insertSessions(tx, children, { actor: null, admitted: true })

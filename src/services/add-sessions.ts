@@ -7,16 +7,16 @@ import { lockPendingPlaces } from './pending-limits.ts'
 
 export interface AddedSessions {
   inserted: Set<string>
-  /** By id: a limit on pending sessions has no place for them. */
+  /** By id: a limit on pending sessions leaves no room for them. */
   refused: Map<string, RepriseError>
 }
 
 /**
- * Sessions that people ask for, first attempts and resubmissions. Those of an owner whose pending sessions are limited
- * are counted with the quota locked: two callers at once never take the same place. Those that are neither inserted
- * nor refused are there already. `transact` runs the counting: `db.transaction`, or the caller's own transaction.
- *
- * A quota that is set meanwhile counts what was being inserted at that moment as there before.
+ * Adds sessions that clients request, first attempts and resubmissions. If an owner's pending sessions are limited,
+ * they are counted while the quota is locked, so two callers never take the same place. Sessions that are neither
+ * inserted nor refused existed already. `transact` runs the counting: `db.transaction`, or the caller's own
+ * transaction.
+ * A quota that is set at the same time counts the sessions being inserted at that moment as existing.
  */
 export async function addSessions(
   db: Queryable,
@@ -43,7 +43,7 @@ async function addCounted(
 ): Promise<AddedSessions> {
   const places = await lockPendingPlaces(tx, sessions)
   const known = await readByCreationId(tx, sessions)
-  // What is known takes no place, and neither does what stands here twice.
+  // Existing sessions and repetitions take no place.
   const taken = new Set(known.keys())
   const refused = new Map<string, RepriseError>()
   const admitted = sessions.filter((session) => {

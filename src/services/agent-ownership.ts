@@ -7,18 +7,18 @@ import type { Viewer } from './service-context.ts'
 const REMEMBERED_AGENTS_MAX = 50_000
 
 /**
- * Which token may act for which agent: the one that registered it. Another one takes its place only once that
- * one is revoked or has expired. Administrators of the whole cluster speak for any agent.
+ * Which token may act for which agent: the one that registered it. Another token can take over only after that one is
+ * revoked or has expired. Administrators of the whole cluster may act for any agent.
  */
 export interface AgentOwnership {
   /** @throws RepriseError FORBIDDEN */
   assertIsAgent(viewer: Viewer): void
-  /** An agent that nobody knows is nobody's. @throws RepriseError FORBIDDEN */
+  /** An unknown agent belongs to nobody. @throws RepriseError FORBIDDEN */
   assertOwns(viewer: Viewer, agentId: string): Promise<void>
 }
 
 export function createAgentOwnership(db: Database): AgentOwnership {
-  // Nothing has to be forgotten: once an agent is another's, its token is out of force, or its instance superseded.
+  // Entries never become wrong: when an agent changes owner, the old token is invalid or its instance is superseded.
   const known = new Map<string, string>()
   return {
     assertIsAgent(viewer) {

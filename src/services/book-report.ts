@@ -5,19 +5,19 @@ import type { WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import { applyKernelChanges, readBooked } from '../store/sql/sync-agent.sql.ts'
 
-/** Looks at the same report, where kernels are moved by somebody else between look and write. */
+/** Maximum number of comparisons of one report, if kernels are changed by others between comparison and write. */
 const ROUNDS_MAX = 3
 
 export interface BookedReport {
-  /** Of the last look: the agent is told to forget only what is settled. */
+  /** Of the last comparison: the agent is told to forget only what is settled. */
   result: Reconciliation
-  /** Who has work by what was written. */
+  /** Services that have work because of the changes. */
   topics: WakeTopic[]
 }
 
 /**
- * Compares a report with what is booked, and writes what differs. Undefined where a newer report of the agent has
- * been booked, here or by another server: this one was late, and changes nothing.
+ * Compares an agent's report with the records, and writes the differences. Undefined if a newer report of the agent has
+ * been recorded, here or by another server: this one came late and changes nothing.
  */
 export async function bookReport(db: Database, sync: SyncRequest): Promise<BookedReport | undefined> {
   const observedIds = sync.observed.map(({ kernelId }) => kernelId)
@@ -34,7 +34,7 @@ export async function bookReport(db: Database, sync: SyncRequest): Promise<Booke
   }
 }
 
-/** Without what rests on a change that was not made: an end that is not booked must not be forgotten. */
+/** Without results that depend on a change that was not made: an end that is not recorded must not be forgotten. */
 function settled(result: Reconciliation, applied: ReadonlySet<string>): Reconciliation {
   const open = new Set(result.changes.flatMap(({ id }) => (applied.has(id) ? [] : [id])))
   return {
@@ -44,9 +44,9 @@ function settled(result: Reconciliation, applied: ReadonlySet<string>): Reconcil
   }
 }
 
-/** Who works on a kernel that changed like this. Whoever moves its session wakes those who come after. */
+/** Services that continue with a kernel after this change. The service that moves its session wakes the next ones. */
 function topicsOf(change: KernelChange): WakeTopic[] {
-  // Somebody may have ended the session in the same instant: then it only waits for its kernels.
+  // The session may have been ended in the same instant, and then only waits for its kernels.
   if (change.ended) return [...(ENDED_WAKES[change.from] ?? ['promote-to-running']), ...AFTER_ANY_END]
   if (change.error !== null) return ['prepare-sessions', 'start-sessions']
   if (change.to === 'PULLING') return ['promote-to-pulling']
@@ -57,7 +57,7 @@ function topicsOf(change: KernelChange): WakeTopic[] {
 
 const AFTER_ANY_END: readonly WakeTopic[] = ['promote-to-terminated', 'schedule-sessions']
 
-/** By what the kernel was before it ended. */
+/** By the status of the kernel before it ended. */
 const ENDED_WAKES: Partial<Record<KernelStatus, readonly WakeTopic[]>> = {
   RUNNING: ['detect-termination'],
   TERMINATING: [],

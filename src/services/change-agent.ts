@@ -12,8 +12,7 @@ const schema = z.strictObject({ agentId: z.uuid(), reason: drainReason.nullish()
 export type ChangeAgentInput = z.input<typeof schema>
 
 /**
- * Its kernels keep running, and it gets nothing new until it is resumed, even after a restart, and when it was lost and
- * comes back.
+ * Its kernels keep running. It gets no new ones until it is resumed, even if it restarts, or is lost and returns.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND
  */
 export async function drainAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {
@@ -28,8 +27,7 @@ export async function resumeAgent(context: ServiceContext, input: ChangeAgentInp
 }
 
 /**
- * An agent that is lost, or drained, and has no kernels is TERMINATED. It takes part again when its program starts
- * anew.
+ * A lost or drained agent without kernels becomes TERMINATED. It takes part again when its program is restarted.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, AGENT_IN_USE
  */
 export async function removeAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {

@@ -7,8 +7,8 @@ import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Changes a deployment that the viewer may change, with an entry in the audit log, in one transaction. `change` answers
- * with what the entry tells, or undefined where there was nothing to change. Another project's is not found.
+ * Changes a deployment that the viewer may change, with an entry in the audit log, in one transaction. `change` returns
+ * the details of the entry, or undefined if there was nothing to change. Another project's deployment is not found.
  * @throws RepriseError FORBIDDEN, DEPLOYMENT_NOT_FOUND
  */
 export async function changeDeployment(

@@ -7,8 +7,8 @@ import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Changes a webhook that the viewer may change, with an entry in the audit log, in one transaction. A webhook of
- * another project, or of all, is not found by a token of one project.
+ * Changes a webhook that the viewer may change, with an entry in the audit log, in one transaction. A token of one
+ * project does not find webhooks of other projects or of all projects.
  * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND
  */
 export async function changeWebhook<T extends object>(

@@ -59,7 +59,7 @@ export interface CreatedDeployment {
 }
 
 /**
- * A deployment with its first revision; the background work brings it to its replicas.
+ * Creates a deployment with its first revision; background services start its replicas.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
  * QUOTA_EXCEEDED
  */
@@ -100,7 +100,7 @@ export async function createDeployment(
   return created
 }
 
-/** A known creation id returns the existing deployment, whether or not there is room for another. */
+/** A known creation id returns the existing deployment, even if a quota is used up. */
 function add({ db }: ServiceContext, deployment: NewDeployment): Promise<CreatedDeployment> {
   const { id, projectId, name } = deployment
   return db.transaction(async (tx) => {

@@ -13,7 +13,7 @@ const schema = groupOptions.extend({ name: entityName })
 export type CreateResourceGroupInput = z.input<typeof schema>
 
 /**
- * A pool of agents, which join it by its name. Missing options have their defaults.
+ * Creates a pool of agents, which join it by its name. Missing options have their defaults.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN
  */
 export async function createResourceGroup(

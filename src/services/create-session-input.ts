@@ -27,7 +27,7 @@ const startsAt = z
   .transform((time) => (typeof time === 'string' ? new Date(time) : time))
   .refine(isStorableMoment, STORABLE_MOMENT)
 
-/** What `createSession` reads, in GraphQL's names. */
+/** Input of `createSession`, with GraphQL's names. */
 export const createSessionSchema = z.strictObject({
   name: text(NAME_LENGTH_MAX),
   sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),

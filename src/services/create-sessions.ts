@@ -73,7 +73,7 @@ export async function createSessions(
   })
 }
 
-/** A first attempt's id is its chain's, too. */
+/** The id of a first attempt is also its chain's. */
 function tell({ wake, log }: ServiceContext, sessionIds: readonly string[]): void {
   wake.wake('schedule-sessions', 'events')
   currentSpan()?.note({ 'reprise.session.ids': sessionIds })

@@ -18,12 +18,18 @@ export async function createDomain(context: ServiceContext, input: CreateNamedIn
   return create(context, 'domain', parsed(context, named, input), addDomain)
 }
 
-/** Somebody whose sessions can be limited and who can be given tokens. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN */
+/**
+ * A person whose sessions can be limited and who can own tokens. @throws RepriseError FORBIDDEN, VALIDATION_FAILED,
+ * NAME_TAKEN
+ */
 export async function createUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
   return create(context, 'user', parsed(context, named, input), addUser)
 }
 
-/** In the domain `default` where none is named. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN, DOMAIN_NOT_FOUND */
+/**
+ * In the domain `default` unless another is named. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN,
+ * DOMAIN_NOT_FOUND
+ */
 export async function createProject(context: ServiceContext, input: CreateProjectInput): Promise<{ id: string }> {
   const { name, domain } = parsed(context, inDomain, input)
   return create(context, 'project', { name }, async (db, project) => {

@@ -13,14 +13,14 @@ import type { Role, ServiceContext } from './service-context.ts'
 import { hashToken, newToken, tokenPrefix } from './tokens.ts'
 
 export interface CreateTokenInput {
-  /** For people; two tokens may have the same. */
+  /** A label for people; need not be unique. */
   name: string
   role: Role
-  /** Name of the only project that it sees. Not for AGENT; an ADMIN without one administers all. */
+  /** Name of the only project that it sees. Not for AGENT; an ADMIN token without a project administers all of them. */
   project?: string | null
-  /** Name of the user who owns the sessions it creates. In a project it may never do more than that user. */
+  /** Name of the user who owns the sessions it creates. Within a project it never has more rights than that user. */
   user?: string | null
-  /** Nothing is never. */
+  /** Missing: never. */
   expiresAt?: Date | null
 }
 
@@ -78,7 +78,7 @@ async function findUser(
   return user.id
 }
 
-/** In the order of the database's type, too. */
+/** In the same order as the database's enum. */
 const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER']
 
 function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {

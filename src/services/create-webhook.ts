@@ -16,7 +16,7 @@ export interface CreateWebhookInput extends WebhookSettingsInput {
   project?: string | null
 }
 
-/** Standard Webhooks wants 24 to 64. */
+/** Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32
 
 export function newSecret(): Buffer {

@@ -11,12 +11,12 @@ const SOCKET = [
   'ENOTFOUND',
   'EAI_AGAIN',
 ]
-/** Ended by an administrator or a crash, starting or stopping, no connection left; and the whole class 08. */
+/** Terminated by an administrator or a crash, starting or stopping, out of connections; and all of class 08. */
 const SQL_STATE = /^(57P0[1-3]|53300|08\w{3})$/
 /** Prisma's codes: unreachable, timed out, connection closed. */
 const PRISMA = ['P1001', 'P1002', 'P1008', 'P1017']
 const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections']
-/** What pg says without a code. */
+/** Messages of pg that have no code. */
 const WORDS =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/
 
@@ -43,7 +43,7 @@ function isOutageCode(code: unknown): boolean {
   return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
 }
 
-/** What callers are told of it. */
+/** The error that callers get. */
 export function databaseUnavailable(): RepriseError {
   return new RepriseError(
     'DATABASE_UNAVAILABLE',

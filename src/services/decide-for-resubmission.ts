@@ -10,9 +10,9 @@ import { decideSession, decisionRow } from './decide-session.ts'
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
 
 /**
- * Decisions about sessions that were resubmitted before they were decided: the same that decide-retries would
- * make, but a retry that it would schedule is cancelled from the start. Every finished batch session has one decision,
- * and decide-retries, which passes over sessions that the transaction holds, finds nothing left to decide.
+ * Decisions about sessions that were resubmitted before they were decided: the same as decide-retries would make,
+ * except that a retry it would schedule is cancelled from the start. Every finished batch session has one decision.
+ * decide-retries skips sessions locked by this transaction, and finds nothing left to decide afterwards.
  */
 export async function decideForResubmission(
   tx: Queryable,
@@ -27,7 +27,7 @@ export async function decideForResubmission(
   )
   const rows = sessions.map((session) => rowFor(session, log, `superseded by resubmission ${id} by ${actor}`))
   return {
-    /** Of the failures, by session. */
+    /** Failure causes, by session. */
     causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
     /** For those that now have a child; the others are decided as usual. */
     async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {

@@ -4,7 +4,7 @@ import { countGroupUsers, deleteGroup, lockGroupOptions } from '../store/sql/res
 import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** The group of sessions and agents that name none. */
+/** The group of sessions and agents that do not name one. */
 const DEFAULT_GROUP = 'default'
 
 /**

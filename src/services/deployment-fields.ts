@@ -86,7 +86,7 @@ type HealthCheck = NonNullable<DeploymentSpecInput['healthCheck']>
 export type HealthCheckInput = { [Field in keyof HealthCheck]?: HealthCheck[Field] | null }
 export type ParsedDeploymentSpec = z.output<typeof specSchema>
 
-/** Compares fields though others are wrong: what is compared may then be anything. */
+/** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
 export function besideOtherFaults({ value }: { value: unknown }): boolean {
   return typeof value === 'object' && value !== null
 }
@@ -104,7 +104,7 @@ export function checkPortVariable(
 /** All faults at once. */
 export const deploymentSpecSchema = specSchema.superRefine(checkPortVariable, { when: besideOtherFaults })
 
-/** As many looks may fail to come before what was found last counts no more. */
+/** After this many missing checks, the last result no longer counts. */
 const STALE_CHECKS = 3
 
 export function defaultStaleAfterMs({ interval, timeout }: { interval: number; timeout: number }): number {

@@ -15,8 +15,8 @@ export interface AdminToken {
 }
 
 /**
- * The admin token of this data directory, made at the first start. The file is written first: should a crash
- * fall in between, or should the directory meet another database, the next start stores the hash again.
+ * The admin token of this data directory, created at the first start. The file is written first: after a crash in
+ * between, or if the directory is used with another database, the next start stores the hash again.
  */
 export async function ensureAdminToken(db: Database, dataDir: string): Promise<AdminToken> {
   const path = join(dataDir, 'admin-token')
@@ -46,7 +46,7 @@ async function read(path: string): Promise<string | null> {
   throw new Error(`${path} holds no token. Remove it, and the next start makes a new one.`)
 }
 
-/** Written whole or not at all. Of two servers starting at once one wins; false: the other one did. */
+/** Written completely or not at all. If two servers start at once, one of them writes it; false: the other one did. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   await mkdir(join(path, '..'), { recursive: true })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NAME_LENGTH_MAX } from '../domain/limits.ts'
 
-/** Names given by administrators: readable in a URL, a shell and a sentence. */
+/** Names chosen by administrators: readable in a URL, a shell and a sentence. */
 export const entityName = z
   .string()
   .max(NAME_LENGTH_MAX)

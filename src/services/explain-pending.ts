@@ -10,9 +10,9 @@ import { readAbsentAgents, readHolders, readPending, type PendingDemand } from '
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Why these sessions still wait, by id; those that do not are left out. Worked out from what holds at this moment, so
- * it is true also of sessions deep in the line, at which the scheduler has not looked for long. A number of statements
- * that does not depend on how many sessions are asked about.
+ * Why these sessions are still waiting, by id; sessions that are not waiting are left out. Derived from the present
+ * state, so it is also true for sessions far back in the queue that the scheduler has not considered for a long time.
+ * The number of statements does not depend on the number of sessions.
  */
 export async function explainPendingSessions(
   { db }: Pick<ServiceContext, 'db'>,
@@ -57,13 +57,13 @@ function fitsQuotas(session: PendingDemand, quotas: readonly QuotaRoom[]): boole
   return firstQuotaShortage(quotas, totalOf(shapeOfDemand(session))) === undefined
 }
 
-/** As a look at the line does. */
+/** Reserves room as the scheduler does. */
 function keepFor(holders: readonly PendingDemand[], rooms: readonly AgentRoom[]): void {
   const pool = createAgentPool(rooms, 'DISPERSED', null)
   for (const holder of holders) pool.keepFor(shapeOfDemand(holder), new Set(holder.avoidAgents))
 }
 
-/** To the sessions for which room is kept, that room is free. */
+/** Sessions for which room is reserved may use that room. */
 function unkept(rooms: readonly AgentRoom[] = []): AgentRoom[] {
   return rooms.map((room) => {
     const free = new Map([...room.free].map(([slot, amount]) => [slot, amount + (room.kept.get(slot) ?? 0n)]))

@@ -4,8 +4,8 @@ import { lockQuotas } from '../store/sql/lock-quotas.sql.ts'
 import { countPending, quotaKey } from '../store/sql/quota-usage.sql.ts'
 
 /**
- * What these owners' limits on pending sessions have room for. The quotas are held for the transaction, so that nobody
- * else takes the same place; where there is none, nothing is counted.
+ * The room that these owners' limits on pending sessions leave. The quotas are locked for the transaction, so that
+ * nobody else takes the same places; without quotas, nothing is counted.
  */
 export async function lockPendingPlaces(tx: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {
   const projectIds = [...new Set(owners.map(({ projectId }) => projectId))]

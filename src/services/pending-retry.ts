@@ -24,7 +24,7 @@ export function requireChanged({ sessionId }: PendingRetryInput, change: RetryCh
 
 function stateOf(phase: RetryPhase | null): string {
   if (phase === null) return 'no retry decision yet'
-  // It was pending when the statement started, and somebody else was first.
+  // It was pending when the statement started, but a concurrent call was first.
   if (phase === 'SCHEDULED' || phase === 'HELD') return 'a retry that was dispatched or cancelled at this moment'
   return `a retry that is ${phase}, none that is scheduled or held`
 }

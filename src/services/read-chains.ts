@@ -18,7 +18,7 @@ export type { ChainOrder, ChainPlace, ListedChain } from '../store/sql/list-chai
 export type { AttemptWindow, ChainRow, ChainTotalRow }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
-/** Of chains that the viewer was seen to see. */
+/** Reads chains that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db'>
 
 /** Those that the viewer sees, in no order. */

@@ -34,7 +34,7 @@ export interface DeploymentFilterInput {
 interface Reader extends Pick<ServiceContext, 'viewer'> {
   prisma: PrismaClient
 }
-/** Of deployments that the viewer is known to see. */
+/** Reads deployments that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db'>
 
 /** Those that the viewer sees, in no order. */
@@ -90,7 +90,7 @@ export function readRouteCounts({ db }: SeenReader, deploymentIds: readonly stri
   return countRoutes(db, deploymentIds)
 }
 
-/** What service discovery names, oldest first. */
+/** The endpoints listed by service discovery, oldest first. */
 export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
   return read(db, deploymentIds)
 }

@@ -2,7 +2,10 @@ import { encodeCursor } from '../domain/event-cursor.ts'
 import { readHorizon } from '../store/sql/read-events.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** A cursor before everything that is committed from now on, and possibly before a few events committed just now. */
+/**
+ * A cursor before everything that is committed from now on. A few events that were committed just now may follow it,
+ * too.
+ */
 export async function readEventCursor({ db }: ServiceContext): Promise<string> {
   return encodeCursor(await readHorizon(db))
 }

@@ -3,7 +3,7 @@ import type { ServiceContext } from './service-context.ts'
 
 export type { GroupSlotRow }
 
-/** What each of the resource groups has and uses, by slot. */
+/** Capacity and use of each resource group, by slot. */
 export function readGroupSlots({ db }: Pick<ServiceContext, 'db'>, groups: readonly string[]): Promise<GroupSlotRow[]> {
   return read(db, groups)
 }

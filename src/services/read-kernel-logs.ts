@@ -24,7 +24,7 @@ export function countKernelLogs(
   return count(db, kernelIds)
 }
 
-/** @throws RepriseError where there is no such kernel, or it is another tenant's. */
+/** @throws RepriseError if the kernel does not exist or belongs to another tenant */
 export async function assertKernelVisible({ db, viewer }: ServiceContext, kernelId: string): Promise<void> {
   const kernel = await readKernelState(db, kernelId)
   if (kernel && (viewer.projectId === null || viewer.projectId === kernel.projectId)) return

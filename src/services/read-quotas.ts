@@ -7,12 +7,12 @@ import type { ServiceContext } from './service-context.ts'
 
 export type { UsedQuota }
 
-/** All that act on what the viewer sees. */
+/** All quotas that apply to what the viewer sees. */
 export function readQuotas({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<UsedQuota[]> {
   return listQuotas(db, viewer, SCOPES_LISTED_MAX)
 }
 
-/** Its use, even if nothing is limited; null if the viewer sees no such user, project or domain. */
+/** Usage is returned even if nothing is limited. Null if the viewer sees no such user, project or domain. */
 export async function readQuota(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
   scope: QuotaScope,
@@ -27,7 +27,7 @@ export async function readQuota(
   }
 }
 
-/** For many at once, in their order. The caller has checked that the viewer may see them. */
+/** Quotas of several scopes, in their order. The caller has checked that the viewer may see them. */
 export async function readQuotasOf(
   { db }: Pick<ServiceContext, 'db'>,
   keys: readonly Pick<Quota, 'scope' | 'scopeId'>[],

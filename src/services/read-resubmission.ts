@@ -19,7 +19,7 @@ export async function assertResubmissionVisible({ db, viewer }: ServiceContext, 
   throw new RepriseError('RESUBMISSION_NOT_FOUND', `no resubmission ${id}`)
 }
 
-/** One page for each list; the caller has made sure that the viewer may see them. */
+/** One page for each list. The caller has checked that the viewer may see them. */
 export function readResubmissionItems(
   { db }: Pick<ServiceContext, 'db'>,
   input: { lists: readonly string[]; after: string; limit: number },
@@ -40,7 +40,7 @@ export interface ShownResubmission {
   refused: { sessionId: string; code: string; message: string }[]
 }
 
-/** What a resubmission has done so far, the first of each, in the order in which they were named. */
+/** The progress of a resubmission, with its first sessions in the order in which they were named. */
 export async function showResubmission(
   { db }: Pick<ServiceContext, 'db'>,
   resubmissionId: string,

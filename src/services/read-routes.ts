@@ -22,12 +22,12 @@ export function readRoutes(
   return read(db, by, ids, viewer.projectId)
 }
 
-/** The same for the same deployment and statuses. */
+/** Key of a list: equal for the same deployment and statuses. */
 export function routeListKey({ deploymentId, statuses }: RouteList): string {
   return `${deploymentId}/${statuses.join()}`
 }
 
-/** Newest first, by `routeListKey`; the caller has made sure that the viewer may see the deployments. */
+/** Newest first, by `routeListKey`. The caller has checked that the viewer may see the deployments. */
 export async function listRoutes(
   { db }: Pick<Reader, 'db'>,
   lists: readonly RouteList[],

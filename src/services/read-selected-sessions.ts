@@ -4,12 +4,14 @@ import { plainSelection, readPlainSessions, type SessionKey } from '../store/sql
 
 export type { SessionKey }
 
-/** Sessions of one project (null: of all) by a key, oldest attempt first. */
+/** Reads sessions of one project (null: of all) by a key, oldest attempt first. */
 export interface SessionRead {
   projectId: string | null
   by: SessionKey
   values: readonly string[]
-  /** What the selection set needs, as Pothos made it; equal for all places of one path. */
+  /**
+   * The columns and relations that the selection set needs, as made by Pothos; identical for all places of one path.
+   */
   select: Prisma.SessionSelect
   selectKey: string
 }
@@ -17,8 +19,8 @@ export interface SessionRead {
 export type ReadSessions = (read: SessionRead) => Promise<Session[]>
 
 /**
- * Rows carry what `select` names and the three keys; the type claims the whole row for Pothos' sake. Prisma reads
- * selections that go on to other things than the decision.
+ * Rows contain what `select` names and the three keys; the type claims the whole row because Pothos expects it.
+ * Selections with relations other than the decision are read by Prisma.
  */
 export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaClient }): ReadSessions {
   return async ({ projectId, by, values, select }) => {

@@ -38,7 +38,7 @@ export interface SessionStatistics {
 }
 
 /**
- * What became of the sessions that were over within a span of time, the last day where none is given.
+ * Outcomes of the sessions that ended within a period, by default the last day.
  * @throws RepriseError VALIDATION_FAILED
  */
 export async function readSessionStatistics(

@@ -18,7 +18,7 @@ const schema = z.object({
   instanceId: z.uuid(),
   name: text.min(1),
   resourceGroup: text.min(1),
-  // Stands in lists of `name=address`.
+  // Used in lists of `name=address`.
   address: text.regex(/^[^\s,=]*$/, 'must be without spaces, commas and ='),
   version: text,
   slots: z

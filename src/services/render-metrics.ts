@@ -7,7 +7,7 @@ import { readStock, type StockFigure } from '../store/sql/read-stock.sql.ts'
 const STOCK_TRUST_MS = 5_000
 
 /**
- * The page that Prometheus reads. Without the database it still has what this server counted, and says that the
+ * The page that Prometheus scrapes. Without the database it has only this server's own counters, and says that the
  * gauges are missing.
  */
 export function createMetricsPage(options: {

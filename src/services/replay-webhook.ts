@@ -6,8 +6,9 @@ import { assertEnabled, changeWebhook } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Everything since a given time that the endpoint has missed: failed deliveries, and events that happened while it was
- * disabled or selected other events. Delivered events are not sent again. `more`: there may be more than fitted.
+ * Sends everything since a given time that the endpoint has missed: failed deliveries, and events that happened while
+ * it was disabled or selected other events. Delivered events are not sent again. `more`: there may be more than the
+ * maximum of one call.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function replayWebhook(

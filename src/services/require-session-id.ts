@@ -2,7 +2,7 @@ import { validate } from 'uuid'
 import { RepriseError } from '../domain/errors.ts'
 
 /**
- * Otherwise the database would refuse a malformed UUID with an error of its own.
+ * A malformed UUID names no session; the database would refuse it with an error of its own.
  * @throws RepriseError SESSION_NOT_FOUND
  */
 export function requireSessionId(id: unknown): void {

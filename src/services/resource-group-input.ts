@@ -64,7 +64,7 @@ export function changedOptions(before: GroupOptions, input: ParsedOptions): Grou
   }
 }
 
-/** What no option is at fault for by itself. */
+/** Problems that lie in the combination of options. */
 export function optionIssues(
   { terminateTimeoutMs, stopGraceMs }: GroupOptions,
   input: ParsedOptions,

@@ -7,7 +7,7 @@ import { agentIds, batchTimeout, environ, priority, retryPolicy, text } from './
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
-/** Null counts as not given, but for `overrides.batchTimeout`, where it takes the timeout away. */
+/** Null counts as missing, except for `overrides.batchTimeout`, where it removes the timeout. */
 export interface ResubmitSessionsInput {
   sessionIds?: string[] | null
   filter?: SessionFilterInput | null
@@ -16,7 +16,7 @@ export interface ResubmitSessionsInput {
 }
 
 export interface ParsedResubmission {
-  /** One of the two. */
+  /** One of `sessionIds` and `filter` is null. */
   sessionIds: string[] | null
   filter: SessionFilterInput | null
   clientKey: string | null
@@ -47,7 +47,10 @@ const schema = z.strictObject({
   overrides: overrides.prefault({}),
 })
 
-/** All faults at once, but for those that need the database. @throws RepriseError where the filter is too large */
+/**
+ * Reports all faults at once, except those that only the database can reveal.
+ * @throws RepriseError if the filter is too large
+ */
 export function parseResubmission(
   input: ResubmitSessionsInput,
 ): { value: ParsedResubmission } | { issues: ValidationIssue[] } {
@@ -82,7 +85,7 @@ export function requestHash({ sessionIds, filter, overrides: given }: ParsedResu
   return createHash('sha256').update(canonical(request)).digest('hex')
 }
 
-/** A filter without what it does not say. */
+/** A filter without missing and null conditions. */
 export function statedFilter(filter: SessionFilterInput | null): object | null {
   return filter === null
     ? null

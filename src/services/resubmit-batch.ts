@@ -31,19 +31,19 @@ export interface BatchOutcome {
   /** Children. */
   created: NewSession[]
   refusals: TargetRefusal[]
-  /** Pending retries that it took the place of. */
+  /** Pending retries that were replaced. */
   superseded: number
   /** Decisions about sessions that had none yet. */
   decided: MadeDecision[]
-  /** Nothing is left of the resubmission. */
+  /** Nothing of the resubmission is left to do. */
   finished: boolean
 }
 
 /**
- * The next targets of a resubmission that the transaction holds: children, decisions, record. Locks, in this order:
- * the resubmission, sessions by id, their decisions; then children are written. A dispatcher takes decisions and passes
- * over those that are held; decide-retries does the same with sessions. So whoever comes first decides, the other finds
- * what it did, and `sessions.parent_session_id` is unique should both be wrong.
+ * Resubmits the next targets of a resubmission that the transaction has locked: children, decisions, record. Lock
+ * order: the resubmission, sessions by id, their decisions; then children are written. A dispatcher locks decisions and
+ * skips those that are locked; decide-retries does the same with sessions. So the first one decides, and the others see
+ * its result. Should all of this fail, `sessions.parent_session_id` is unique.
  */
 export async function resubmitBatch(
   tx: Queryable,
@@ -56,7 +56,7 @@ export async function resubmitBatch(
   const { fenceMarginMs } = context
   const targets = await lockTargets(tx, { sessionIds, visibleProjectId: projectId, fenceMarginMs })
   const undecided = await decideForResubmission(tx, resubmission, [...targets.values()], context.log)
-  // A dispatcher or a decision that comes now, and a second resubmission of the same sessions.
+  // Races with a dispatcher, with decide-retries, and with a second resubmission of the same sessions.
   await context.sync.reached('resubmit:after-lock')
   const groups = await readGroupTypes(tx, overrides.resourceGroup === undefined ? [] : [overrides.resourceGroup])
   const scope: OverrideScope = {
@@ -97,7 +97,10 @@ function plan(
   return refuseTarget(target) ?? resubmittedChild(target, cause, overrides, scope)
 }
 
-/** Returns what was not written, by parent: because of a quota, an existing child, or a creation id in use. */
+/**
+ * Returns the children that were not written, by parent: because of a quota, an existing child, or a creation id in
+ * use.
+ */
 async function insertChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
   const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
   const missing = children.filter(({ id }) => !inserted.has(id))

@@ -26,9 +26,9 @@ export interface ResubmitContext extends ServiceContext {
 }
 
 /**
- * New budgets for sessions that have failed: each gets a child in a new epoch. Up to RESUBMIT_BATCH_SESSIONS_MAX are
- * done when this is answered, all or none of them; more go on in the background, on whichever server. The same key
- * answers with the first call's resubmission.
+ * Gives failed sessions new retry budgets: each gets a child in a new epoch. Up to RESUBMIT_BATCH_SESSIONS_MAX are
+ * resubmitted before this returns, all or none of them; the others follow in the background, on any server. Repeating a
+ * key returns the first call's resubmission.
  * @throws RepriseError VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
  */
 export async function resubmitSessions(

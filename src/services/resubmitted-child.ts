@@ -6,14 +6,14 @@ import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import type { LockedTarget } from '../store/sql/lock-targets.sql.ts'
 import { childSession } from './child-session.ts'
 
-/** What overrides name, as far as it is there. */
+/** The existing objects that overrides name. */
 export interface OverrideScope {
   groups: ReadonlySet<string>
   /** Resource group by agent. */
   agents: ReadonlyMap<string, string>
 }
 
-/** The child of a session that may be resubmitted, or why these overrides allow none. */
+/** The child of a session that is resubmitted, or the reason why these overrides do not allow one. */
 export function resubmittedChild(
   target: LockedTarget,
   cause: FailureCause | null,

@@ -4,7 +4,7 @@ import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Makes a scheduled or held retry due now. Whatever held it may hold it again.
+ * Makes a scheduled or held retry due now. The same conditions may hold it again.
  * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function retryNow(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {

@@ -6,7 +6,7 @@ import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * The token stops working on every server within the few seconds for which a server trusts a token. Revoking it again
+ * The token stops working on every server within a few seconds, for which servers cache valid tokens. Revoking it again
  * changes nothing. A token cannot revoke itself, so that an administrator remains.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
  */

@@ -45,7 +45,7 @@ export async function scaleDeployment(
   })
 }
 
-/** What of these contradicts itself; by path. */
+/** Contradictions between these settings, by path. */
 export function rolloutIssues({ replicas: wanted, minHealthy, maxSurge }: RolloutSettings): ValidationIssue[] {
   if (minHealthy !== null && minHealthy > wanted) {
     return [{ path: 'minHealthy', message: 'must be at most replicas' }]

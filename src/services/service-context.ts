@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts'
 
 export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
 
-/** Who asks. From the token alone. */
+/** The caller, known from the token alone. */
 export interface Viewer {
   tokenId: string
   userId: string | null

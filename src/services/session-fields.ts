@@ -23,10 +23,10 @@ export const argument = z
 
 export const command = z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX)
 
-/** A session that asks for nothing still takes one core, so an agent runs no more of them than it has cores. */
+/** A session without requested slots still takes one core, so an agent runs no more such sessions than it has cores. */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
-/** Nothing of a slot is not asking for it. */
+/** An amount of 0 counts as not requested. */
 export const resourceSlots = slotAmounts
   .transform((amounts) => Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')))
   .default(DEFAULT_SLOTS)

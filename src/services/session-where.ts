@@ -38,7 +38,7 @@ export interface TimeFilterInput {
   lte?: Date | null
 }
 
-/** @throws RepriseError where it is larger than anybody needs. */
+/** @throws RepriseError if the filter is too large */
 export function sessionWhere(filter: SessionFilterInput | null | undefined): SessionWhere {
   const budget = { terms: FILTER_TERMS_MAX }
   return filter ? where(filter, budget, 1) : {}
@@ -74,7 +74,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
 /** Written this way because Prisma drops an empty OR inside an AND. */
 const NOTHING: SessionWhere = { id: { in: [] } }
 
-/** An empty filter matches everything. Prisma would leave it out of an OR, and so let it match nothing. */
+/** An empty filter matches everything. Prisma would drop it from an OR, so it would match nothing. */
 function anyOf(wheres: SessionWhere[]): SessionWhere {
   if (wheres.length === 0) return NOTHING
   return wheres.some(isEmptyWhere) ? {} : { OR: wheres }
@@ -90,7 +90,9 @@ export function isEmptyWhere(inner: SessionWhere): boolean {
   return Object.keys(inner).length === 0
 }
 
-/** The filter of a field, without nulls, for which Prisma would search. One without conditions is left out. */
+/**
+ * The filter of a field without nulls, because Prisma would search for NULL. A filter without conditions is dropped.
+ */
 function given<K extends string>(name: K, filter: object | null | undefined): { [key in K]?: object } {
   const conditions = withoutNulls(filter ?? {})
   return Object.keys(conditions).length === 0 ? {} : ({ [name]: conditions } as never)
@@ -102,7 +104,7 @@ function oneOf<K extends string, T>(field: K, values: readonly T[] | null | unde
   return { [field]: { in: [...values] } } as never
 }
 
-/** As `retryState` derives it: sessions without a decision are UNDECIDED where they may be retried, else NONE. */
+/** As `retryState` derives it: sessions without a decision are UNDECIDED if they may be retried, else NONE. */
 function phaseIn(phases: readonly RetryPhase[]): SessionWhere {
   const mayBeRetried: SessionWhere = { sessionType: 'BATCH', maxRetries: { gt: 0 } }
   return {

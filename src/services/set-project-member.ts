@@ -18,7 +18,10 @@ export async function setProjectMember(context: ServiceContext, input: SetProjec
   return write(context, parseInput(schema, input))
 }
 
-/** Nothing happens where the user is no member. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND */
+/**
+ * Does nothing if the user is not a member. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND,
+ * USER_NOT_FOUND
+ */
 export async function removeProjectMember(
   context: ServiceContext,
   input: RemoveProjectMemberInput,

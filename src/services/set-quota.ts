@@ -20,13 +20,13 @@ const schema = z.strictObject({
   maxPending: count,
 })
 
-/** A missing field leaves a limit as it is, null removes it; `slots` are replaced together. */
+/** A missing field leaves a limit unchanged, null removes it; `slots` are replaced together. */
 export type SetQuotaInput = z.input<typeof schema>
 
 /**
- * Limits what a user, a project or a domain may have at once, for administrators of the cluster. What exists already
- * stays, also where it is more. In force for every server when this is answered; retries that were held for want of
- * room come forward as there is room.
+ * Limits what a user, a project or a domain may have at once, for administrators of the cluster. Existing objects stay,
+ * even if they exceed the limit. In force on every server when this returns; retries that were held because of the
+ * quota are released as room becomes available.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
  */
 export async function setQuota(context: ServiceContext, input: SetQuotaInput): Promise<UsedQuota> {

@@ -22,8 +22,8 @@ export interface RetryDefaults {
 }
 
 /**
- * What sessions created from now on fall back on, where they and narrower scopes say nothing. Sessions that
- * exist have their policy already.
+ * Defaults for sessions created from now on, where neither they nor narrower scopes set a value. Existing sessions keep
+ * their policy.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function setRetryDefaults(context: ServiceContext, input: SetRetryDefaultsInput): Promise<RetryDefaults> {

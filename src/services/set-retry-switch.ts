@@ -41,8 +41,8 @@ export interface RetrySwitchView {
 const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
 
 /**
- * Kill switch and rate limit of a scope. Effective on every server when this returns: they read it in the
- * transactions that dispatch. Retries held by the old setting are released gradually.
+ * Kill switch and rate limit of a scope. Effective on every server when this returns, because servers read it in the
+ * transactions that dispatch retries. Retries held by the old setting are released gradually.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwitchInput): Promise<RetrySwitchView> {

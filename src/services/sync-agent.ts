@@ -12,13 +12,13 @@ import { recordHeartbeat } from '../store/sql/sync-agent.sql.ts'
 import { bookReport } from './book-report.ts'
 import type { ServiceContext } from './service-context.ts'
 
-/** Exit codes are 8 bits, and 128 + signal; Windows has 32, which the column holds as signed. */
+/** Exit codes have 8 bits, or are 128 + signal; on Windows they have 32 bits, which the column holds as signed. */
 const exitCode = z
   .int()
   .min(-2_147_483_648)
   .max(4_294_967_295)
   .transform((code) => code | 0)
-/** Never refused for its text, or the end of a kernel would not be recorded. */
+/** Never refused because of its characters, or the end of a kernel would not be recorded. */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
 const failure = z.object({ name: words(64), message: words(4_096), exitCode: exitCode.optional() })
 
@@ -65,9 +65,9 @@ export interface AgentSync {
 }
 
 /**
- * One exchange with an agent: books what it observed, and answers with what it should do. Everything is
- * compared with what is booked, so a message that is lost, late or said twice does no harm, whichever server it
- * comes to; changes take effect only on the assignment and from the status that they were made for.
+ * One exchange with an agent: records what it observed, and returns what it should do. Everything is compared with the
+ * records, so a message that is lost, late or repeated does no harm, whichever server receives it; changes take effect
+ * only on the assignment and status for which they were made.
  * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
  */
 export async function syncAgent(

@@ -15,14 +15,14 @@ import { parseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
 import { withoutNulls } from './without-nulls.ts'
 
-/** What is not given stays, and so does what is null, but for `image` and `healthCheck.staleAfter`, which it clears. */
+/** Missing and null fields stay as they are, except for `image` and `healthCheck.staleAfter`, which null clears. */
 export type UpdateDeploymentInput = { deploymentId: string } & {
   [Field in Exclude<keyof DeploymentSpecInput, 'healthCheck'>]?: DeploymentSpecInput[Field] | null
 } & { healthCheck?: HealthCheckInput | null }
 
 /**
- * A new revision, to which the routes are brought one after the other. Where nothing differs from the present one there
- * is none: the same update twice is one.
+ * Adds a revision, to which the routes are brought one after the other. If nothing differs from the present revision,
+ * none is added, so repeating an update does nothing.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED,
  * RESOURCE_GROUP_NOT_FOUND
  */
@@ -53,7 +53,7 @@ function merged(before: DeploymentSpec, change: Omit<UpdateDeploymentInput, 'dep
   }
 }
 
-/** What is no object is left to be refused. */
+/** A value that is not an object is kept, so that validation refuses it. */
 function mergedCheck(stored: HealthCheckInput, change: HealthCheckInput | null | undefined): unknown {
   if (change === null || change === undefined) return stored
   if (typeof change !== 'object') return change

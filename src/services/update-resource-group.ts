@@ -12,8 +12,8 @@ const schema = groupOptions.extend({ name: z.string() })
 export type UpdateResourceGroupInput = z.input<typeof schema>
 
 /**
- * Changes options of a group. They take effect with the next pass of each handler; existing sessions keep their type,
- * and an agent its fence until it registers again.
+ * Changes options of a group. They take effect with the next pass of each handler. Existing sessions keep their type,
+ * and an agent keeps its fence until it registers again.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND
  */
 export async function updateResourceGroup(

@@ -11,8 +11,8 @@ export interface UpdateWebhookInput extends Partial<{
 }
 
 /**
- * Missing fields stay; null clears optional ones. Waiting deliveries go to the new address. While it is disabled
- * nothing is sent to it and nothing new is kept for it; what waited goes on when it is enabled.
+ * Missing fields stay; null clears optional ones. Waiting deliveries go to the new address. While a webhook is
+ * disabled, nothing is sent and no new deliveries are recorded; waiting ones continue when it is enabled.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
  */
 export async function updateWebhook(

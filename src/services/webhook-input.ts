@@ -6,7 +6,7 @@ import { isEventPattern } from '../domain/webhooks/event-pattern.ts'
 import type { WebhookSettings } from '../store/sql/webhooks.sql.ts'
 import { parseInput } from './parse-input.ts'
 
-/** What a client may say of a webhook. */
+/** Settings of a webhook as given by a client. */
 export interface WebhookSettingsInput {
   url: string
   eventTypes: string[]

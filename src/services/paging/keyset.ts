@@ -7,7 +7,7 @@ export interface Page<Row> {
   totalCount: () => Promise<number>
 }
 
-/** Goes as it is into Prisma's `findMany`. */
+/** Spread into Prisma's `findMany`. */
 export interface KeysetQuery {
   where: object
   orderBy: Record<string, 'asc' | 'desc'>[]
@@ -15,8 +15,8 @@ export interface KeysetQuery {
 }
 
 /**
- * Keyset pagination: a page starts after a row rather than at an offset, so rows added or removed elsewhere move
- * nothing. The last column of the order is unique, and each row carries all of them.
+ * Keyset pagination: a page starts after a row rather than at an offset, so rows that are added or removed elsewhere do
+ * not shift it. The last column of the order is unique, and each row contains all columns of the order.
  */
 export async function keysetPage<Row extends object>(options: {
   args: PageArguments
@@ -34,7 +34,7 @@ export async function keysetPage<Row extends object>(options: {
   return assemblePage({ args, rows, cursorOf: (node) => encodeKeyset(order, node), count })
 }
 
-/** `rows` are one more than the page where there are more, from the end of a backward page. */
+/** `rows` has one more row than the page if there are more, and starts at the end for a backward page. */
 export function assemblePage<Row extends object>(options: {
   args: PageArguments
   rows: readonly Row[]

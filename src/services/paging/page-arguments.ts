@@ -10,11 +10,11 @@ export interface PageArguments {
 
 export interface PageSize {
   size: number
-  /** From the end, which `last` asks for. */
+  /** Whether the page is read from the end, as `last` requests. */
   backward: boolean
 }
 
-/** @throws RepriseError that names the limit. */
+/** @throws RepriseError that names the limit */
 export function pageSize({ first, last, before }: PageArguments): PageSize {
   if (first != null && last != null) throw invalid('last', 'Give `first` or `last`, not both.')
   const backward = last != null || (first == null && before != null)
