@@ -4,13 +4,13 @@ import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { untilAborted } from './until-aborted.ts'
 import { applyAnswer } from './apply-answer.ts'
 import type { Executor } from './executors/executor.ts'
 import type { Fence } from './fence.ts'
 import type { LogShipper } from './log-shipper.ts'
 import { NewsInterrupt, type News } from './news.ts'
 import { reconnectPauseMs } from './reconnect-pause.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** Added to the time that the server may hold a long poll. */
 const ANSWER_TIMEOUT_MS = 10_000

@@ -1,5 +1,5 @@
-import { eventMatches, type EventFilter, type OutboxEvent } from '../domain/events.ts'
 import type { EventCursor } from '../domain/event-cursor.ts'
+import { eventMatches, type EventFilter, type OutboxEvent } from '../domain/events.ts'
 import { SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
 import { Subscriber } from './subscriber.ts'
 

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono'
 import { RepriseError } from '../domain/errors.ts'
-import { mayRead } from '../services/authorize.ts'
 import type { Authenticate } from '../services/authenticate.ts'
+import { mayRead } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'

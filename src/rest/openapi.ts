@@ -1,6 +1,6 @@
-import type { RestApp } from './rest-app.ts'
 import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './resources/deployment-input.ts'
 import { SESSION_INPUT } from './resources/session-input.ts'
+import type { RestApp } from './rest-app.ts'
 
 export const OPENAPI_PATH = '/v2/openapi.json'
 

@@ -6,11 +6,11 @@ import {
   SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
 import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
+import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Tracer } from '../observability/trace.ts'
-import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
 import type { BackgroundService, RunReport } from './background-service.ts'

@@ -1,5 +1,5 @@
-import type { FailureError } from '../../domain/session/failure.ts'
 import type { KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
+import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
  * The port behind which kernels run. One instance serves one agent.

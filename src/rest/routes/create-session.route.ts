@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi'
-import { createSession } from '../../services/create-sessions.ts'
 import type { CreateSessionInput } from '../../services/create-session-input.ts'
+import { createSession } from '../../services/create-sessions.ts'
 import { readSession } from '../../services/read-sessions.ts'
 import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonBody } from '../json-body.ts'

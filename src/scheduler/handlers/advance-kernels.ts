@@ -1,8 +1,8 @@
 import type { FailureError } from '../../domain/session/failure.ts'
 import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import { isTerminal } from '../../domain/session/statuses.ts'
-import { claimSessions, type ClaimedKernel, type ClaimedSession } from '../../store/sql/claim-sessions.sql.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
+import { claimSessions, type ClaimedKernel, type ClaimedSession } from '../../store/sql/claim-sessions.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 
 /**

@@ -2,10 +2,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { resolvePolicy, statedSources } from '../../domain/retry/resolve-policy.ts'
 import { addSessions } from '../../services/add-sessions.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readGroupTypes } from '../../store/sql/creation-scope.sql.ts'
 import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts'
-import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
+import { readGroupTypes } from '../../store/sql/creation-scope.sql.ts'
 import { insertRoutes, type NewRoute } from '../../store/sql/insert-routes.sql.ts'
+import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
 import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/read-revision-specs.sql.ts'
 
 export interface RouteOrder {

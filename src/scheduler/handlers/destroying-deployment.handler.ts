@@ -2,8 +2,8 @@ import { DEPLOYMENT_HANDLERS, type DeploymentResult } from '../../domain/deploym
 import type { Finding } from '../../domain/deployment/judge.ts'
 import { DESTROY_TIMEOUT_MS } from '../../domain/limits.ts'
 import { readRoutesOf } from '../../store/sql/routes-of-deployments.sql.ts'
-import { handleDeployments } from './handle-deployments.ts'
 import { endRoutes } from './end-routes.ts'
+import { handleDeployments } from './handle-deployments.ts'
 
 const declaration = DEPLOYMENT_HANDLERS['destroying-deployment']
 

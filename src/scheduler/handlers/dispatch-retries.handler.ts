@@ -5,12 +5,12 @@ import {
   HELD_RELEASE_RETRIES_MAX,
 } from '../../domain/limits.ts'
 import { readStoredPolicy } from '../../domain/retry/stored-policy.ts'
+import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
 import { addChildren, type Refusal } from '../../services/add-children.ts'
-import type { Wake } from '../../domain/wake.ts'
 import type { Database } from '../../store/database.ts'
 import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'

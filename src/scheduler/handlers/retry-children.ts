@@ -1,5 +1,5 @@
-import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
 import { deriveChild, type ChildShape } from '../../domain/retry/child.ts'
+import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
 import { childSession } from '../../services/child-session.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'

@@ -7,8 +7,8 @@ import type { ClaimedDeployment } from '../../store/sql/claim-deployments.sql.ts
 import { readRoutesOf, type DeploymentRoute } from '../../store/sql/routes-of-deployments.sql.ts'
 import type { DeploymentHandler } from '../deployment-kinds.ts'
 import { beginRoutes, type RouteOrder } from './begin-routes.ts'
-import { handleDeployments } from './handle-deployments.ts'
 import { endRoutes } from './end-routes.ts'
+import { handleDeployments } from './handle-deployments.ts'
 
 const declaration = DEPLOYMENT_HANDLERS['scaling-deployment']
 

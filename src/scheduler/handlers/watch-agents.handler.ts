@@ -1,6 +1,6 @@
 import type { Lease } from '../../domain/agent/lease.ts'
-import type { Logger } from '../../observability/log.ts'
 import type { Wake } from '../../domain/wake.ts'
+import type { Logger } from '../../observability/log.ts'
 import type { Database } from '../../store/database.ts'
 import { updateSilentAgents } from '../../store/sql/agent-lease.sql.ts'
 import { recordPresence, type ServerIdentity } from '../../store/sql/server-presence.sql.ts'

@@ -1,7 +1,7 @@
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
-import { readableText, utf8CutLength } from '../utf8-cut.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
+import { readableText, utf8CutLength } from '../utf8-cut.ts'
 import { newNoopKernel, type NoopKernel } from './noop-kernel.ts'
 
 const SIGTERMED = 143

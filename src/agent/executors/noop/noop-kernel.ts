@@ -1,5 +1,5 @@
-import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelSpec, ObservedKernel } from '../../../domain/agent/protocol.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
 import { noopScript, type NoopScript } from './noop-script.ts'
 
 export interface NoopKernel {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { hasEnded, type ProcessKernel } from './process-kernel.ts'
 import type { ProcessHost } from './process-host.ts'
+import { hasEnded, type ProcessKernel } from './process-kernel.ts'
 
 const TRIES_MAX = 20
 

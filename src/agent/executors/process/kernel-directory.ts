@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
 
 /**
  * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:

@@ -5,8 +5,8 @@ import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { HEARD_LIFE_CHECK_MS } from './shim-messages.ts'
-import { killKernel, signalProcess } from './signal-kernel.ts'
 import { parseStatus } from './shim.ts'
+import { killKernel, signalProcess } from './signal-kernel.ts'
 
 const RECOVERED_LIFE_CHECK_MS = 100
 
