@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
@@ -118,7 +118,7 @@ async function syncOnce(
   applyAnswer(executor, answer, log)
   const tookMs = performance.now() - sentAt
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
-  await pause(Math.max(0, NEWS_INTERVAL_MS - tookMs))
+  await sleep(Math.max(0, NEWS_INTERVAL_MS - tookMs))
   return 'told'
 }
 
@@ -144,5 +144,5 @@ async function reportAndPause({ log, signal }: LoopParts, failures: number, erro
   const pauseMs = reconnectPauseMs(failures, Math.random())
   const level = failures === 1 || failures % 20 === 0 ? 'warn' : 'debug'
   log[level]({ error: messageOf(error), failures, pauseMs }, 'no answer from the server')
-  await pause(pauseMs, undefined, { signal }).catch(() => undefined)
+  await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
 }

@@ -8,6 +8,7 @@ import { acquireAgentLock } from './agent-lock.ts'
 import { type LoopParts, runAgentLoop } from './agent-loop.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { FENCED } from './executors/fenced.ts'
+import { isOver } from './executors/is-over.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
 import { createNews } from './news.ts'
@@ -98,7 +99,7 @@ function identityOf({ name, resourceGroup, address, version, slots, labels }: Ag
 
 /** The server treats these kernels as gone once its margin after the fence has passed. */
 function stopAll(executor: Executor, log: Logger): void {
-  const live = executor.observe().filter(({ status }) => status !== 'EXITED' && status !== 'FAILED')
+  const live = executor.observe().filter((kernel) => !isOver(kernel))
   if (live.length > 0)
     log.warn({ kernels: live.length }, 'no answer from the server for too long: stopping all kernels')
   for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS, FENCED)

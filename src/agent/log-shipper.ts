@@ -2,6 +2,7 @@ import type { LogOffset, LogPiece, LogStreamName, ObservedKernel } from '../doma
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor } from './executors/executor.ts'
+import { isOver } from './executors/is-over.ts'
 import { readStream, type StreamRead } from './read-stream.ts'
 
 /** So that a kernel with much output does not hold up the logs of others. */
@@ -157,8 +158,7 @@ function keyOf({ kernelId, assignment, stream }: Omit<LogOffset, 'offset'>): str
 }
 
 function isHeld(kernel: ObservedKernel, shipment: Shipment | undefined): boolean {
-  const ended = kernel.status === 'EXITED' || kernel.status === 'FAILED'
-  return ended && kernel.startedAt !== null && shipment?.drained !== true
+  return isOver(kernel) && kernel.startedAt !== null && shipment?.drained !== true
 }
 
 function asRunning(kernel: ObservedKernel): ObservedKernel {

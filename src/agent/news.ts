@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Tracks whether there are changes that the server has not been told of, and lets the loop wait for them. */
 export interface News {
@@ -36,7 +36,7 @@ export function createNews(): News {
     async wait(ms) {
       const controller = new AbortController()
       this.interrupt(controller)
-      await pause(ms, undefined, { signal: controller.signal }).catch(() => undefined)
+      await sleep(ms, undefined, { signal: controller.signal }).catch(() => undefined)
       this.ignore()
     },
   }

@@ -8,6 +8,7 @@ import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { indexPage } from './index-page.ts'
 import { answerMetrics, type MetricsPage } from './metrics-page.ts'
 import type { Mount } from './mount.ts'
+import { pathOf } from './request-head.ts'
 import { respond } from './respond.ts'
 
 export type HttpAppDependencies = GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] }
@@ -34,7 +35,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   return {
     db: options.db,
     async handle(request, response, requestId) {
-      const path = request.url!.split('?', 1)[0]!
+      const path = pathOf(request)
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
       if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
@@ -44,7 +45,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {
-      if (request.url!.split('?', 1)[0] !== GRAPHQL_PATH) return false
+      if (pathOf(request) !== GRAPHQL_PATH) return false
       webSockets.handleUpgrade(request, socket, head, (webSocket) => webSockets.emit('connection', webSocket, request))
       return true
     },

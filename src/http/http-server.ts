@@ -7,7 +7,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
 import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
-import { requestIdOf, setSafeHeaders } from './request-head.ts'
+import { pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
 import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
 import { respond } from './respond.ts'
 import { guardAgainstStalls } from './stall-guard.ts'
@@ -62,7 +62,7 @@ export function createHttpServer(options: {
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     if (phase === 'closing') response.setHeader('Connection', 'close')
-    const path = request.url!.split('?', 1)[0]!
+    const path = pathOf(request)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz')
       return phase === 'serving' ? answerReadiness(response, app!.db) : answerNotReady(response, phase)

@@ -3,6 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
+/** The path of the request, without its query. */
+export function pathOf({ url }: IncomingMessage): string {
+  return url!.split('?', 1)[0]!
+}
+
 /** Uses the request id of a proxy or client, if it is well-formed, so that both logs refer to the same request. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id']

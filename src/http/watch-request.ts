@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Span, Tracer } from '../observability/trace.ts'
+import { pathOf } from './request-head.ts'
 
 /** The paths that become labels; all others are counted as one, since clients can make up any number of them. */
 const ROUTES: readonly string[] = [
@@ -33,7 +34,7 @@ export function watchRequest(
 ): Span | null {
   const { metrics, log } = context
   const begun = performance.now()
-  const route = routeOf(request.url!.split('?', 1)[0]!)
+  const route = routeOf(pathOf(request))
   const method = METHODS.includes(request.method!) ? request.method! : 'other'
   const span = TRACED.test(route) ? beginSpan(context.trace, { route, method, requestId, request }) : null
   response.once('close', () => {
@@ -64,7 +65,7 @@ function beginSpan(
   return trace.beginRequest(`${method} ${route}`, request.headers['traceparent'] as string | undefined, {
     'http.request.method': method,
     'http.route': route,
-    'url.path': request.url!.split('?', 1)[0]!,
+    'url.path': pathOf(request),
     'reprise.request.id': requestId,
   })
 }

@@ -1,11 +1,10 @@
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
+import { SIGKILLED, SIGTERMED } from '../exit-codes.ts'
+import { isOver } from '../is-over.ts'
 import { readableText, utf8CutLength } from '../utf8-cut.ts'
 import { newNoopKernel, type NoopKernel } from './noop-kernel.ts'
-
-const SIGTERMED = 143
-const SIGKILLED = 137
 
 /**
  * For tests and benchmarks: simulated kernels, in memory only, that end as their command says. A restart loses them,
@@ -129,7 +128,7 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
 
 function readOutput(kernel: NoopKernel | undefined, stream: LogStreamName, offset: number, maxBytes: number) {
   const output = stream === 'STDOUT' && kernel !== undefined ? kernel.output : Buffer.alloc(0)
-  const ended = kernel === undefined || kernel.observed.status === 'EXITED' || kernel.observed.status === 'FAILED'
+  const ended = kernel === undefined || isOver(kernel.observed)
   const read = output.subarray(offset, offset + maxBytes)
   const bytes = ended && offset + read.length >= output.length ? read.length : utf8CutLength(read) || read.length
   return { text: readableText(read.subarray(0, bytes)), bytes, end: ended && offset + bytes >= output.length }

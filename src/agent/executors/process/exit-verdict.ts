@@ -1,4 +1,5 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
+import { SIGKILLED } from '../exit-codes.ts'
 import type { OomMark } from './kernel-directory.ts'
 
 export interface ExitEvidence {
@@ -19,8 +20,6 @@ export interface ExitVerdict {
   oomKilled: boolean
   error: FailureError | null
 }
-
-const SIGKILLED = 137
 
 /** How the end of a kernel that ran is reported. */
 export function judgeExit(evidence: ExitEvidence): ExitVerdict {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import type { Logger } from '../../../observability/log.ts'
 import { FENCED } from '../fenced.ts'
 import type { StopMark } from './kernel-directory.ts'
+import { DEFAULT_PATH } from './kernel-environment.ts'
 import { splitOnce } from './shim.ts'
 
 const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)
@@ -80,7 +81,7 @@ export function createNursery(kernelsDir: string, log: Logger, events: NurseryEv
     const started = spawn('/bin/sh', ['-c', NURSERY_SCRIPT, 'reprise-nursery'], {
       cwd: kernelsDir,
       detached: true,
-      env: { PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin' },
+      env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     const lost = (reason: string) => {

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { endBeforeRunning, endKernel } from './end-kernel.ts'
 import * as directory from './kernel-directory.ts'
 import { prepareKernel } from './prepare-kernel.ts'
@@ -72,6 +72,6 @@ async function readBegunStatus(path: string): Promise<ShimStatus> {
   for (let waited = 0; ; waited += 20) {
     const status = parseStatus(directory.readStatus(path))
     if (status.shim !== null || waited >= FIRST_LINE_WAIT_MS) return status
-    await pause(20)
+    await sleep(20)
   }
 }
