@@ -14,7 +14,7 @@ import { guardAgainstStalls } from './stall-guard.ts'
 import { watchRequest } from './watch-request.ts'
 
 /**
- * Listens from the first moment of a start to the last of a stop:
+ * Listens from the beginning of the start to the end of the stop:
  *
  *   starting, migrating → serving → draining → closing
  *

@@ -3,7 +3,6 @@ import { createSessionSchema } from '../../services/create-session-input.ts'
 import { component, inputSchema, type JsonSchema } from './input-schema.ts'
 import { RetryPolicyResource } from './retry-policy.resource.ts'
 
-/** The body of a new session. */
 export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
 function sessionInputSchema(): JsonSchema {
@@ -17,5 +16,5 @@ function sessionInputSchema(): JsonSchema {
 /** A policy as given with a session: every field is optional. */
 function partialPolicy(): JsonSchema {
   const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
-  return { ...policy, description: 'Every field may be left out; in camelCase, as in GraphQL, they are read too.' }
+  return { ...policy, description: 'Every field is optional; names in camelCase, as in GraphQL, are accepted, too.' }
 }

@@ -58,7 +58,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   if (sameBoot && status.shim !== null && isAlive(status.shim)) return resume(host, kernel)
   if (sameBoot && status.shim !== null) signalProcess(-status.shim.pid, 'SIGKILL')
   if (!sameBoot) kernel.shim = null
-  // Read once more: it may have ended properly between the first look at its status and the look at its process.
+  // Reads the status again: the kernel may have ended properly between that read and the check of its process.
   const { exitCode } = parseStatus(directory.readStatus(kernel.path))
   endKernel(host, kernel, exitCode, directory.statusTimes(kernel.path).endedAt)
 }
