@@ -12,11 +12,11 @@ import {
   readProjectScopes,
   type ProjectScope,
 } from '../store/sql/creation-scope.sql.ts'
-import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
+import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
 import { addSessions } from './add-sessions.ts'
-import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
 import { assertMayChange } from './authorize.ts'
+import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface CreatedSession {

@@ -1,15 +1,15 @@
 import { flattenOverrides, specDifference, type SpecDifference } from '../domain/chain/spec-difference.ts'
 import { EPOCHS_LISTED_MAX } from '../domain/limits.ts'
 import { countChains as count, listChains as list, type ChainsQuery } from '../store/sql/list-chains.sql.ts'
+import { readChainAttempts as readAttempts, type AttemptWindow } from '../store/sql/read-chain-attempts.sql.ts'
 import {
   countChainChanges as countChanges,
   readChainChanges as readChanges,
   type AttemptRow,
 } from '../store/sql/read-chain-changes.sql.ts'
-import { readChainAttempts as readAttempts, type AttemptWindow } from '../store/sql/read-chain-attempts.sql.ts'
 import { readChainEpochs as readEpochs, type EpochRow } from '../store/sql/read-chain-epochs.sql.ts'
-import { readChainTotals as readTotals, type ChainTotalRow } from '../store/sql/read-chain-totals.sql.ts'
 import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
+import { readChainTotals as readTotals, type ChainTotalRow } from '../store/sql/read-chain-totals.sql.ts'
 import { readChains as read, type ChainRow } from '../store/sql/read-chains.sql.ts'
 import type { ServiceContext } from './service-context.ts'
 

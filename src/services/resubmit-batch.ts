@@ -1,14 +1,14 @@
 import { RESUBMIT_BATCH_SESSIONS_MAX } from '../domain/limits.ts'
 import { hasChild, notFound, refuseTarget, type TargetRefusal } from '../domain/resubmission/refuse.ts'
-import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Logger } from '../observability/log.ts'
+import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Queryable } from '../store/database.ts'
-import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import { supersedePendingRetries } from '../store/sql/change-retry.sql.ts'
+import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { lockTargets, type LockedTarget } from '../store/sql/lock-targets.sql.ts'
-import { readChildIds } from '../store/sql/read-child-ids.sql.ts'
 import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
+import { readChildIds } from '../store/sql/read-child-ids.sql.ts'
 import {
   readPendingItems,
   settleItems,

@@ -1,7 +1,7 @@
 import { deriveResubmission } from '../domain/resubmission/derive-resubmission.ts'
-import type { FailureCause } from '../domain/retry/causes.ts'
 import { applyOverrides, type ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
 import type { TargetRefusal } from '../domain/resubmission/refuse.ts'
+import type { FailureCause } from '../domain/retry/causes.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import type { LockedTarget } from '../store/sql/lock-targets.sql.ts'
 import { childSession } from './child-session.ts'

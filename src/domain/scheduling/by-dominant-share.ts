@@ -1,6 +1,6 @@
-import { addQuantities } from './quantity.ts'
 import { dominantShare, isLess, type Share } from './dominant-share.ts'
 import { createHeap } from './heap.ts'
+import { addQuantities } from './quantity.ts'
 import type { Quantities, Quantity } from './quantity.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'

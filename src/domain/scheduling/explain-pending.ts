@@ -1,9 +1,9 @@
 import { HEAD_OF_LINE_SKIPS_MAX, LINE_PLACE_MAX } from '../limits.ts'
+import { fitsBesideKept, explainShortage } from './explain-shortage.ts'
 import { firstQuotaShortage, type QuotaRoom } from './quota-room.ts'
 import type { AgentRoom } from './room.ts'
 import type { Sequencer } from './sequence.ts'
 import { totalOf, type Shape } from './shape.ts'
-import { fitsBesideKept, explainShortage } from './explain-shortage.ts'
 
 /** The facts, at one moment, about a PENDING session and its resource group. */
 export interface PendingFacts {

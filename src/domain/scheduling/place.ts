@@ -1,10 +1,10 @@
 import { HEAD_OF_LINE_SKIPS_MAX, LINE_KEEPS_MAX } from '../limits.ts'
 import type { AgentPool, Kept } from './agent-pool.ts'
 import { ROOM_IS_KEPT } from './explain-pending.ts'
+import { explainShortage } from './explain-shortage.ts'
 import { firstQuotaShortage, takeQuota, type QuotaRoom } from './quota-room.ts'
 import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf } from './shape.ts'
-import { explainShortage } from './explain-shortage.ts'
 
 export interface PlaceableSession extends Sequenced {
   kernelIds: readonly string[]

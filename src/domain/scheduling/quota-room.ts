@@ -1,5 +1,5 @@
-import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
 import { describeAmount } from '../session/amounts.ts'
+import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
 
 /** What one quota allows and how much of it is taken; used up as sessions are placed. */
 export interface QuotaRoom {

@@ -1,8 +1,8 @@
 import { TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS } from '../limits.ts'
 import type { FailureError } from './failure.ts'
 import type { LifecycleDeclaration, SchedulingResult } from './handlers.ts'
-import { sessionMayMove } from './transitions.ts'
 import { isTerminal, type KernelStatus, type SessionResult, type SessionStatus } from './statuses.ts'
+import { sessionMayMove } from './transitions.ts'
 
 /** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
 export type Outcome =

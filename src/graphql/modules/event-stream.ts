@@ -3,9 +3,9 @@ import { decodeCursor } from '../../domain/event-cursor.ts'
 import type { OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
-import type { GraphQLContext } from '../context.ts'
 import { invalidCursor } from '../../services/paging/page-arguments.ts'
 import { ownProject } from '../../services/tenant-scope.ts'
+import type { GraphQLContext } from '../context.ts'
 import { authorizedStream } from '../subscriptions.ts'
 
 export interface EventStreamFilter {

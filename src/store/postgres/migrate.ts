@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
 import { RUNNING_MIGRATION_LOCK_KEY } from './catalog-adapter.ts'
-import { applyMigrations } from './schema-engine.ts'
 import { migrationNames } from './migration-files.ts'
+import { applyMigrations } from './schema-engine.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
 /** Polled, because waiting inside PostgreSQL would hold a snapshot that a concurrent index build waits for. */

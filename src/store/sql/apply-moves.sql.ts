@@ -1,5 +1,5 @@
-import type { SchedulingResult } from '../../domain/session/handlers.ts'
 import type { StatusData } from '../../domain/session/failure.ts'
+import type { SchedulingResult } from '../../domain/session/handlers.ts'
 import type { KernelStatus, SessionResult, SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 import { recordHistory } from './record-history.sql.ts'

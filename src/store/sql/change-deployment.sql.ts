@@ -1,5 +1,5 @@
-import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
 import type { RolloutSettings } from '../../domain/deployment/rollout.ts'
+import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 export interface LockedDeployment extends RolloutSettings {

@@ -1,5 +1,5 @@
-import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
+import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import type { Judged } from '../../domain/session/judge.ts'
 import type { KernelStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'

@@ -1,5 +1,5 @@
-import { EVENT_TYPES } from '../../domain/events.ts'
 import type { EventCursor } from '../../domain/event-cursor.ts'
+import { EVENT_TYPES } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
 import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
 

@@ -1,5 +1,5 @@
-import type { ClusterMode, SessionOrigin, SessionType } from '../../domain/session/statuses.ts'
 import type { FailureCause } from '../../domain/retry/causes.ts'
+import type { ClusterMode, SessionOrigin, SessionType } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */

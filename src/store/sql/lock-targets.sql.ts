@@ -1,5 +1,5 @@
-import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { ResubmissionTarget } from '../../domain/resubmission/refuse.ts'
+import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './child-source.sql.ts'
 

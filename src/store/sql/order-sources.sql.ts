@@ -1,5 +1,5 @@
-import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { KernelSpec } from '../../domain/agent/protocol.ts'
+import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { ClusterMember } from '../../domain/session/cluster-environment.ts'
 import type { ClusterMode } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'

@@ -1,7 +1,7 @@
 import type { Owner } from '../../domain/quota/pending-places.ts'
 import type { QuotaScope } from '../../domain/quota/quota.ts'
-import type { QuotaRoom } from '../../domain/scheduling/quota-room.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
+import type { QuotaRoom } from '../../domain/scheduling/quota-room.ts'
 import type { Queryable } from '../database.ts'
 import { lockQuotas, readLimits, type LockedQuota, type Owners } from './lock-quotas.sql.ts'
 

@@ -1,5 +1,5 @@
-import type { FailureCause, RetryPhase } from '../../domain/retry/causes.ts'
 import type { RetryEventData, SessionEventType } from '../../domain/events.ts'
+import type { FailureCause, RetryPhase } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
 export interface DecisionRow {

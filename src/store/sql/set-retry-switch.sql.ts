@@ -1,6 +1,6 @@
 import { refill } from '../../domain/retry/admit.ts'
-import { currentValue, type SwitchState } from '../../domain/retry/switch-state.ts'
 import type { RetryScope } from '../../domain/retry/scope.ts'
+import { currentValue, type SwitchState } from '../../domain/retry/switch-state.ts'
 import type { Queryable } from '../database.ts'
 import { stateOf, STATE_COLUMNS, type SwitchColumns } from './switch-columns.sql.ts'
 

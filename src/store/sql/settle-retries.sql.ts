@@ -1,5 +1,5 @@
-import type { HoldReason } from '../../domain/retry/causes.ts'
 import type { RetryEventData } from '../../domain/events.ts'
+import type { HoldReason } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
 
 export interface DispatchedRetry {

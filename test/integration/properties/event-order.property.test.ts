@@ -1,12 +1,12 @@
-import fc from 'fast-check'
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { compareCursors, type EventCursor } from '../../../src/domain/event-cursor.ts'
 import type { OutboxEvent } from '../../../src/domain/events.ts'
 import type { Queryable } from '../../../src/store/database.ts'
 import { readEvents, readHorizon } from '../../../src/store/sql/read-events.sql.ts'
-import { eventually } from '../../support/eventually.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'
+import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
 import {
   countChains,
   listChains,
@@ -7,12 +8,11 @@ import {
   type ChainOrder,
   type ChainsQuery,
 } from '../../../src/store/sql/list-chains.sql.ts'
-import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
-import { countChainChanges, readChainChanges } from '../../../src/store/sql/read-chain-changes.sql.ts'
 import { readChainAttempts } from '../../../src/store/sql/read-chain-attempts.sql.ts'
+import { countChainChanges, readChainChanges } from '../../../src/store/sql/read-chain-changes.sql.ts'
 import { readChainEpochs } from '../../../src/store/sql/read-chain-epochs.sql.ts'
-import { readChainTotals } from '../../../src/store/sql/read-chain-totals.sql.ts'
 import { readChainIds } from '../../../src/store/sql/read-chain-ids.sql.ts'
+import { readChainTotals } from '../../../src/store/sql/read-chain-totals.sql.ts'
 import { readChains } from '../../../src/store/sql/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -6,8 +6,8 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { migrate, NewerDatabaseError } from '../../../src/store/postgres/migrate.ts'
-import { driftFromSchema } from '../../../src/store/postgres/schema-engine.ts'
 import { migrationNames } from '../../../src/store/postgres/migration-files.ts'
+import { driftFromSchema } from '../../../src/store/postgres/schema-engine.ts'
 import { emptyDatabase } from '../../support/database.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../support/migrate-program.ts')

@@ -1,5 +1,5 @@
-import { DEPLOYMENT_EVENT_TYPES, type DeploymentEventType, type DeploymentOutboxEvent } from '../../../domain/events.ts'
 import { encodeCursor } from '../../../domain/event-cursor.ts'
+import { DEPLOYMENT_EVENT_TYPES, type DeploymentEventType, type DeploymentOutboxEvent } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingDeployment, RouteNode } from '../route/route.type.ts'
 import { DeploymentNode } from './deployment.type.ts'

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../../src/domain/limits.ts'
 import { ROOM_IS_KEPT } from '../../../../src/domain/scheduling/explain-pending.ts'
+import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import { parseQuantities, parseQuantity } from '../../../../src/domain/scheduling/quantity.ts'
 import type { QuotaRoom } from '../../../../src/domain/scheduling/quota-room.ts'
-import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import { agentsOf, orderOf, placeAll, room, session } from './lines.ts'
 
 const cpu = (amount: string) => ({ cpu: amount })

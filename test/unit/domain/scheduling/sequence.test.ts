@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../../src/domain/limits.ts'
+import { byDominantShare } from '../../../../src/domain/scheduling/by-dominant-share.ts'
 import { dominantShare, isLess } from '../../../../src/domain/scheduling/dominant-share.ts'
+import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import type { PlaceableSession } from '../../../../src/domain/scheduling/place.ts'
 import { parseQuantities } from '../../../../src/domain/scheduling/quantity.ts'
-import { byDominantShare } from '../../../../src/domain/scheduling/by-dominant-share.ts'
-import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import type { Sequence } from '../../../../src/domain/scheduling/sequence.ts'
 import { orderOf, placeAll, room, session, type Amounts } from './lines.ts'
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../../src/domain/limits.ts'
 import { createAgentPool } from '../../../../src/domain/scheduling/agent-pool.ts'
-import { addQuantities } from '../../../../src/domain/scheduling/quantity.ts'
+import { byDominantShare } from '../../../../src/domain/scheduling/by-dominant-share.ts'
+import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession } from '../../../../src/domain/scheduling/place.ts'
+import { addQuantities } from '../../../../src/domain/scheduling/quantity.ts'
 import type { Quantity } from '../../../../src/domain/scheduling/quantity.ts'
 import { giveBack, openRoom, take } from '../../../../src/domain/scheduling/room.ts'
 import type { AgentSelector } from '../../../../src/domain/scheduling/select-agent.ts'
-import { byDominantShare } from '../../../../src/domain/scheduling/by-dominant-share.ts'
 import { compareAge, holdsLine, type Sequencer } from '../../../../src/domain/scheduling/sequence.ts'
-import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import { room, session } from './lines.ts'
 
 const RUNS_MAX_TICKS = 40
