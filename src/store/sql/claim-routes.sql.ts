@@ -42,7 +42,8 @@ const START_TIMED_OUT = `r.created_at < now() - make_interval(secs => v.start_ti
 
 /** The routes in its statuses for which a handler has work. */
 const DUE: Readonly<Record<RouteHandlerName, string>> = {
-  'provisioning-route': `(s.status = 'RUNNING' AND k.port IS NOT NULL OR s.status = 'TERMINATING' OR ${OVER} OR ${START_TIMED_OUT})`,
+  'provisioning-route': `(s.status = 'RUNNING' AND k.port IS NOT NULL OR s.status = 'TERMINATING' OR ${OVER}
+    OR ${START_TIMED_OUT})`,
   'health-check-route': `(CASE WHEN ${STALE} THEN r.status <> 'DEGRADED'
     ELSE r.status <> 'HEALTHY' AND r.successes >= v.healthy_threshold
       OR r.status <> 'UNHEALTHY' AND r.failures >= v.unhealthy_threshold END)`,

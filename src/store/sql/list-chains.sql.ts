@@ -34,6 +34,8 @@ export interface ChainPlace {
 
 export type ListedChain = ChainRow & { key: Date | number }
 
+const OF_LANE = 'c.project_id = lanes.project_id AND c.state = lanes.state'
+
 /** Up to this many matches of a word search are sorted directly. */
 const WORD_MATCHES_MAX = 5_000
 
@@ -57,17 +59,19 @@ export function listStatement(query: ChainsQuery): { text: string; values: unkno
   const shifted = query.order === 'TOTAL_TIME'
   const limit = add(query.limit, 'int')
   const key = shifted ? `c.${column} + lanes.shift` : `c.${column}`
-  const wanted = `c.project_id = lanes.project_id AND c.state = lanes.state${boundsOf(query, add)}${chainConditions(conditions, add)}`
+  const wanted = `${OF_LANE}${boundsOf(query, add)}${chainConditions(conditions, add)}`
   const walked = `SELECT head.* FROM lanes CROSS JOIN LATERAL (
     SELECT c.chain_id, ${key} AS key FROM chains c WHERE ${wanted}
     ORDER BY c.${column} ${direction}, c.chain_id ${direction} LIMIT ${limit}) AS head`
+  const looked = `SELECT c.chain_id, ${key} AS key
+    FROM found CROSS JOIN lanes JOIN chains c ON c.chain_id = found.chain_id WHERE ${wanted}`
   const words = wordsOf(conditions, add)
   const shift = `CASE WHEN chain_is_over(state) THEN 0 ELSE ${add(query.asOfMs, 'int8')} END`
   const text = `
 WITH lanes AS MATERIALIZED (${laneStatement(query, add, `, ${shift} AS shift`)}),
 ${words === null ? '' : foundStatement(words, add(query.visibleProjectId, 'uuid'))}
 page AS MATERIALIZED (
-  SELECT * FROM (${words === null ? walked : eitherWay(walked, `SELECT c.chain_id, ${key} AS key FROM found CROSS JOIN lanes JOIN chains c ON c.chain_id = found.chain_id WHERE ${wanted}`)}) AS head
+  SELECT * FROM (${words === null ? walked : eitherWay(walked, looked)}) AS head
   ORDER BY head.key ${direction}, head.chain_id ${direction} LIMIT ${limit}
 )
 SELECT page.key, ${CHAIN_COLUMNS}
@@ -110,13 +114,14 @@ export async function countChains(
   const { values, add } = createParameters()
   const { conditions, visibleProjectId } = query
   const lanes = laneStatement(query, add, '')
-  const wanted = `c.project_id = lanes.project_id AND c.state = lanes.state${chainConditions(conditions, add)}`
+  const wanted = `${OF_LANE}${chainConditions(conditions, add)}`
   const counted = (from: string) => `SELECT count(*) AS count FROM ${from} AND ${wanted}`
   const words = wordsOf(conditions, add)
-  const all = counted(`lanes CROSS JOIN chains c WHERE true`)
+  const walked = counted('lanes CROSS JOIN chains c WHERE true')
+  const looked = counted('found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id')
   const text = `
 WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid'))} lanes AS (${lanes})
-${words === null ? all : `SELECT sum(count)::int8 AS count FROM (${eitherWay(all, counted(`found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id`))}) AS either`}`
+${words === null ? walked : `SELECT sum(count)::int8 AS count FROM (${eitherWay(walked, looked)}) AS either`}`
   return (await db.query<{ count: number }>(text, values)).rows[0]!.count
 }
 

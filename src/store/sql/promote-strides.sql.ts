@@ -59,8 +59,6 @@ SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM moved WHERE 
       'traceParent', trace_parent)), '[]')
     FROM moved WHERE starts AND ($4 OR trace_parent IS NOT NULL)) AS started`
 
-type Row = Record<string, unknown>
-
 export interface Started {
   moved: number
   /** Of these, sessions left for start-sessions to judge. */
@@ -74,7 +72,7 @@ export interface Started {
 /** If `limit` sessions were moved, there may be more. */
 export async function promoteToStart(db: Queryable, limit: number, named: boolean): Promise<Started> {
   const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-prepared']
-  return (await db.query<Started & Row>(START_SQL, [sessionIn, kernelStatuses, limit, named])).rows[0]!
+  return (await db.query<Started>(START_SQL, [sessionIn, kernelStatuses, limit, named])).rows[0]!
 }
 
 /** The condition of the first promotion, by the status that it moves from; $1 are the kernel statuses. */
@@ -142,11 +140,11 @@ export interface Ended {
 /** Sessions whose kernels all run, or have run; if the counts add up to `limit`, there may be more. */
 export async function promoteToEnd(db: Queryable, limit: number): Promise<Ended> {
   const { kernelStatuses } = PROMOTIONS['promote-to-running']
-  return (await db.query<Ended & Row>(RUN_SQL, [kernelStatuses, limit])).rows[0]!
+  return (await db.query<Ended>(RUN_SQL, [kernelStatuses, limit])).rows[0]!
 }
 
 /** Running sessions with an ended kernel; if the counts add up to `limit`, there may be more. */
 export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
   const { kernelStatuses } = PROMOTIONS['detect-termination']
-  return (await db.query<Ended & Row>(END_SQL, [kernelStatuses, limit])).rows[0]!
+  return (await db.query<Ended>(END_SQL, [kernelStatuses, limit])).rows[0]!
 }

@@ -40,8 +40,10 @@ function asText(value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }
 
+const HORIZON_SQL = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid`
+
 /** Everything after this cursor is still invisible to readers now: it is not below the horizon. */
 export async function readHorizon(db: Queryable): Promise<EventCursor> {
-  const { rows } = await db.query<{ xid: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid')
+  const { rows } = await db.query<{ xid: string }>(HORIZON_SQL)
   return { xid: BigInt(rows[0]!.xid), id: 0n }
 }

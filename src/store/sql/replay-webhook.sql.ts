@@ -35,18 +35,20 @@ export async function lockDelivery(
  * Restarts a delivery's schedule. A delivery that is being attempted already has what is asked for, unless its lease
  * has expired.
  */
-const ANEW = `status = 'PENDING', failures = 0, failing_since = NULL, finished_at = NULL,
+const RESTARTED = `status = 'PENDING', failures = 0, failing_since = NULL, finished_at = NULL,
   next_attempt_at = CASE WHEN under_way THEN next_attempt_at ELSE now() END`
 
+const RESTART_SQL = `UPDATE webhook_deliveries SET ${RESTARTED} WHERE id = $1`
+
 export async function restartDelivery(tx: Queryable, id: string): Promise<void> {
-  await tx.query(`UPDATE webhook_deliveries SET ${ANEW} WHERE id = $1`, [id])
+  await tx.query(RESTART_SQL, [id])
 }
 
 /**
  * Index: webhook_deliveries(webhook_id, created_at, id), since a delivery is always created after its event occurred.
  */
 const FAILED_SQL = `
-UPDATE webhook_deliveries SET ${ANEW} WHERE id IN (
+UPDATE webhook_deliveries SET ${RESTARTED} WHERE id IN (
   SELECT id FROM webhook_deliveries
   WHERE webhook_id = $1 AND created_at >= $2 AND occurred_at >= $2 AND status = 'FAILED' AND event_id IS NOT NULL
   ORDER BY created_at, id LIMIT $3 FOR UPDATE)`

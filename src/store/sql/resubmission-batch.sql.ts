@@ -82,8 +82,9 @@ export async function settleItems(
   return rows[0]?.state === 'COMPLETED'
 }
 
+const POSTPONE_SQL = `UPDATE resubmissions SET progressed_at = clock_timestamp() WHERE id = $1 AND state = 'RUNNING'`
+
 /** Puts it behind the other running resubmissions: one whose batches fail does not block the rest. */
 export async function postponeResubmission(db: Queryable, resubmissionId: string): Promise<void> {
-  const statement = `UPDATE resubmissions SET progressed_at = clock_timestamp() WHERE id = $1 AND state = 'RUNNING'`
-  await db.query(statement, [resubmissionId])
+  await db.query(POSTPONE_SQL, [resubmissionId])
 }

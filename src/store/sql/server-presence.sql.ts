@@ -6,7 +6,7 @@ import type { Queryable } from '../database.ts'
  * servers with the api role, so their leases restart when the first of those is back, whatever other servers were
  * running; an embedded agent only ever talks to its own process. Returns true if no server at all had been running.
  */
-const PRESENCE_SQL = `
+const SQL = `
 WITH absent AS (
   SELECT coalesce(max(last_seen_at) < now() - make_interval(secs => $5 / 1000.0), true) AS everybody,
     coalesce(max(last_seen_at) FILTER (WHERE 'api' = ANY(roles)) < now() - make_interval(secs => $5 / 1000.0), true)
@@ -33,9 +33,11 @@ export interface ServerIdentity {
 
 export async function recordPresence(db: Queryable, server: ServerIdentity, outageAfterMs: number): Promise<boolean> {
   const values = [server.id, server.host, server.pid, server.roles, outageAfterMs]
-  return (await db.query<{ afterOutage: boolean }>(PRESENCE_SQL, values)).rows[0]!.afterOutage
+  return (await db.query<{ afterOutage: boolean }>(SQL, values)).rows[0]!.afterOutage
 }
 
+const REMOVE_SQL = `DELETE FROM servers WHERE id = $1`
+
 export async function removePresence(db: Queryable, serverId: string): Promise<void> {
-  await db.query('DELETE FROM servers WHERE id = $1', [serverId])
+  await db.query(REMOVE_SQL, [serverId])
 }

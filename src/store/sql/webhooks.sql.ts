@@ -83,7 +83,9 @@ export async function rotateSecret(tx: Queryable, id: string, secret: Buffer, ov
   await tx.query(ROTATE_SQL, [id, secret, overlapSeconds])
 }
 
+const DELETE_SQL = `DELETE FROM webhooks WHERE id = $1`
+
 /** Deletes it with its deliveries and their attempts. */
 export async function deleteWebhookRow(tx: Queryable, id: string): Promise<void> {
-  await tx.query('DELETE FROM webhooks WHERE id = $1', [id])
+  await tx.query(DELETE_SQL, [id])
 }
