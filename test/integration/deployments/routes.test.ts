@@ -106,7 +106,7 @@ describe.each<[what: string, RouteStatus, Scene, story: string[]]>([
     { route: { created_at: AGO(301), last_check_fault: `'the connection was refused'` } },
     ['running-route FAILURE TERMINATING: it was not healthy within 300 s: the connection was refused'],
   ],
-  ['does not answer well yet', 'DEGRADED', { route: { created_at: AGO(299) } }, []],
+  ['does not answer well yet', 'DEGRADED', { route: { created_at: AGO(290) } }, []],
   ['was well before, and may be again', 'DEGRADED', { route: { created_at: AGO(301), first_healthy_at: AGO(90) } }, []],
   [
     'lost its session while it was healthy',
@@ -123,14 +123,14 @@ describe.each<[what: string, RouteStatus, Scene, story: string[]]>([
     { route: { last_check_at: AGO(22), successes: '5' } },
     ['health-check-route STALE DEGRADED: its last health check is too old'],
   ],
-  ['was checked in time', 'HEALTHY', { route: { last_check_at: AGO(20), successes: '5' } }, []],
+  ['was checked in time', 'HEALTHY', { route: { last_check_at: AGO(12), successes: '5' } }, []],
   [
     'is not told of to clients yet',
     'HEALTHY',
     { route: { published_at: 'NULL' } },
     ['service-discovery-sync SUCCESS HEALTHY: clients are sent to it'],
   ],
-  ['may recover', 'UNHEALTHY', { route: { failures: '9', status_changed_at: AGO(9) } }, []],
+  ['may recover', 'UNHEALTHY', { route: { failures: '9', status_changed_at: AGO(4) } }, []],
   [
     'recovers at the last moment',
     'UNHEALTHY',
@@ -263,7 +263,7 @@ describe('failures', () => {
 
   test.each([
     ['that served for long', { first_healthy_at: AGO(31) }, 0],
-    ['that served for a moment', { first_healthy_at: AGO(29) }, 1],
+    ['that served for a moment', { first_healthy_at: AGO(20) }, 1],
     ['of an earlier revision', { revision: '1' }, 0],
   ])('of a route %s', async (what, route, failures) => {
     if (what.includes('revision')) {
