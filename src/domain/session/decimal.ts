@@ -1,4 +1,4 @@
-/** An exact, non-negative decimal: `units / 10 ** scale`. Slot amounts are summed and compared without floats. */
+/** An exact, non-negative decimal: `units / 10 ** scale`. Slot amounts are scaled and compared without floats. */
 export interface Decimal {
   units: bigint
   scale: number
