@@ -14,7 +14,7 @@ import { exitStatus } from './exit-codes.ts'
 import { createOutput, type Output } from './output/output.ts'
 import { presentError } from './present-error.ts'
 
-/** What every command that talks to a server is given. */
+/** Given to every command that talks to a server. */
 export interface ClientContext {
   client: Client
   server: FoundServer
@@ -30,11 +30,11 @@ interface ConnectionOptions {
   json?: boolean
 }
 
-/** Without an answer: how long a single question is asked again, and how long something that is followed is. */
+/** How long a request is repeated without a response: for a single request, and for commands that follow something. */
 const ASK_SECONDS = 4
 const FOLLOW_SECONDS = 600
 
-/** A command with a description and examples, one a line as `command # what it does`. */
+/** A command with a description and examples, one per line as `command # what it does`. */
 export function describedCommand(name: string, description: string, examples: readonly string[]): Command {
   const command = new Command(name).description(description)
   return examples.length === 0
@@ -42,7 +42,7 @@ export function describedCommand(name: string, description: string, examples: re
     : command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`)
 }
 
-/** Adds the options that say which server, and how to answer. */
+/** Adds the options that select the server and the output format. */
 export function withConnection(command: Command): Command {
   return command
     .optionsGroup('Connection and output:')
@@ -53,9 +53,9 @@ export function withConnection(command: Command): Command {
 }
 
 /**
- * What a command does, with a client that is closed behind it. Answers with an exit status where that is not 0.
- * `follow`: it goes on for long, so servers that restart are waited for. `endsItself`: it has something to do after
- * Ctrl-C; elsewhere that ends all calls at once.
+ * Runs the action of a command with a client that is closed afterwards. The action returns an exit status if it is not
+ * 0. `follow`: it runs for long, so servers that restart are waited for. `endsItself`: it has work to do after Ctrl-C;
+ * otherwise Ctrl-C ends all calls at once.
  */
 export function act<Options extends object>(
   command: Command,
@@ -104,7 +104,7 @@ export function actHere<Options extends object>(
   })
 }
 
-/** Those that were given, in their order. */
+/** The arguments that were given, in their order. */
 function argumentsOf(command: Command): string[] {
   return command.processedArgs.flat().filter((argument): argument is string => typeof argument === 'string')
 }
@@ -118,7 +118,7 @@ export function collect(value: string, earlier: string[] = []): string[] {
   return [...earlier, value]
 }
 
-/** What the environment says goes before what suits a command. */
+/** Settings of the environment take precedence over those that suit the command. */
 function networkRetry(follow: boolean) {
   if (process.env['REPRISE_NETWORK_RETRY_SECONDS']?.trim()) return undefined
   return { network: { stopAfterSeconds: follow ? FOLLOW_SECONDS : ASK_SECONDS } }
@@ -134,7 +134,7 @@ function tellOfWaiting(out: Output): (progress: Progress) => void {
   }
 }
 
-/** Answers with the exit status. */
+/** Prints the error; returns the exit status. */
 function tellError(error: unknown, server: FoundServer | undefined, out: Output): number {
   const { status, ...presented } = presentError(error, server)
   if (out.json) {

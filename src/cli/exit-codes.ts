@@ -1,4 +1,4 @@
-/** What the client's commands end with. `run` ends with the work's own where it has one. */
+/** Exit statuses of the client commands. `run` returns the work's own exit code if it has one. */
 export const EXIT_CODES = {
   OK: { status: 0, meaning: 'Success.' },
   FAILED: { status: 1, meaning: 'It could not be done; standard error says why.' },

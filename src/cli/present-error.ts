@@ -14,7 +14,7 @@ import {
 } from '../client/node/index.ts'
 import { exitStatus, type ExitCode } from './exit-codes.ts'
 
-/** A fault of how a command was called, in words for who called it. */
+/** A mistake in how a command was called, worded for its user. */
 export class UsageError extends Error {}
 
 export interface PresentedError {
@@ -26,7 +26,7 @@ export interface PresentedError {
   status: number
 }
 
-/** What an error means to the person at the terminal. */
+/** Explains an error to the person at the terminal. */
 export function presentError(error: unknown, server: FoundServer | undefined): PresentedError {
   const status = statusOf(error)
   const { code, message } = wordsOf(error)

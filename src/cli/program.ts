@@ -37,12 +37,12 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./commands/completion.ts')).completionCommand(),
   },
 }
-/** What it does is about all of them. */
+/** Needs all commands to be loaded. */
 const ABOUT_ALL = 'completion'
 
 /**
- * Adds the commands that talk to a server: the one that is called `name` alone, where there is one, and all elsewhere.
- * A start pays for what it loads; all of them are a quarter of it.
+ * Adds the commands that talk to a server: only the one called `name` if there is one, else all of them. Loading all of
+ * them is a quarter of the time of a start.
  */
 export async function addClientCommands(program: Command, name?: string): Promise<Command> {
   const all = Object.entries(GROUPS).flatMap(([group, commands]) =>

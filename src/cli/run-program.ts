@@ -3,7 +3,7 @@ import { CommanderError, type Command } from 'commander'
 import { exitStatus } from './exit-codes.ts'
 import { endQuietlyOnClosedPipe } from './output/terminal.ts'
 
-/** Parses the arguments and does what they say; the exit status is left in `process.exitCode`. */
+/** Parses the arguments and runs the command; the exit status is left in `process.exitCode`. */
 export async function runProgram(program: Command): Promise<void> {
   endQuietlyOnClosedPipe()
   prepare(program)
@@ -15,7 +15,7 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
-/** Every command throws instead of exiting, so that there is one place that knows the exit statuses. */
+/** Makes every command throw instead of exiting, so that exit statuses are decided in one place. */
 function prepare(command: Command): void {
   command.exitOverride().showHelpAfterError(`(\`${pathOf(command)} --help\` tells more)`)
   for (const subcommand of command.commands) prepare(subcommand)

@@ -169,7 +169,7 @@ function waitOption(command: Command): Command {
   return command.option('--wait', 'wait until it is done; standard error says what it is waiting for')
 }
 
-/** Shows it as it is, or, where that is asked for, as it is when everything is done. */
+/** Shows the deployment, after it has settled if requested. */
 async function settle(
   { client, out, signal }: ClientContext,
   { wait }: Waiting,

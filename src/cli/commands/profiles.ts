@@ -97,7 +97,7 @@ function mustExist(profiles: Readonly<Record<string, Profile>>, name: string): v
   throw new UsageError(`There is no profile ${name}, but ${Object.keys(profiles).join(', ') || 'none'}.`)
 }
 
-/** Not shown while it is typed; a line of standard input where that is no terminal. */
+/** Reads a token without echo from a terminal, else one line of standard input. */
 async function askForToken(): Promise<string> {
   const { stdin, stderr } = process
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY })

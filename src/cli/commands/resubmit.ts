@@ -75,7 +75,7 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
   return Object.values(overrides).some((value) => value !== undefined) ? overrides : undefined
 }
 
-/** Ctrl-C leaves undone what is not done yet. */
+/** Ctrl-C aborts what is not yet resubmitted. */
 async function waitForEnd({ client, out, signal }: ClientContext, { resubmissionId }: Resubmission) {
   out.note(`resubmission ${resubmissionId}; Ctrl-C leaves the rest undone`)
   const bar = progressBar('resubmitting')

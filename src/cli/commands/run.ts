@@ -14,7 +14,7 @@ interface RunOptions extends SessionOptions {
   onInterrupt?: 'DETACH' | 'TERMINATE'
 }
 
-/** Signals end a program with this and their number. */
+/** Exit status of a program ended by a signal: this plus the signal's number. */
 const SIGNALLED = 128
 
 export function runCommand(): Command {
@@ -61,7 +61,7 @@ function statusOf({ result, exitCode }: Attempt): number {
   return exitCode < 0 ? SIGNALLED - exitCode : exitCode
 }
 
-/** The first Ctrl-C detaches or terminates; one more leaves at once in any case. */
+/** The first Ctrl-C detaches or terminates; a second one exits at once. */
 function onInterrupt(
   what: 'DETACH' | 'TERMINATE',
   { client, out, sessionId, stopped }: { client: Client; out: Output; sessionId: string; stopped: AbortController },

@@ -22,7 +22,7 @@ export function watchDeployments(): Command {
     async ({ client, out, signal }, { project, after }, [text]) => {
       const deploymentId = text === undefined ? undefined : await findDeployment(client, text)
       const from = { after: after ?? (await client.eventCursor({ signal })), signal }
-      // Whoever waits for this line knows that nothing from now on is missed.
+      // Scripts may wait for this line: no later event is missed.
       out.note(out.notes.style('dim', `watching from ${from.after}`))
       for await (const event of client.deploymentEvents({ project, deploymentId }, from)) {
         out.item(event, () => deploymentEventLine(event, out.terminal))

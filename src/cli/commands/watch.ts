@@ -28,7 +28,7 @@ export function watchCommand(): Command {
       const session = text === undefined ? undefined : await client.session(await findSession(client, text))
       const filter = { project, chainId: session?.chainId }
       const from = { after: after ?? (await client.eventCursor({ signal })), signal }
-      // Whoever waits for this line knows that nothing from now on is missed.
+      // Scripts may wait for this line: no later event is missed.
       out.note(out.notes.style('dim', `watching from ${from.after}`))
       if (retries)
         for await (const event of client.retryEvents(filter, from)) out.item(event, () => retryLine(event, out))

@@ -1,6 +1,6 @@
 import type { CompletedCommand } from './tree.ts'
 
-/** Words come out of one table by the path of the command; an option's value out of another. */
+/** Words are looked up in a table by the path of the command, values in a table by option. */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {
   const words = commands.map(({ path, subcommands, options, values }) => {
     const all = [...subcommands.map(({ name }) => name), ...values, ...options.flatMap(({ flags }) => flags)]

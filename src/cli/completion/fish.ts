@@ -1,6 +1,6 @@
 import type { CompletedCommand } from './tree.ts'
 
-/** A line a word: each holds where the words before are its command's path. */
+/** One line per word, with the condition that the preceding words are its command's path. */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {
   const lines = commands.flatMap(({ path, subcommands, options, values }) => {
     const condition = `-n '__reprise_at "${path}"'`

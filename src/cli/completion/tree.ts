@@ -5,21 +5,21 @@ export interface CompletedOption {
   description: string
   /** Whether a value follows. */
   takesValue: boolean
-  /** What it may be, where that is known. */
+  /** Its possible values, if known. */
   values: readonly string[]
 }
 
 export interface CompletedCommand {
-  /** With spaces: `retry now`; empty for the program itself. */
+  /** Separated by spaces: `retry now`. Empty for the program itself. */
   path: string
   description: string
   subcommands: { name: string; description: string }[]
   options: CompletedOption[]
-  /** What its first argument may be, where that is known. */
+  /** Possible values of its first argument, if known. */
   values: readonly string[]
 }
 
-/** The program and all its commands, flat. */
+/** The program and all its commands, as a flat list. */
 export function commandTree(program: Command, path: readonly string[] = []): CompletedCommand[] {
   const visible = program.commands.filter((command) => command.name() !== 'help')
   const own: CompletedCommand = {
@@ -43,7 +43,7 @@ export function commandTree(program: Command, path: readonly string[] = []): Com
   return [own, ...visible.flatMap((command) => commandTree(command, [...path, command.name()]))]
 }
 
-/** On one line, and without what a shell may take for its own. */
+/** On one line, without characters that shells interpret. */
 function firstSentence(text: string): string {
   return text.replaceAll(/[`'"$\\[\]:]/g, '').replaceAll(/\s+/g, ' ')
 }

@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedOption } from './tree.ts'
 
-/** One function a command, which completes its options and hands over to those of its subcommands. */
+/** One function per command, which completes its options and calls those of its subcommands. */
 export function zshCompletion(commands: readonly CompletedCommand[]): string {
   return `#compdef reprise
 ${commands.map(functionOf).join('\n')}

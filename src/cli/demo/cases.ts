@@ -3,7 +3,7 @@ import type { CreateSessionInput } from '../../client/node/index.ts'
 
 const COUNT_PRIMES = join(import.meta.dirname, 'programs/count-primes.mjs')
 
-/** One attempt as it should have ended. */
+/** The expected end of one attempt. */
 export interface ExpectedAttempt {
   status: 'TERMINATED' | 'ERROR' | 'CANCELLED'
   failureCause: string | null
@@ -14,14 +14,14 @@ export interface ExpectedAttempt {
 
 export interface DemoCase {
   name: string
-  /** For the reader of the output. */
+  /** Explanation in the output. */
   about: string
   input: Omit<CreateSessionInput, 'name'>
   /** Oldest first. */
   expected: ExpectedAttempt[]
-  /** Something that the last attempt prints. */
+  /** Printed by the last attempt. */
   prints?: RegExp
-  /** Ended by a person as soon as it runs. */
+  /** Terminated by a person as soon as it runs. */
   cancelled?: boolean
 }
 

@@ -26,7 +26,7 @@ export function logOf(attempt: Attempt): string {
   return attempt.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')
 }
 
-/** One line per attempt, each hanging from the one before. */
+/** One line per attempt, indented below the previous one. */
 export function drawChain(name: string, chain: readonly Attempt[]): string {
   const lines = chain.map((attempt, depth) => {
     const branch = depth === 0 ? '' : `${'   '.repeat(depth - 1)}└─ `

@@ -1,7 +1,7 @@
 import { logOf, type Attempt } from './chain.ts'
 import type { DemoCase, ExpectedAttempt } from './cases.ts'
 
-/** What is otherwise than it should be, in words; nothing where all is well. */
+/** Descriptions of all deviations from the expected chain. */
 export function checkCase(demoCase: DemoCase, chain: readonly Attempt[]): string[] {
   const faults: string[] = []
   if (chain.length !== demoCase.expected.length) {

@@ -12,7 +12,7 @@ import { readAdminToken, startServer, type ServerProcess } from './server-proces
 
 const DEADLINE_MS = 55_000
 const POLL_MS = 250
-/** The server stays dead this long: what runs must not care. */
+/** How long the server stays dead; running kernels must not be affected. */
 const DEAD_MS = 1_000
 
 interface Running {
@@ -21,7 +21,7 @@ interface Running {
   sessions: Map<string, string>
 }
 
-/** Runs the demo; answers with the exit status. */
+/** Runs the demo; returns the exit status. */
 export async function runDemo(options: { verbose: boolean }): Promise<number> {
   const began = performance.now()
   const dataDir = await mkdtemp(join(tmpdir(), 'reprise-demo-'))
@@ -75,7 +75,7 @@ async function submitAll({ client, sessions }: Running): Promise<void> {
   }
 }
 
-/** Prints each retry event with its chain as it stands then, over however many connections. */
+/** Prints each retry event with the present state of its chain, across reconnects. */
 async function printEvents({ client, sessions }: Running, after: string, signal: AbortSignal): Promise<void> {
   const names = new Map([...sessions].map(([name, sessionId]) => [sessionId, name]))
   try {
@@ -90,7 +90,7 @@ async function printEvents({ client, sessions }: Running, after: string, signal:
   }
 }
 
-/** Plays the people in it: one cancels a session, one pulls the plug. Answers with the chains when all have ended. */
+/** Plays the people: one cancels a session, another kills the server. Returns the chains when all have ended. */
 async function act(
   { client, sessions }: Running,
   signal: AbortSignal,
@@ -132,7 +132,7 @@ function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
   for (const [name, chain] of chains) console.log(drawChain(name, chain))
 }
 
-/** What is not as a clean end leaves it. */
+/** Removes the demo's data; returns what a clean end should not have left behind. */
 async function cleanUp(server: ServerProcess | undefined, dataDir: string): Promise<string[]> {
   const faults: string[] = []
   const status = await server?.stop()

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Processes that still live from a data directory, by their environment or command line. Linux alone can tell. */
+/** Running processes that use a data directory, by their environment or command line. Linux only. */
 export async function findLeftovers(dataDir: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => [])
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number)
@@ -21,7 +21,7 @@ export async function killAll(pids: readonly number[]): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended by itself.
+      // The process has ended in the meantime.
     }
   }
 }

@@ -13,18 +13,21 @@ export interface ServerProcess {
   /** Empty without the role `api`. */
   url: string
   readyAfterMs: number
-  /** SIGKILL: no chance to clean up. */
+  /** SIGKILL, without a chance to clean up. */
   kill(): Promise<void>
-  /** SIGTERM; answers with the exit status. */
+  /** SIGTERM; returns the exit status. */
   stop(): Promise<number>
 }
 
-/** A server of its own process, as a user starts it. Its log goes to `onLog`, and to the error where it does not start. */
+/**
+ * Starts a server as a process of its own, as a user would. Its log goes to `onLog`, and into the error if it does not
+ * start.
+ */
 export async function startServer(options: {
   dataDir: string
   port: number
   onLog: (line: string) => void
-  /** Configuration otherwise than the demo has it. */
+  /** Additional configuration, which overrides the demo's. */
   env?: Readonly<Record<string, string>>
 }): Promise<ServerProcess> {
   const began = performance.now()

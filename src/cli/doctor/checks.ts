@@ -25,7 +25,7 @@ const NODE_SERVER_MIN = [22, 18]
 const SKEW_SECONDS_MAX = 5
 const ANSWER_WITHIN_MS = 5_000
 
-/** One finding after the other, each as soon as it is there. What cannot be looked at is skipped, and says so. */
+/** Yields each finding as soon as it is known. Checks that cannot run are reported as skipped. */
 export async function* runChecks(subject: Subject): AsyncGenerator<Finding> {
   yield nodeVersion()
   yield dataDirectory(subject)
@@ -88,7 +88,7 @@ async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; 
 interface Answer {
   status: number
   text: string
-  /** By the server's clock. */
+  /** The server's `Date` header. */
   date: string | null
   askedAt: number
   answeredAt: number
@@ -113,12 +113,12 @@ function readiness(what: string, { status, text }: Answer): Finding {
   return { what, state: 'fault', found: `not ready: ${text}`, advice }
 }
 
-/** To a second: the header tells no more. */
+/** With the precision of the header, one second. */
 function clockSkew({ date, askedAt, answeredAt }: Answer): Finding {
   const what = 'clock'
   const theirs = date === null ? Number.NaN : Date.parse(date)
   if (Number.isNaN(theirs)) return { what, state: 'skipped', found: 'the server does not tell its time' }
-  // The header is cut to the second.
+  // The header is truncated to the second.
   const early = (askedAt - (theirs + 1000)) / 1000
   const late = (theirs - answeredAt) / 1000
   const skew = Math.max(0, early, late)
@@ -149,7 +149,7 @@ async function checkToken({ client, server }: Subject): Promise<Finding> {
 async function checkSchema({ client }: Subject): Promise<Finding> {
   const what = 'schema'
   try {
-    // All of graphql, which no other command needs.
+    // Loads all of graphql, which no other command needs.
     const { unknownToServer } = await import('./schema.ts')
     const unknown = await unknownToServer(client)
     if (unknown.length === 0) return { what, state: 'ok', found: 'the server has all that this version asks for' }

@@ -2,7 +2,10 @@ import { buildClientSchema, getIntrospectionQuery, parse, validate, type Introsp
 import * as operations from '../../client/operations.generated.ts'
 import type { Client } from '../../client/node/index.ts'
 
-/** What the server would refuse of all that this client may ask, a line each. @throws ApiError where it tells no schema */
+/**
+ * Parts of this client's operations that the server's schema does not have, one per line. @throws ApiError if
+ * introspection is refused
+ */
 export async function unknownToServer(client: Client): Promise<string[]> {
   const schema = buildClientSchema(await client.request<IntrospectionQuery>(getIntrospectionQuery()))
   const documents = Object.entries(operations).filter(([name]) => name.endsWith('Document'))

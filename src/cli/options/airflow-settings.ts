@@ -6,7 +6,7 @@ import { oneOf } from './values.ts'
 
 type Setting = keyof AirflowSettingsInput
 
-/** As Airflow writes them, and as the API does. */
+/** Settings by their names in Airflow and in the API. */
 const NAMES: Readonly<Record<string, Setting>> = {
   retries: 'retries',
   retry_delay: 'retryDelay',
@@ -23,7 +23,8 @@ const DURATIONS: readonly Setting[] = ['retryDelay', 'maxRetryDelay']
 
 /**
  * Settings of an Airflow operator, or its `default_args`, as JSON: the text itself, a file or `-`. Times are seconds or
- * `H:MM:SS`, as Python writes a timedelta. What has nothing to do with retries is passed over. @throws UsageError
+ * `H:MM:SS`, as Python writes a timedelta. Settings that do not concern retries are ignored.
+ * @throws UsageError
  */
 export function readAirflowSettings(given: string): AirflowSettingsInput {
   const settings: Record<string, unknown> = {}

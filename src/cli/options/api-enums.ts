@@ -18,7 +18,7 @@ import type {
   WebhookDeliveryStatus,
 } from '../../client/node/index.ts'
 
-/** The words of the API that are written on the command line; each list is held complete by its type. */
+/** Values of API enums accepted on the command line; the type makes each list complete. */
 
 function all<Word extends string>(words: Readonly<Record<Word, true>>): readonly Word[] {
   return Object.keys(words) as Word[]

@@ -3,7 +3,7 @@ import type { CreateDeploymentInput, UpdateDeploymentInput } from '../../client/
 import { addPlaceOptions, named, pairs, slotsOf, type SpecOptions } from './session-options.ts'
 import { nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
 
-/** What the routes of a deployment are made from; durations in seconds. */
+/** Settings of a deployment's routes; durations in seconds. */
 export interface ServiceOptions extends Omit<SpecOptions, 'timeout'> {
   image?: string
   label?: [string, string][]
@@ -45,7 +45,7 @@ export function addServiceOptions(command: Command): Command {
     .option('--drain <duration>', 'keeps serving this long after removal from discovery (default: 2s)', seconds)
 }
 
-/** Without what was not given. */
+/** Only the options that were given. */
 export function serviceInput(
   options: ServiceOptions,
   command: readonly string[],

@@ -33,7 +33,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--before <time>', 'created before', past)
 }
 
-/** Undefined where nothing is asked for. */
+/** Undefined if no filter was given. */
 export function readFilter(options: FilterOptions): SessionFilter | undefined {
   const { withName, withLabel, since, before } = options
   const createdAt = { ...(since !== undefined && { gte: since }), ...(before !== undefined && { lt: before }) }

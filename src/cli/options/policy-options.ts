@@ -50,7 +50,7 @@ export function addPolicyOptions(command: Command): Command {
     .addHelpText('after', `\n${RULE_SYNTAX}`)
 }
 
-/** The policy that the options give together; undefined where they give none. @throws UsageError */
+/** The policy given by the options; undefined if there are none. @throws UsageError */
 export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined {
   const stated: RetryPolicyInput = {
     maxRetries: options.retries,
@@ -67,7 +67,7 @@ export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined
     preset: options.preset,
     rules: options.rule,
   }
-  // What is null was said; what is undefined was not.
+  // Null was given explicitly; undefined was not given.
   const given = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined))
   if (options.policy === undefined) return Object.keys(given).length === 0 ? undefined : given
   return { ...readJson<RetryPolicyInput>(options.policy, '--policy'), ...given }

@@ -11,7 +11,7 @@ export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncount
   delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent             what changes for the retry
   It may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
 
-/** A rule of its short form, or of JSON. @throws InvalidArgumentError */
+/** Parses a rule in its short form or as JSON. @throws InvalidArgumentError */
 export function parseRule(text: string): RetryRuleInput {
   if (text.trimStart().startsWith('{')) return parseJson(text)
   const [first, ...words] = text.split(/\s+/).filter(Boolean)

@@ -20,7 +20,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions {
   creationId?: string
 }
 
-/** What a resubmission may change, too. */
+/** Also the options that a resubmission may override. */
 export interface SpecOptions {
   env?: [string, string][]
   slot?: [string, string][]
@@ -35,7 +35,7 @@ export function addSpecOptions(command: Command): Command {
   return addPlaceOptions(command).option('--timeout <duration>', 'batch timeout', seconds)
 }
 
-/** What its processes are given, and where they run. */
+/** Options for the environment of its processes, and for where they run. */
 export function addPlaceOptions(command: Command): Command {
   return command
     .option('-e, --env <name=value>', 'environment variable; NAME alone copies its present value', variable)

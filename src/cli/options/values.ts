@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 
-/** How what stands on the command line is read. All throw InvalidArgumentError, which commander tells with the option. */
+/** Parsers of option values. All throw InvalidArgumentError, which commander reports with the option. */
 
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It is not a whole number.')
@@ -22,10 +22,10 @@ export function seconds(text: string): number {
   return Number(match[1]) * UNITS[(match[2] ?? 's') as keyof typeof UNITS]
 }
 
-/** What commander makes of a parser that answers with null is an empty text; so null is read from this word later. */
+/** Commander replaces a parsed null by an empty text, so this word stands for null until later. */
 export type None = 'none'
 
-/** What `parse` reads, or `none`. */
+/** Accepts what `parse` accepts, or `none`. */
 export function orNone<Value>(parse: (text: string) => Value): (text: string) => Value | None {
   return (text) => (text === 'none' ? text : parse(text))
 }
@@ -34,12 +34,12 @@ export function nullForNone<Value>(value: Value | None | undefined): Value | nul
   return value === 'none' ? null : value
 }
 
-/** A time as ISO 8601 has it; a duration is that long ago. */
+/** A time in ISO 8601; a duration means that long ago. */
 export function past(text: string): string {
   return moment(text, -1)
 }
 
-/** A time as ISO 8601 has it; a duration is from now on. */
+/** A time in ISO 8601; a duration means that much from now. */
 export function future(text: string): string {
   return moment(text, 1)
 }
@@ -53,19 +53,19 @@ function moment(text: string, sign: 1 | -1): string {
   return date.toISOString()
 }
 
-/** `name=value`; the value may have further `=`. */
+/** `name=value`; the value may contain `=`. */
 export function pair(text: string): [name: string, value: string] {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('It is not like NAME=VALUE.')
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** An option of one word out of some, in capitals on the wire, written here in small letters with hyphens. */
+/** An option with one of several values, in capitals in the API, in lower case with hyphens on the command line. */
 export function choice<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
   return new Option(flags, description).choices(words.map(written)).argParser((text) => oneOf(text, words))
 }
 
-/** The same for several, a comma between. */
+/** The same for several values, separated by commas. */
 export function choices<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
   return new Option(flags, description)
     .choices(words.map(written))

@@ -1,6 +1,6 @@
 import type { Terminal } from './terminal.ts'
 
-/** Names and values under each other; what is null or empty is left out. */
+/** Names and values in lines; null and empty values are left out. */
 export function formatFields(fields: readonly (readonly [string, string | null | undefined])[], terminal: Terminal) {
   const given = fields.filter(([, value]) => value !== null && value !== undefined && value !== '')
   const width = Math.max(...given.map(([name]) => name.length))

@@ -3,8 +3,8 @@ import type { AttemptLog } from '../../client/node/index.ts'
 import type { Output } from './output.ts'
 
 /**
- * What kernels write, to the stream to which they wrote it. With several kernels each line begins with its kernel's
- * name; then lines are kept back until they are whole.
+ * Writes the output of kernels to the stream they wrote it to. With several kernels, each line starts with the kernel's
+ * name, and incomplete lines are held back.
  */
 export function logWriter(out: Output, kernels: () => number) {
   const open = new Map<string, { text: string; chunk: AttemptLog }>()
@@ -23,7 +23,7 @@ export function logWriter(out: Output, kernels: () => number) {
       for (const line of lines) write(chunk, line)
       open.set(key, { text: rest, chunk })
     },
-    /** An attempt is over: what has no end of line is written as it is. */
+    /** At the end of an attempt: writes incomplete lines as they are. */
     flush(): void {
       for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
       open.clear()

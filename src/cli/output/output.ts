@@ -2,9 +2,9 @@ import process from 'node:process'
 import type { Column } from './table.ts'
 import { terminalOf, type Terminal } from './terminal.ts'
 
-/** Data goes to standard output, what is said about it to standard error. */
+/** Data goes to standard output, messages to standard error. */
 export interface Output {
-  /** Whether programs read it. */
+  /** Whether the output is for programs. */
   readonly json: boolean
   readonly terminal: Terminal
   readonly notes: Terminal

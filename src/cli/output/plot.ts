@@ -11,7 +11,7 @@ export interface Planned {
 const WIDTH_MAX = 48
 const MARGIN = 36
 
-/** One bar a retry: how long it waits at least, and lightly up to when it may start. All on one scale. */
+/** One bar per retry, all on one scale: the minimum wait, and in a lighter shade the time up to the latest start. */
 export function plotDelays(planned: readonly Planned[], terminal: Terminal): string[] {
   const longest = Math.max(...planned.map(({ latestSeconds }) => latestSeconds))
   const width = Math.max(10, Math.min(WIDTH_MAX, (terminal.columns ?? 80) - MARGIN))

@@ -3,11 +3,11 @@ import { terminalOf } from './terminal.ts'
 
 export interface ProgressBar {
   update(done: number, total: number, note?: string): void
-  /** Takes it off the screen. */
+  /** Removes it from the screen. */
   end(): void
 }
 
-/** One line on standard error that is written over; nothing where that is no terminal. */
+/** One line on standard error that is overwritten; nothing if that is not a terminal. */
 export function progressBar(label: string): ProgressBar {
   const terminal = terminalOf(process.stderr)
   if (!terminal.interactive) return { update() {}, end() {} }

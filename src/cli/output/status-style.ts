@@ -28,7 +28,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   DELIVERED: 'green',
 }
 
-/** How a word for a state is shown; the same everywhere. */
+/** The style of a status word, the same everywhere. */
 export function statusStyle(word: string): Style | undefined {
   return STYLES[word]
 }

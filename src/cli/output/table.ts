@@ -7,15 +7,17 @@ export interface Column<Row> {
   value: (row: Row) => string | number | null | undefined
   style?: (row: Row) => Style | undefined
   align?: 'right'
-  /** May be cut in its middle where the terminal is too narrow. Ids are not: they are there to be copied. */
+  /**
+   * May be shortened in the middle if the terminal is too narrow. Ids are not shortened, so that they can be copied.
+   */
   flexible?: true
 }
 
 const GAP = 2
-/** What can be cut is not cut below this while anything else can be. */
+/** Flexible columns are not made narrower than this while another one can be narrowed. */
 const FLEXIBLE_MIN = 8
 
-/** Lines up to the terminal's width; all of it where there is none. */
+/** Lines of at most the terminal's width; full lines if there is no terminal. */
 export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], terminal: Terminal): string {
   const cells = rows.map((row) => columns.map(({ value }) => oneLine(String(value(row) ?? '–'))))
   const natural = columns.map(({ title }, index) =>
@@ -42,7 +44,7 @@ export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<
   return [head, ...body].map((text) => text.trimEnd()).join('\n')
 }
 
-/** Narrows the widest flexible column step by step; then takes away columns from the right, but never the first. */
+/** Narrows the widest flexible column step by step, then removes columns from the right, but never the first. */
 function fit(natural: readonly number[], columns: readonly { flexible?: true }[], available: number): number[] {
   const widths = [...natural]
   const total = () => {

@@ -3,16 +3,16 @@ import { styleText } from 'node:util'
 
 export type Style = Parameters<typeof styleText>[0]
 
-/** Where output goes, and what can be shown there. */
+/** An output stream, and what it can show. */
 export interface Terminal {
-  /** Width to fit to; undefined where nobody looks at it directly. */
+  /** Width of the terminal; undefined if the output is not a terminal. */
   readonly columns: number | undefined
   readonly interactive: boolean
   style(style: Style, text: string): string
 }
 
 export function terminalOf(stream: NodeJS.WriteStream): Terminal {
-  // Minds NO_COLOR, FORCE_COLOR and TERM.
+  // Respects NO_COLOR, FORCE_COLOR and TERM.
   const colours = stream.isTTY && stream.hasColors()
   return {
     columns: stream.isTTY ? stream.columns || 80 : undefined,
@@ -21,7 +21,7 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
   }
 }
 
-/** A reader that has gone, as `head` does, is no fault. */
+/** A closed pipe, as `head` leaves it, is not an error. */
 export function endQuietlyOnClosedPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -27,7 +27,7 @@ export function relative(at: string | null | undefined, now = Date.now()): strin
   return seconds > 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`
 }
 
-/** In the time of the place: `2026-11-21 12:00:03`. */
+/** In local time: `2026-11-21 12:00:03`. */
 export function instant(at: string | null | undefined): string {
   if (!at) return '–'
   const date = new Date(at)
@@ -35,7 +35,7 @@ export function instant(at: string | null | undefined): string {
   return local.toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** The time of day alone, with milliseconds. */
+/** The local time of day, with milliseconds. */
 export function timeOfDay(at: string): string {
   const date = new Date(at)
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000)

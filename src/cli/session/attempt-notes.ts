@@ -5,7 +5,7 @@ import { instant, relative } from '../output/time.ts'
 import type { ChainFollower } from './follow-chain.ts'
 import { outcomeOf, whyRetried } from './describe-session.ts'
 
-/** Logs on their own streams; between attempts, on standard error, which comes next and why. */
+/** Writes logs to their own streams; between attempts, announces on standard error the next one and its reason. */
 export function attemptNotes(out: Output): ChainFollower {
   let kernels = 1
   const logs = logWriter(out, () => kernels)

@@ -3,7 +3,7 @@ import { duration } from '../output/time.ts'
 
 type Ended = Pick<SessionSummary, 'status' | 'exitCode' | 'failureCause' | 'statusReason' | 'pendingReason' | 'result'>
 
-/** `exit code 1, KERNEL_NONZERO_EXIT`; why it waits; nothing while all is well. */
+/** `exit code 1, KERNEL_NONZERO_EXIT`, or why it is waiting; empty while all is well. */
 export function outcomeOf({ status, exitCode, failureCause, statusReason, pendingReason, result }: Ended): string {
   if (result === 'SUCCESS') return 'succeeded'
   if (failureCause !== null) {
@@ -13,7 +13,7 @@ export function outcomeOf({ status, exitCode, failureCause, statusReason, pendin
   return statusReason ?? ''
 }
 
-/** How long it ran, or has run. */
+/** How long it ran, or has been running. */
 export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'startedAt' | 'terminatedAt'>): string {
   if (!startedAt) return '–'
   // The server's clock may be ahead of this machine's.
@@ -21,7 +21,7 @@ export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'starte
   return duration(Math.max(0, milliseconds) / 1000)
 }
 
-/** Why it was, will be or is not retried: what the server has stored about it. */
+/** Why it was, will be or is not retried, as stored by the server. */
 export function whyRetried(attempt: Pick<Attempt, 'retryDecision' | 'retryState'>): string | null {
   return attempt.retryDecision?.explanation ?? attempt.retryState.reason
 }

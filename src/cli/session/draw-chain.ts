@@ -4,7 +4,7 @@ import type { Terminal } from '../output/terminal.ts'
 import { relative } from '../output/time.ts'
 import { outcomeOf, ranFor, whyRetried } from './describe-session.ts'
 
-/** All attempts, each below the one that it came of, and between them why. */
+/** All attempts, each below its parent, with the reasons for the retries in between. */
 export function drawChain(attempts: readonly Attempt[], here: string, terminal: Terminal): string {
   return attempts
     .map((attempt, index) => {

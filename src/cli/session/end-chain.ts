@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidStateError, type Client, type SessionSummary } from '../../client/node/index.ts'
 import { isOver } from './describe-session.ts'
 
-/** Between looking and acting the chain may move on: a session may end, be decided about, be retried. */
+/** The chain may change between reading and acting: a session may end, be decided, or be retried. */
 const TRIES_MAX = 10
 const PAUSE_MS = 200
 const WAITING: readonly string[] = ['SCHEDULED', 'HELD']
 
 /**
- * Ends the work for good, whatever stands at the end of its chain: a session that lives, or a retry that waits.
- * @throws InvalidStateError where all of it has ended
+ * Ends the work for good, whatever is at the end of its chain: a running session or a pending retry.
+ * @throws InvalidStateError if the chain has already ended
  */
 export async function endChain(
   client: Client,

@@ -4,13 +4,13 @@ import { isOver } from './describe-session.ts'
 export interface ChainFollower {
   onAttempt(attempt: Attempt): void
   onLog(chunk: AttemptLog): void
-  /** The attempt is over and what becomes of its work is decided; told once. */
+  /** The attempt has ended and its outcome is decided. Called once per attempt. */
   onAttemptEnd(attempt: Attempt): void
 }
 
 /**
- * A chain from one of its sessions to the end: what each attempt writes, one attempt after the other, and what became
- * of each. Answers with the last attempt.
+ * Follows a chain from one of its sessions to its end: the output of each attempt in turn, and its outcome. Returns the
+ * last attempt.
  */
 export async function followChain(
   client: Client,

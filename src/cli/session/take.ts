@@ -1,4 +1,4 @@
-/** The first so many items; 0 is all. */
+/** The first `count` items; 0 means all. */
 export async function take<Item>(
   source: AsyncIterable<Item>,
   limit: number,

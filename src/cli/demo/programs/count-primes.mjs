@@ -40,7 +40,7 @@ function countPrimes(from, to) {
   return primes
 }
 
-/** More and more, until somebody ends it. */
+/** Allocates memory until it is killed. */
 async function eatMemory() {
   const eaten = []
   for (;;) {
