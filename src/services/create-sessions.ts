@@ -1,22 +1,11 @@
-import { v7 as uuidv7 } from 'uuid'
 import { RepriseError } from '../domain/errors.ts'
 import { CREATE_SESSIONS_MAX } from '../domain/limits.ts'
-import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
-import type { RetryPolicy } from '../domain/retry/policy.ts'
-import { resolvePolicy, statedSources } from '../domain/retry/resolve-policy.ts'
-import type { SessionType } from '../domain/session/statuses.ts'
 import { currentSpan } from '../observability/trace.ts'
-import {
-  readByCreationId,
-  readGroupTypes,
-  readProjectScopes,
-  type ProjectScope,
-} from '../store/sql/creation-scope.sql.ts'
-import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
-import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
+import { readByCreationId } from '../store/sql/creation-scope.sql.ts'
 import { addSessions } from './add-sessions.ts'
 import { assertMayChange } from './authorize.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
+import { planFirstAttempt, readPlanScope } from './plan-first-attempt.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface CreatedSession {
@@ -50,9 +39,9 @@ export async function createSessions(
   }
   const parsed = inputs.map(parse)
   const values = accepted(parsed)
-  const scope = await readScope(context, values)
+  const scope = await readPlanScope(context, values)
   const planned = parsed.map((value) =>
-    value instanceof RepriseError ? value : plan(value, scope, context.viewer.userId),
+    value instanceof RepriseError ? value : planFirstAttempt(value, scope, context.viewer.userId),
   )
   const sessions = accepted(planned)
   const { inserted, refused } = await addSessions(context.db, sessions, {
@@ -90,98 +79,4 @@ function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
   if ('value' in parsed) return parsed.value
   const faults = parsed.issues.map(({ path, message }) => `${path || 'input'}: ${message}`)
   return new RepriseError('VALIDATION_FAILED', faults.join('; '), parsed.issues)
-}
-
-interface Scope {
-  projects: Map<string, ProjectScope>
-  groups: Map<string, SessionType[]>
-  chains: Map<string, string>
-}
-
-async function readScope({ db, viewer }: ServiceContext, values: readonly ParsedCreateSession[]): Promise<Scope> {
-  const [projects, groups, chains] = await Promise.all([
-    readProjectScopes(
-      db,
-      distinct(values, ({ project }) => [project]),
-      viewer.projectId,
-    ),
-    readGroupTypes(
-      db,
-      distinct(values, ({ resourceGroup }) => [resourceGroup]),
-    ),
-    readChainIds(
-      db,
-      distinct(values, ({ dependsOn }) => dependsOn),
-      viewer.projectId,
-    ),
-  ])
-  return { projects, groups, chains }
-}
-
-function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCreateSession) => string[]): string[] {
-  return [...new Set(values.flatMap(of))]
-}
-
-function plan(value: ParsedCreateSession, scope: Scope, userId: string | null): NewSession | RepriseError {
-  const project = scope.projects.get(value.project)
-  if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
-  const allowed = scope.groups.get(value.resourceGroup)
-  if (!allowed) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
-  if (!allowed.includes(value.sessionType)) {
-    const message = `resource group ${value.resourceGroup} takes ${allowed.join(', ')} only`
-    return new RepriseError('VALIDATION_FAILED', `sessionType: ${message}`, [{ path: 'sessionType', message }])
-  }
-  const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
-  if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
-  const resolved = resolvePolicy([
-    { source: 'SESSION', policy: value.retryPolicy },
-    { source: 'PROJECT', policy: storedDefaults(project.retryDefaults) },
-    { source: 'DOMAIN', policy: storedDefaults(project.domainRetryDefaults) },
-    { source: 'CLUSTER', policy: storedDefaults(project.clusterRetryDefaults) },
-  ])
-  const id = uuidv7()
-  return {
-    id,
-    projectId: project.id,
-    userId,
-    resourceGroup: value.resourceGroup,
-    creationId: value.creationId ?? id,
-    name: value.name,
-    sessionType: value.sessionType,
-    image: value.image ?? null,
-    command: value.command,
-    environ: value.environ,
-    resourceSlots: value.resourceSlots,
-    clusterMode: value.clusterMode,
-    kernelIds: Array.from({ length: value.clusterSize }, () => uuidv7()),
-    batchTimeout: value.batchTimeout ?? null,
-    startsAt: value.startsAt?.toISOString() ?? null,
-    priority: value.priority,
-    labels: value.labels,
-    dependsOnChains: [...new Set(value.dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
-    parentSessionId: null,
-    chainId: id,
-    attempt: 1,
-    epoch: 0,
-    origin: 'INITIAL',
-    retryCount: 0,
-    uncountedRetries: 0,
-    retryPolicy: resolved.policy,
-    retryPolicySources: statedSources(resolved.sources),
-    retryCause: null,
-    epochStartedAt: null,
-    avoidAgents: value.avoidAgents,
-    allowAgents: value.allowAgents,
-    avoidGroups: [],
-    agentLabels: value.agentLabels,
-    traceParent: currentSpan()?.traceParent ?? null,
-    portVariable: null,
-  }
-}
-
-/** Defaults were validated when they were set; those that no longer validate are ignored. */
-function storedDefaults(stored: unknown): Partial<RetryPolicy> | null {
-  if (stored === null || stored === undefined) return null
-  const parsed = parseRetryPolicy(stored)
-  return 'policy' in parsed ? parsed.policy : null
 }
