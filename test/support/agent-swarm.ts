@@ -7,9 +7,9 @@ import type { Logger } from '../../src/observability/log.ts'
 import { swayedGateway, type SwayedGateway } from './swayed-gateway.ts'
 
 /**
- * Agents in numbers in one process: each is the whole agent program (identity, lock, fence, log shipping, long
- * polls) with an executor of its own, which is `noop` unless said otherwise. What their kernels do is in the
- * commands of the sessions; what the agents themselves do, in the members' calls.
+ * Many agents in one process: each is the whole agent program (identity, lock, fence, log shipping, long polls) with an
+ * executor of its own, `noop` by default. The commands of sessions say what their kernels do; the methods here say what
+ * the agents do.
  */
 export interface AgentSwarm extends AsyncDisposable {
   readonly members: readonly SwarmMember[]
@@ -17,19 +17,19 @@ export interface AgentSwarm extends AsyncDisposable {
 
 export interface SwarmMember {
   readonly name: string
-  /** The way to the server: cut it, heal it, let the agent lie. */
+  /** The connection to the server: a test can cut it, restore it, or alter what the agent reports. */
   readonly line: SwayedGateway
-  /** Its process ends, and with it its noop kernels. Under the same id until it is back. */
+  /** Ends its process, and with it its noop kernels. Its id stays in use by `revive`. */
   die(): Promise<void>
-  /** As another instance of the same agent. */
+  /** Starts another instance of the same agent. */
   revive(): Promise<void>
 }
 
 export interface SwarmOptions {
   size: number
-  /** One for all, or each its own: in process or a client of a server's HTTP face. */
+  /** One for all agents or one each: in process, or a client of a server's HTTP API. */
   gateway: Gateway | ((index: number) => Gateway)
-  /** Each agent keeps its identity in a directory of its own below. */
+  /** Each agent keeps its identity in a directory of its own in here. */
   directory: string
   log: Logger
   slots?: Record<string, string> | ((index: number) => Record<string, string>)
@@ -38,7 +38,7 @@ export interface SwarmOptions {
   createExecutor?: (hooks: ExecutorHooks) => Executor
 }
 
-/** They register in the background, all at once. */
+/** The agents register in the background, all at once. */
 export async function startSwarm(options: SwarmOptions): Promise<AgentSwarm> {
   const members = Array.from({ length: options.size }, (_, index) => newMember(options, index))
   await Promise.all(members.map((member) => member.revive()))

@@ -6,7 +6,7 @@ import { createContext, Script } from 'node:vm'
 import { rolldown } from 'rolldown'
 import { startFaultProxy } from './fault-proxy.ts'
 
-/** The installed package's entry for browsers with all that it needs, as a script that leaves `reprise` behind. */
+/** Bundles the installed package's browser entry with its dependencies into a script that defines `reprise`. */
 export async function bundleForBrowsers(directory: string): Promise<string> {
   const input = join(directory, 'bundle-entry.mjs')
   await writeFile(input, `export * from 'reprise/client'\n`)
@@ -20,7 +20,7 @@ export async function bundleForBrowsers(directory: string): Promise<string> {
 const program = (bundle: string, story: string) => `${bundle};
 (async ({ createClient }) => { ${story} })(reprise)`
 
-/** Where there is what the platform of the web has, and nothing else: no `process`, no `require`, no `Buffer`. */
+/** Runs it with what the web platform has and nothing else: no `process`, no `require`, no `Buffer`. */
 export async function runInBareContext(bundle: string, story: string): Promise<string> {
   const { fetch, WebSocket, AbortController, AbortSignal, URL, TextDecoder, TextEncoder, DOMException } = globalThis
   const { setTimeout, clearTimeout, crypto, performance, console } = globalThis
@@ -42,7 +42,7 @@ export function findChromium(): string | undefined {
   })
 }
 
-/** The server lets no other origin in, so page and API come from one, through a proxy. */
+/** The server allows no other origin, so page and API share one, through a proxy. */
 export async function runInChromium(options: {
   bundle: string
   story: (url: string) => string

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../../src/client/node/index.ts'
 
 /**
- * Begins one of everything that waits at the server given, ends it by one signal, and then has nothing left to do.
- * What still holds this process, or is rejected with nobody to hear it, shows from outside.
+ * Starts one of every kind of waiting call against the given server, ends them all with one signal, and then has
+ * nothing left to do. A handle that keeps the process alive, or an unhandled rejection, is visible from outside.
  */
 const [url, token, sessionId] = process.argv.slice(2) as [string, string, string]
 const ended = new AbortController()

@@ -13,15 +13,15 @@ export interface Ended {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Of what this process was started with, nothing that the command line would heed. */
+/** The environment of this process, without variables that affect the command line. */
 export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
-  // Node's own look at colours heeds CI and the multiplexers too.
+  // Node's detection of colours also reads CI and variables of terminal multiplexers.
   const heeded =
     /^(REPRISE_|((NODE_DISABLE_|NO_|FORCE_)COLORS?|COLORTERM|COLUMNS|CI|TMUX|TEAMCITY_VERSION|TF_BUILD|XDG_CONFIG_HOME)$)/
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !heeded.test(name))), ...environment }
 }
 
-/** The command as it runs, with what it has written so far. */
+/** A running command, with its output so far. */
 export function startCommand(args: readonly string[], environment: Environment, input?: string) {
   const child = spawn(process.execPath, [MAIN, ...args], { env: cleanEnvironment(environment) })
   const output = { stdout: '', stderr: '' }

@@ -7,32 +7,34 @@ import { openDatabase, type Database } from '../../src/store/database.ts'
 export const TEMPLATE_DATABASE = 'reprise_template'
 /** One clone at a time: copying files competes for the same disk. */
 const CLONE_LOCK_KEY = 1
-/** PostgreSQL takes note of the end of a connection in its own time. */
+/** PostgreSQL notices the end of a connection with a delay. */
 const LEFT_WITHIN_MS = 1_000
-/** Deleted rows are still read by those who look at whole tables; the template has less than 10 MB. */
+/** Deleted rows still slow down scans of whole tables. The template has less than 10 MB. */
 const REUSED_BYTES_MAX = 16_000_000
 
 export interface TestDatabase {
   connectionString: string
   db: Database
-  /** Back to how the migrations left it: all rows gone but theirs. Nobody may be in the middle of a transaction. */
+  /** Restores the state after the migrations: all other rows are deleted. No transaction may be open. */
   fresh(): Promise<void>
-  /** A connection of its own, for a transaction that a test keeps open. */
+  /** Opens a separate connection, for a transaction that a test keeps open. */
   connect(): Promise<pg.Client>
-  /** Closes `db` and gives the database up; where somebody is still connected it is dropped. */
+  /** Closes `db` and releases the database for reuse; drops it if somebody is still connected. */
   close(): Promise<void>
 }
 
-/** A clean database that nobody uses. */
+/** A clean database that is not in use. */
 interface Clone {
   connectionString: string
   seeds: Seeds
 }
 
-/** Clean again after the files that are done, for the next file of this worker: to make a clone costs many times more. */
+/**
+ * Cleaned databases of finished test files, for the next files of this worker. Making a clone takes many times longer.
+ */
 const idle: Clone[] = []
 
-/** A database of its own for the calling test file, as the migrations left it. */
+/** A database for the calling test file, in the state after the migrations. */
 export async function testDatabase(options: { connectionsMax?: number } = {}): Promise<TestDatabase> {
   const clone = idle.pop() ?? (await cloneTemplate())
   const { connectionString, seeds } = clone
@@ -71,13 +73,13 @@ async function cloneTemplate(): Promise<Clone> {
   }
 }
 
-/** Whether the next file may have it: nobody else is connected, or about to be, and it has not grown. */
+/** Whether the next file may use it: nobody else is connected or about to be, and it has not grown too large. */
 async function cleaned({ connectionString, seeds }: Clone): Promise<boolean> {
   const db = openDatabase({ connectionString, connectionsMax: 1, onError: () => {} })
   try {
     if (!(await isLeftAlone(db))) return false
     await restoreSeeds(db, seeds)
-    // Statistics of rows that are gone would mislead the planner.
+    // Statistics of deleted rows would mislead the planner.
     await db.query(FORGET_STATISTICS)
     return true
   } finally {
@@ -113,7 +115,7 @@ function dropDatabase(connectionString: string): Promise<void> {
   })
 }
 
-/** An empty database, for what migrations do. */
+/** An empty database, for tests of migrations. */
 export async function emptyDatabase(): Promise<{ connectionString: string; drop(): Promise<void> }> {
   const name = `empty_${randomUUID().replaceAll('-', '')}`
   await maintain((client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0`))

@@ -24,7 +24,7 @@ export interface RouteSpec {
   status?: RouteStatus
   host?: string
   port?: number
-  /** Whether service discovery names it; of a healthy one it does where nothing else is said. */
+  /** Whether service discovery lists it; by default it does if the route is healthy. */
   published?: boolean
 }
 
@@ -45,7 +45,7 @@ const SESSION_STATUS: Readonly<Record<RouteStatus, SessionStatus>> = {
   TERMINATED: 'TERMINATED',
 }
 
-/** Deployments of one revision, and routes of them with their sessions. */
+/** Deployments of one revision, and their routes with sessions. */
 export function createDeploymentFactories<Session extends { id: string }>(
   db: Database,
   session: (spec: SessionOfRoute) => Promise<Session>,

@@ -13,14 +13,14 @@ import { ADMIN } from './test-server.ts'
 export interface DeploymentServer {
   services: ReturnType<typeof createDeploymentServices>
   metrics: Metrics
-  /** One look of each, in this order; answers with how much each did. */
+  /** Runs each service once, in this order; returns how much each did. */
   run(...names: DeploymentServiceName[]): Promise<number[]>
-  /** All services look by themselves, and when woken, until this is disposed. */
+  /** Runs all services periodically and when woken, until this is disposed. */
   start(): AsyncDisposable
   create(input?: Partial<CreateDeploymentInput>): Promise<string>
 }
 
-/** One server as far as deployments are concerned; nothing of it runs but what a test calls. */
+/** The parts of a server that deployments need. Nothing runs unless a test calls it. */
 export function deploymentServer(
   db: Database,
   options: { sync?: SyncPoints; hub?: WakeHub; ask?: AskHealth; watchedMs?: number } = {},

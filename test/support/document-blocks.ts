@@ -7,7 +7,7 @@ export interface DocumentBlock {
   /** Path from the root of the repository. */
   page: string
   line: number
-  /** The heading right above it, without its marks. */
+  /** The heading above it, without its marks. */
   heading: string
   language: string
   text: string
@@ -52,7 +52,7 @@ export async function documentBlocks(): Promise<DocumentBlock[]> {
   return (await Promise.all(pages.map(blocksOf))).flat()
 }
 
-/** Those that a test runs. `test`: its path from the root of the repository. */
+/** The blocks that a test runs. `test`: its path from the root of the repository. */
 export async function blocksOfTest(test: string): Promise<DocumentBlock[]> {
   const places = TESTS_OF_BLOCKS[test]
   if (places === undefined) throw new Error(`${test} runs no blocks`)

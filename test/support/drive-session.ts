@@ -20,7 +20,10 @@ const STEPS: readonly [SessionStatus, (server: TestServer, agent: PlayedAgent) =
   ],
 ]
 
-/** Moves all that there is until sessions that nothing held up have this status; at TERMINATING they failed with exit code 1. */
+/**
+ * Drives all sessions until those that nothing holds up have this status; at TERMINATING they have failed with exit
+ * code 1.
+ */
 export async function driveAll(server: TestServer, agent: PlayedAgent, status: SessionStatus): Promise<void> {
   for (const [reached, step] of STEPS) {
     await step(server, agent)
@@ -29,7 +32,7 @@ export async function driveAll(server: TestServer, agent: PlayedAgent, status: S
   throw new Error(`nobody can be driven to ${status}`)
 }
 
-/** A session of its own in this status, given its agent. */
+/** Creates a session and drives it to this status with the given agent. */
 export async function sessionIn(
   server: TestServer,
   agent: PlayedAgent,
@@ -41,7 +44,7 @@ export async function sessionIn(
   return id
 }
 
-/** From RUNNING to the decision about it, failed with this exit code. */
+/** Drives a session from RUNNING to its decision, failed with this exit code. */
 export async function failWith(server: TestServer, agent: PlayedAgent, exitCode: number): Promise<void> {
   agent.exitAll(exitCode)
   await agent.sync()

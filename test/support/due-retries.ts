@@ -3,7 +3,7 @@ import type { ServiceContext } from '../../src/services/service-context.ts'
 
 const CREATE_BATCH_SESSIONS = 500
 
-/** Sessions of a project that have failed, all with a retry that is due now. Answers with their ids. */
+/** Failed sessions of a project, all with a retry that is due now. Returns their ids. */
 export async function dueRetries(
   context: ServiceContext,
   options: { count: number; project?: string; retryPolicy?: object },
@@ -44,7 +44,7 @@ export async function dueRetries(
   return ids
 }
 
-/** Sessions of a project that have failed and have no retry left. Answers with their ids, oldest first. */
+/** Failed sessions of a project that have no retry left. Returns their ids, oldest first. */
 export async function exhaustedSessions(
   context: ServiceContext,
   options: { count: number; project?: string },

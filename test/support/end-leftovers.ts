@@ -8,11 +8,11 @@ interface Leftover {
   command: string
 }
 
-/** Ends every process that belongs to `directory`, and answers with what they were. Needs /proc. */
+/** Ends every process that belongs to `directory`, and returns descriptions of them. Needs /proc. */
 export async function endLeftovers(directory: string): Promise<string[]> {
   if (process.platform !== 'linux') return []
   const found = await processesOf(directory)
-  // PostgreSQL lets go of its shared memory only when it ends by itself; for it, SIGQUIT means at once.
+  // PostgreSQL releases its shared memory only if it ends by itself; SIGQUIT makes it do so at once.
   for (const { pid, command } of found) signal(pid, isPostmaster(command) ? 'SIGQUIT' : 'SIGKILL')
   const deadline = performance.now() + POSTGRES_STOP_MS
   for (;;) {
@@ -32,7 +32,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It has ended by itself.
+    // The process has ended in the meantime.
   }
 }
 
@@ -45,7 +45,7 @@ async function processesOf(directory: string): Promise<Leftover[]> {
         readFile(`/proc/${pid}/environ`, 'utf8').catch(() => ''),
         readlink(`/proc/${pid}/cwd`).catch(() => ''),
       ])
-      // A process that has ended and waits to be collected has no command line any more.
+      // A zombie process has no command line any more.
       const belongs = command !== '' && [command, environment, cwd].some((where) => where.includes(directory))
       return belongs ? [{ pid, command: command.replaceAll('\0', ' ').trim() }] : []
     }),

@@ -4,8 +4,8 @@ const PAUSE_MIN_MS = 5
 const PAUSE_MAX_MS = 100
 
 /**
- * Asks again until the answer is neither null, undefined nor false, without a guess at how long that takes. The longer
- * it has waited, the longer are its pauses, so that asking does not take the time of what is asked about.
+ * Repeats `ask` until the answer is neither null, undefined nor false, so no duration has to be guessed. Pauses grow
+ * with the time waited, so that polling does not slow down what it waits for.
  */
 export async function eventually<T>(
   ask: () => T | Promise<T>,

@@ -9,7 +9,7 @@ import { insertToken, type NewToken } from '../../src/store/sql/tokens.sql.ts'
 import { createDeploymentFactories } from './deployment-factories.ts'
 import { insertRows } from './insert-rows.ts'
 
-/** What the migrations put there. */
+/** Rows inserted by the migrations. */
 export const DEFAULT_DOMAIN_ID = '00000000-0000-7000-8000-000000000001'
 export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
 
@@ -24,7 +24,7 @@ export interface SessionSpec {
   retryPolicy?: Partial<RetryPolicy>
   failureCause?: FailureCause | null
   createdAt?: Date
-  /** The attempt before; the rest of the chain's columns follow from it. */
+  /** The previous attempt, from which the other columns of the chain follow. */
   parent?: SessionRow
   /** Of a finished batch session. */
   phase?: RetryPhase | null
@@ -39,7 +39,7 @@ export interface SessionRow {
   kernelIds: string[]
 }
 
-/** Rows that follow from the status asked for: times, agent, assignment, slots, exit code, decision. */
+/** Creates rows that are consistent with the given status: times, agent, assignment, slots, exit code, decision. */
 export function createFactories(db: Database) {
   let agentId: Promise<string> | undefined
 
@@ -84,7 +84,7 @@ export function createFactories(db: Database) {
     return built.row
   }
 
-  /** Oldest first: all but the last failed and were retried. */
+  /** Oldest first: all attempts but the last failed and were retried. */
   async function chain(length: number, last: SessionSpec = {}): Promise<SessionRow[]> {
     const rows: SessionRow[] = []
     for (let attempt = 1; attempt <= length; attempt++) {
@@ -235,7 +235,7 @@ async function insertSession(tx: Queryable, { row, session, kernels, decision, p
   }
   if (decision) await insertRows(tx, 'retry_decisions', [decision])
   if (parentId === null) return
-  // The parent's retry is this session.
+  // The parent's retry has become this session.
   await tx.query(
     `INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, explanation, delay_ms, due_at,
        child_session_id, dispatched_at)

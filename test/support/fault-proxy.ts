@@ -2,30 +2,30 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** What becomes of one request. */
+/** The fate of one request. */
 export type Fault =
   | 'pass'
-  /** The connection is reset before the server hears of the request. */
+  /** The connection is reset before the server receives the request. */
   | 'reset-request'
-  /** The server acts on it, and its answer is lost with the connection. */
+  /** The server processes it, but the response is lost with the connection. */
   | 'reset-answer'
-  /** Half of the body comes, then a reset. */
+  /** Half of the body is sent, then the connection is reset. */
   | 'cut-body'
-  /** Half of the body comes, as if that were all. */
+  /** Half of the body is sent as if it were complete. */
   | 'halve-body'
-  /** The server acts on it, and nothing of the answer ever comes. */
+  /** The server processes it, but no byte of the response arrives. */
   | 'stall'
-  /** Half of the body comes, and then nothing ever. */
+  /** Half of the body is sent, then nothing more. */
   | 'stall-body'
-  /** The proxy answers by itself. */
+  /** The proxy responds itself. */
   | { status: number; retryAfter?: string; body?: string }
 
-/** Between clients and a server, over real sockets: does to requests what it is told, one after the other. */
+/** A proxy between clients and a server, over real sockets, which applies the planned faults to requests in order. */
 export interface FaultProxy {
   url: string
-  /** For the next requests; those after them pass. */
+  /** Faults of the next requests; later ones pass. */
   plan(...faults: Fault[]): void
-  /** Requests since the last look. */
+  /** Requests since the last call. */
   attempts(): number
   /** Resets all connections, subscriptions among them. */
   cutAll(): void
@@ -38,7 +38,7 @@ export interface FaultProxy {
 export async function startFaultProxy(
   target: string,
   options: {
-    /** Answers by itself, from the same origin, what it knows. */
+    /** Responds itself, on the same origin, to the paths that it knows. */
     page?: (path: string, body: string) => { type: string; text: string } | undefined
   } = {},
 ): Promise<FaultProxy> {

@@ -20,12 +20,12 @@ import { createFactories } from './factories.ts'
 
 export interface Answer {
   status: number
-  // Answers are read by tests that know what they asked for.
+  // Tests know the shape of the answers to their queries.
   data: any
   errors?: { message: string; path?: (string | number)[]; extensions: Record<string, any> }[]
 }
 
-/** The API over real HTTP and a database of its own, with nothing behind it that drives sessions. */
+/** The API over real HTTP with its own database. Nothing drives sessions. */
 export async function startGraphQLServer(
   options: {
     log?: Logger

@@ -6,7 +6,7 @@ export interface Stream extends AsyncIterableIterator<any> {
   take(count: number): Promise<any[]>
 }
 
-/** A graphql-ws connection that never reconnects, and remembers how it was closed. */
+/** A graphql-ws connection that never reconnects, and records how it was closed. */
 export function connect(url: string, token: string | null) {
   const closed = Promise.withResolvers<{ code: number; reason: string }>()
   const client: Client = createClient({

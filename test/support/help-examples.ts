@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import { addClientCommands } from '../../src/cli/program.ts'
 
-/** The commands that do something, with what `--help` says of them. */
+/** All leaf commands, with the text of their `--help`. */
 export interface HelpPage {
   /** As in `reprise retry now`. */
   path: string
   command: Command
-  /** As they stand there, without the prompt. */
+  /** As printed, without the prompt. */
   examples: string[]
 }
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../src/store/database.ts'
 
-/** Plain rows by column name; columns that a row leaves out have their defaults. */
+/** Inserts rows by column name; missing columns have their defaults. */
 export async function insertRows(
   db: Queryable,
   table: string,

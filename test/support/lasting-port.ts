@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below what systems hand out to those who ask for any port (from 32768 on Linux, from 49152 elsewhere). */
+/** Below the ports that systems assign automatically (from 32768 on Linux, from 49152 elsewhere). */
 const FIRST = 12_000
 const COUNT = 20_000
 
-/** A free port of this machine for a server that comes back to it: nobody gets it by chance while that is away. */
+/** A free port for a server that is restarted on it: no other process is assigned it in the meantime. */
 export async function lastingPort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT)

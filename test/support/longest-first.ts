@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Those that take longest, most of it waiting: the longer, the earlier, so that the others fill the time in which they
- * wait, and none of them is left alone at the end.
+ * The files that take longest, mostly waiting, longest first, so that other files fill the waiting time and none of
+ * these runs alone at the end.
  */
 const LONGEST = [
   'e2e/client-restarts',
@@ -38,7 +38,7 @@ const LONGEST = [
 
 for (const path of LONGEST) if (!existsSync(path)) throw new Error(`${path}: it is gone, and here it is still awaited`)
 
-/** Files of one project stand together: a worker that goes over to the other one is started anew. */
+/** Keeps the files of a project together: a worker that changes projects is restarted. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- Vitest's, of files

@@ -24,12 +24,12 @@ export async function addManyChains(db: Database, sessions: number, projects: nu
   return ids
 }
 
-/** From 1 on; `to` is left out. */
+/** Ranges from 1; `to` is exclusive. */
 async function inBatches(count: number, add: (from: number, to: number) => Promise<void>): Promise<void> {
   for (let from = 1; from <= count; from += BATCH_SESSIONS) await add(from, Math.min(from + BATCH_SESSIONS, count + 1))
 }
 
-/** Neither foreign keys nor chains are looked at row by row. */
+/** Runs a statement without triggers: foreign keys and chains are not checked row by row. */
 export async function withoutTriggers(db: Database, statement: string, values: unknown[] = []): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.query('SET LOCAL session_replication_role = replica')

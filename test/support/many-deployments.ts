@@ -21,7 +21,8 @@ export async function addManyDeployments(db: Database, many: ManyDeployments): P
   ]
   for (const [statement, values] of steps) {
     await withoutTriggers(db, statement, values)
-    // Each is planned by what those before it wrote; events wait for long transactions in any database of the server.
+    // Statistics for planning the next statement. Each statement commits, because events wait for long transactions in
+    // any database of the server.
     await db.query('ANALYZE')
   }
   await db.query('VACUUM')

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 
-/** What Prometheus would read: the value of one sample, as `name{label="value"}`; undefined where there is none. */
+/** The value of one sample, given as `name{label="value"}`; undefined if the page does not have it. */
 export function sampleIn(page: string, sample: string): number | undefined {
   const line = page.split('\n').find((text) => text.startsWith(`${sample} `))
   return line === undefined ? undefined : Number(line.slice(sample.length + 1))

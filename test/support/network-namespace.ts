@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts'
 
 const run = promisify(execFile)
 
-/** Why there can be no network namespaces here; null where there can. */
+/** Why network namespaces cannot be used here; null if they can. */
 export function whyNoNamespaces(): string | null {
   if (process.platform !== 'linux') return 'only Linux has them'
   if (process.getuid!() !== 0) return 'they need root'
@@ -21,20 +21,20 @@ export function whyNoNamespaces(): string | null {
   }
 }
 
-/** A cable between this machine and a process in a network namespace of its own. */
+/** A virtual cable to a process in a network namespace of its own. */
 export interface Cable {
-  /** Of this end. */
+  /** Address of this end. */
   readonly address: string
-  /** To start the process with. */
+  /** Command prefix that starts the process in the namespace. */
   readonly through: readonly string[]
-  /** Gives the process the other end. */
+  /** Moves the other end into the process's namespace. */
   plug(pid: number): Promise<void>
-  /** Packets are lost; nobody is told. */
+  /** `down`: packets are dropped silently. */
   set(state: 'up' | 'down'): Promise<void>
   remove(): Promise<void>
 }
 
-/** Namespace and cable go with the last process in there. */
+/** Namespace and cable disappear with the last process in the namespace. */
 export async function layCable(): Promise<Cable> {
   const [here, there] = linkNames()
   const subnet = `10.213.${randomInt(256)}`
@@ -46,7 +46,7 @@ export async function layCable(): Promise<Cable> {
     address: `${subnet}.1`,
     through: ['unshare', '-n'],
     async plug(pid) {
-      // Before that the other end would stay here.
+      // Until the process has its own namespace, the other end would stay in this one.
       await eventually(async () => (await namespaceOf(pid)) !== (await namespaceOf('self')))
       await ip('link', 'set', there, 'netns', String(pid))
       const inside = (...args: string[]) => run('nsenter', ['-t', String(pid), '-n', 'ip', ...args])

@@ -20,14 +20,14 @@ interface SentSpan {
   links?: { traceId: string; spanId: string; attributes?: Attribute[] }[]
 }
 
-/** As a collector has it. */
+/** A span as a collector stores it. */
 export interface ReceivedSpan extends Omit<SentSpan, 'attributes' | 'links'> {
   attributes: Record<string, unknown>
   links: { traceId: string; spanId: string; attributes: Record<string, unknown> }[]
   service: unknown
 }
 
-/** An OpenTelemetry collector as far as traces over OTLP/HTTP in JSON are concerned. */
+/** The part of an OpenTelemetry collector that receives traces over OTLP/HTTP as JSON. */
 export async function startOtlpReceiver() {
   const spans: ReceivedSpan[] = []
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -11,7 +11,7 @@ export interface WrittenEvent {
   data?: object
 }
 
-/** Rows of the outbox, as the transaction `tx` causes them. `data.n` numbers them where nothing else is given. */
+/** Writes events to the outbox in the transaction `tx`. `data.n` numbers them unless other data are given. */
 export async function writeEvents(tx: Queryable, events: readonly WrittenEvent[]): Promise<void> {
   const rows = events.map(({ type = 'session.created', sessionId = randomUUID(), ...event }, n) => ({
     type,
@@ -41,7 +41,7 @@ export interface WrittenDeploymentEvent {
   data?: object
 }
 
-/** The same of deployments. */
+/** The same for events of deployments. */
 export async function writeDeploymentEvents(tx: Queryable, events: readonly WrittenDeploymentEvent[]): Promise<void> {
   for (const { type, deploymentId, routeId = null, projectId = DEFAULT_PROJECT_ID, data = {} } of events) {
     await tx.query(

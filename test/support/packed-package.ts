@@ -7,9 +7,9 @@ import packageJson from '../../package.json' with { type: 'json' }
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-/** Installs what `npm pack` packs below `directory`, beside the dependencies that are here already. */
+/** Installs the output of `npm pack` below `directory`, with the dependencies that are already installed here. */
 export async function installPacked(directory: string): Promise<void> {
-  // Scripts of packages are switched off here, and `prepack` with them.
+  // Package scripts are disabled here, including `prepack`.
   await run('npm', ['run', 'build'], { cwd: ROOT, shell: process.platform === 'win32' })
   await run('npm', ['pack', '--pack-destination', directory], { cwd: ROOT, shell: process.platform === 'win32' })
   const tarball = (await readdir(directory)).find((name) => name.endsWith('.tgz'))

@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 /**
- * What the way between two machines can do:
- * open: all passes. cut: connections end, and new ones too. stalled: connections stay, and nothing passes on them.
- * deaf: what the client says arrives, and what the server says is lost.
+ * States of the network between two machines. open: everything passes. cut: connections are closed, and new ones are,
+ * too. stalled: connections stay open, but nothing passes. deaf: what the client sends arrives, what the server sends
+ * is lost.
  */
 export type Passage = 'open' | 'cut' | 'stalled' | 'deaf'
 
 export interface PartitionProxy {
   readonly url: string
-  /** Of connections that are there, and of those to come. */
+  /** Applies to existing and new connections. */
   set(passage: Passage): void
   close(): Promise<void>
 }
@@ -18,11 +18,11 @@ export interface PartitionProxy {
 interface Pair {
   client: Socket
   server: Socket
-  /** What the server said is lost: nothing after it can be passed on. */
+  /** Data from the server was lost: nothing after it can be forwarded. */
   torn: boolean
 }
 
-/** A way to `target` that the test can take away. */
+/** A proxy for `target` whose connections a test can disturb. */
 export async function startPartitionProxy(target: string): Promise<PartitionProxy> {
   const { hostname, port } = new URL(target)
   const pairs = new Set<Pair>()
@@ -51,7 +51,7 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
     for (const socket of [client, server]) {
       socket.on('error', () => end(pair))
       socket.on('close', () => {
-        // An end travels no further than anything else does.
+        // The end of a connection is forwarded under the same conditions as data.
         if (passage === 'open' || passage === 'cut') end(pair)
         if (client.destroyed && server.destroyed) pairs.delete(pair)
       })

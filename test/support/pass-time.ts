@@ -1,6 +1,9 @@
 import type { Database } from '../../src/store/database.ts'
 
-/** Moves everything that time decides into the past, as if this much had gone by. Agents are silent only if told so. */
+/**
+ * Moves all timestamps that affect decisions into the past, as if this much time had passed. Agents become silent only
+ * on request.
+ */
 export async function passTime(
   db: Database,
   seconds: number,

@@ -15,7 +15,7 @@ function nodesOf(plan: PlanNode): PlanNode[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 }
 
-/** All nodes of the plan of a statement, which is not run. */
+/** All nodes of a statement's plan. The statement is not run. */
 export async function planOf(db: Database, { text, values }: RecordedStatement): Promise<PlanNode[]> {
   const { rows } = await db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (FORMAT JSON) ${text}`, values)
   return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
@@ -23,7 +23,7 @@ export async function planOf(db: Database, { text, values }: RecordedStatement):
 
 class RolledBack extends Error {}
 
-/** The same with what was read. What the statement writes is undone. */
+/** The same with actual row counts. Writes of the statement are rolled back. */
 export async function analysedPlanOf(db: Database, { text, values }: RecordedStatement): Promise<PlanNode[]> {
   let nodes: PlanNode[] = []
   await db
@@ -41,12 +41,12 @@ export async function analysedPlanOf(db: Database, { text, values }: RecordedSta
   return nodes
 }
 
-/** Tables that are read from end to end. */
+/** Tables that are scanned completely. */
 export function readWhole(nodes: readonly PlanNode[]): string[] {
   return nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : []))
 }
 
-/** Rows that were looked at in tables, whether they were wanted or not. */
+/** Rows that were read from tables, including rows that were filtered out. */
 export function rowsRead(nodes: readonly PlanNode[]): number {
   return nodes
     .filter((node) => node['Relation Name'] !== undefined && node['Node Type'].includes('Scan'))

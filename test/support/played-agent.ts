@@ -10,21 +10,21 @@ import type {
 
 export type Report = Partial<Pick<ObservedKernel, 'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt'>>
 
-/** An agent whose kernels are only said to run: the test says what it observes, the gateway is the real one. */
+/** A simulated agent: the test decides what it observes; the gateway is the real one. */
 export interface PlayedAgent {
   readonly id: string
   readonly instanceId: string
   readonly kernels: Map<string, ObservedKernel>
   register(slots?: Record<string, string>): Promise<RegisterAnswer>
-  /** Tells what it has, forgets what it is told to forget, and answers with its orders, not yet obeyed. */
+  /** Reports its kernels, forgets what it is told to forget, and returns the orders, which are not executed yet. */
   sync(logs?: LogPiece[], waitMs?: number): Promise<SyncAnswer>
-  /** What it will say of a kernel with its next sync. */
+  /** Sets what it reports about a kernel in its next sync. */
   observe(kernelId: string, report: Report): void
-  /** Prepares, starts and stops at once, as told. */
+  /** Executes the orders at once: prepare, start, stop. */
   obey(answer: SyncAnswer): void
-  /** `sync`, `obey` and one more `sync` that says so. */
+  /** `sync`, `obey`, and one more `sync` that reports the result. */
   comply(): Promise<SyncAnswer>
-  /** Ends each kernel that it observes as running. */
+  /** Ends every running kernel. */
   exitAll(exitCode: number): void
 }
 

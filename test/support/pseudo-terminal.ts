@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cleanEnvironment, MAIN } from './command-line.ts'
 
-/** `script` of util-linux gives a program a terminal, also where nobody sits at one, to any user. */
+/** `script` of util-linux provides a terminal, even without an interactive session, to any user. */
 export const PSEUDO_TERMINAL = findScript()
 
 function findScript(): boolean {
@@ -13,7 +13,7 @@ function findScript(): boolean {
   }
 }
 
-/** The command in a terminal so many columns wide: what is shown there, and keys to press. */
+/** Runs a command in a terminal of this width: its screen output, and keys to press. */
 export function startInTerminal(
   args: readonly string[],
   options: { columns: number; environment: Readonly<Record<string, string>> },

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * The statements that reach the driver while `work` runs, of all pools in this process: what PostgreSQL is
- * asked, not what was asked of Prisma.
+ * The statements that reach the driver while `work` runs, from all pools of this process: the statements sent to
+ * PostgreSQL, not the calls of Prisma.
  */
 export async function recordStatements<T>(work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
   const statements: string[] = []

@@ -5,7 +5,7 @@ export interface RecordedStatement {
   values: readonly unknown[]
 }
 
-/** The same database, which notes each different statement with the values of its first run. */
+/** The same database, which records each different statement with the values of its first run. */
 export function recordedDatabase(db: Database): { db: Database; statements: Map<string, RecordedStatement> } {
   const statements = new Map<string, RecordedStatement>()
   const record = (on: Queryable): Queryable => ({

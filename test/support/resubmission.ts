@@ -16,10 +16,10 @@ export interface ResubmitOptions {
   sync?: SyncPoints
 }
 
-/** Resubmits as a client would, and answers with what the call shows. */
+/** Resubmits as a client would, and returns the result of the call. */
 export type Resubmit = (input: ResubmitSessionsInput, options?: ResubmitOptions) => Promise<ShownResubmission>
 
-/** For the calling test file, on the database of its scheduling fixture. */
+/** For the calling test file, on its scheduling fixture's database. */
 export function useResubmission(given: SchedulingFixture): Resubmit {
   let prisma: PrismaClient
   beforeAll(() => {
@@ -54,7 +54,7 @@ export async function resubmissionRow(db: Queryable, id: string): Promise<Resubm
   return (await db.query<ResubmissionRow & { [column: string]: unknown }>(statement, [id])).rows[0]!
 }
 
-/** `<code> <session>` of what was refused. */
+/** `<code> <session>` of each refused session. */
 export function refusals(shown: ShownResubmission): string[] {
   return shown.refused.map(({ code, sessionId }) => `${code} ${sessionId}`)
 }

@@ -3,12 +3,13 @@ import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const MEMORY = '/dev/shm'
-/** Some times what a run takes there at the most. */
+/** Several times what a run uses at most. */
 const MEMORY_FREE_MIN = 6 * 2 ** 30
 
 /**
- * A directory for all that a run writes: databases, some hundreds of files each, that come and go. In memory where
- * there is plenty of it, unless TMPDIR says where: that halves what databases cost, and nothing has to outlive the run.
+ * A directory for everything that a run writes: databases with hundreds of files each, created and dropped often. In
+ * memory if there is enough of it and TMPDIR is not set: that halves the cost of databases, and nothing has to outlive
+ * the run.
  */
 export async function makeRunDirectory(): Promise<string> {
   const directory = await mkdtemp(join((await hasRoom()) ? MEMORY : tmpdir(), 'reprise-test-'))

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-/** Runs a program of this directory to its end. What nobody handles ends it with another status than 0. */
+/** Runs a program of this directory to its end. Unhandled errors end it with a status other than 0. */
 export async function runProgram(name: string, args: readonly string[]) {
   const program = join(import.meta.dirname, name)
   const child = spawn(process.execPath, ['--unhandled-rejections=strict', program, ...args], {

@@ -17,7 +17,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.stdin.resume()
 await once(process.stdin, 'close')
 try {
-  // The run's own PostgreSQL is no leftover.
+  // The run's own PostgreSQL is not a leftover.
   if (await stat(cluster).catch(() => null)) await stopServer(await openCluster(cluster))
   for (const leftover of await endLeftovers(directory)) console.error(`left running by a test, ended now: ${leftover}`)
 } finally {

@@ -15,7 +15,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The maintenance database of the run's PostgreSQL. */
     postgres: string
-    /** Where everything of the run lies; gone when it ends. */
+    /** Directory for everything that the run writes; removed when it ends. */
     runDirectory: string
   }
 }
@@ -43,7 +43,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** A process that stops the cluster, ends what tests left running and removes everything as soon as this one lets go, by whatever death. */
+/**
+ * Starts a process that stops the cluster, ends what tests left running and removes everything as soon as this process
+ * ends, however it does.
+ */
 function watch(directory: string): () => Promise<void> {
   const program = join(import.meta.dirname, 'run-watchdog.ts')
   const watchdog = spawn(process.execPath, [program, directory], {

@@ -7,11 +7,11 @@ import { testServer, type TestServer } from './test-server.ts'
 export interface SchedulingFixture {
   readonly database: TestDatabase
   readonly db: Database
-  /** Made anew for each test, on an empty database. */
+  /** New for each test, on an empty database. */
   readonly server: TestServer
   /** Registered, with 64 cpu. */
   readonly agent: PlayedAgent
-  /** SQL that brings about what no client could: times set back, groups configured. */
+  /** SQL for states that no client can cause: times set back, groups configured. */
   sql(statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
 }
 

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 
 /**
- * The program of a deployment in tests: answers with its version, its pid and its port. What is in the file
- * `<directory>/<pid>`, or else in `<directory>/all`, changes how: `500`, `hang`, `exit`.
+ * The program of a deployment in tests: responds with its version, pid and port. The content of the file
+ * `<directory>/<pid>`, or else `<directory>/all`, changes its behaviour: `500`, `hang`, `exit`.
  */
 const [directory, version] = process.argv.slice(2)
 

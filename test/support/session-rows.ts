@@ -84,7 +84,7 @@ export async function events(db: Queryable, sessionId: string): Promise<string[]
   return (await db.query<{ line: string }>(statement, [sessionId])).rows.map(({ line }) => line)
 }
 
-/** Agents whose booked slots differ from the sum over the kernels that hold slots there. Empty, always. */
+/** Agents whose booked slots differ from the sum over the kernels that hold slots there. Must always be empty. */
 export async function misbookedSlots(db: Queryable): Promise<object[]> {
   const statement = `SELECT a.agent_id, a.slot, a.used, coalesce(sum((k.resource_slots ->> a.slot)::numeric), 0) AS held
     FROM agent_slots a LEFT JOIN kernels k ON k.agent_id = a.agent_id AND k.slots_held

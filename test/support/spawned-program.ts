@@ -11,21 +11,21 @@ export interface SpawnedProgram {
   readonly ready: string
   /** The newest lines of both outputs. */
   readonly log: readonly string[]
-  /** SIGKILL: no chance to clean up. */
+  /** SIGKILL, without a chance to clean up. */
   kill(): Promise<void>
-  /** SIGTERM; answers with the exit status. */
+  /** SIGTERM; returns the exit status. */
   stop(): Promise<number | null>
 }
 
-/** A program of ours as a process of its own, once it has printed a line that matches. */
+/** Starts one of our programs as a process, and waits until it prints a line that matches. */
 export async function spawnProgram(options: {
-  /** What starts it, with arguments of its own; it must become the program, not run it. */
+  /** A command prefix that starts it; it must become the program (exec), not a parent of it. */
   through?: readonly string[]
   args: readonly string[]
-  /** Of our variables, those alone. */
+  /** Of our own variables, only these are set. */
   environment: Record<string, string>
   ready: RegExp
-  /** While it is not ready yet. */
+  /** Called before it is ready. */
   spawned?: (pid: number) => Promise<void>
 }): Promise<SpawnedProgram> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('REPRISE_'))

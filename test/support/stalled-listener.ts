@@ -11,19 +11,19 @@ const SYN_SENT = '02'
 
 export interface StalledListener {
   url: string
-  /** Whether somebody waits for an answer to the first packet. Linux only. */
+  /** Whether a client is waiting for an answer to its SYN. Linux only. */
   isConnecting(): boolean
   close(): void
 }
 
-/** A port to which no connection is ever made: its queue is full, and who listens there is stopped. */
+/** A port that accepts no connection: its queue is full, and its listener is stopped. */
 export async function startStalledListener(): Promise<StalledListener> {
   const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
   const port = Number(line.toString())
   child.kill('SIGSTOP')
   const queue: Socket[] = []
-  // The queue holds one more than the backlog; what comes behind it is not answered.
+  // The queue holds one more than the backlog; further connection attempts are not answered.
   for (let i = 0; i < 2; i++) {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})

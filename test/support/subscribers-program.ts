@@ -9,12 +9,12 @@ interface Subscriber {
   socket: WebSocket
   cursor: string | null
   received: number
-  /** Cursors that came twice, or before one that came earlier, and gaps that were told. */
+  /** Cursors that were repeated or out of order, and reported gaps. */
   faults: number
 }
 
 let subscribers: Subscriber[] = []
-/** Where those that were cut off go on. */
+/** Cursors from which disconnected subscribers continue. */
 let cursors: (string | null)[] = []
 let awaited: { count: number; resolve: () => void } | undefined
 let complete = 0
@@ -100,7 +100,7 @@ function receive(subscriber: Subscriber, text: string): void {
   if (awaited && subscriber.received === awaited.count && ++complete === subscribers.length) awaited.resolve()
 }
 
-/** Of one outbox; transactions and ids grow together where events come from one client. */
+/** Positions in one outbox. Transactions and ids increase together if all events come from one client. */
 const positions = new Map<string, number>()
 function position(cursor: string): number {
   const known = positions.get(cursor)

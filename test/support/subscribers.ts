@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { eventually } from './eventually.ts'
 
 export type SubscribersCommand =
-  /** Again after a cut, each goes on from its last cursor. Without a token it is a bare WebSocket that only listens. */
+  /** After a cut, each continues from its last cursor. Without a token it is a bare WebSocket that only listens. */
   | { kind: 'connect'; url: string; token: string | null; count: number; selection: string }
   | { kind: 'cut' }
-  /** Until each has had so many since the last time. */
+  /** Waits until each has received this many since the last time. */
   | { kind: 'await'; count: number }
 
 export type SubscribersReport =
   | { kind: 'connected'; tookMs: number }
   | { kind: 'cut' }
-  /** `at`: when the last one had its last, in milliseconds since 1970. */
+  /** `at`: when the last subscriber received its last event, in milliseconds since 1970. */
   | { kind: 'received'; at: number; received: number; faults: number }
   | { kind: 'failed'; message: string }
 
@@ -27,7 +27,7 @@ export interface Subscribers extends AsyncDisposable {
     count: number
     selection?: string
   }): Promise<{ tookMs: number }>
-  /** All connections at once, without a word. */
+  /** Cuts all connections at once, without a closing handshake. */
   cut(): Promise<void>
   received(count: number): Promise<Received>
 }
@@ -61,7 +61,7 @@ export function startSubscribers(): Subscribers {
   }
 }
 
-/** Until the server has so many subscriptions: what happens before one is open is not told to it. */
+/** Waits until the server has this many subscriptions: events before a subscription is open are not delivered to it. */
 export async function subscriptionsOpen(url: string, token: string, count: number): Promise<void> {
   await eventually(
     async () => {

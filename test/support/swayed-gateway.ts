@@ -1,11 +1,11 @@
 import type { Gateway, SyncRequest } from '../../src/domain/agent/protocol.ts'
 
-/** The way from one agent to a gateway, which a test can cut, and on which what the agent says can be altered. */
+/** An agent's connection to a gateway, which a test can cut, and on which it can alter the agent's reports. */
 export interface SwayedGateway extends Gateway {
-  /** Calls under way end without an answer, others are refused. */
+  /** Calls in progress end without a response, new ones are refused. */
   cut(): void
   heal(): void
-  /** What the server is told instead; the truth again with null. */
+  /** Alters reports to the server; null ends that. */
   alter(tell: ((request: SyncRequest) => SyncRequest) | null): void
 }
 

@@ -1,6 +1,6 @@
 import type { SyncPointName, SyncPoints } from '../../src/observability/sync-points.ts'
 
-/** Holds the first run that reaches a gate until the test opens it; those after it pass. */
+/** Holds the first caller that reaches a gate until the test opens it; later callers pass. */
 export interface Gate {
   reached: Promise<void>
   open(): void

@@ -8,7 +8,7 @@ import { inject } from 'vitest'
  */
 export async function temporaryDirectory(name: string): Promise<string> {
   const directory = await mkdtemp(join(inject('runDirectory'), `${name}-`))
-  // Others than root have to reach what they are lent in there.
+  // Other users than root need access to files that are shared with them in here.
   await chmod(directory, 0o755)
   return directory
 }

@@ -20,7 +20,7 @@ export const ADMIN: Viewer = { tokenId: randomUUID(), userId: null, name: 'ada',
 export type SchedulerServices = ReturnType<typeof createSchedulerServices>
 export type ServiceName = keyof SchedulerServices
 
-/** In the order in which one session passes them. */
+/** In the order in which a session passes through them. */
 export const ALL_SERVICES: readonly ServiceName[] = [
   'watch-agents',
   'sweep-leftovers',
@@ -39,7 +39,7 @@ export const ALL_SERVICES: readonly ServiceName[] = [
   'resubmit-sessions',
 ]
 
-/** One server as far as sessions are concerned; nothing of it runs but what a test calls. */
+/** The parts of a server that sessions need. Nothing runs unless a test calls it. */
 export interface TestServer {
   db: Database
   hub: WakeHub
@@ -47,13 +47,13 @@ export interface TestServer {
   gateway: Gateway
   context: ServiceContext
   metrics: Metrics
-  /** One look of each, in this order, and one step a look; answers with how much each did. */
+  /** Runs each service once, in this order, one step each; returns how much each did. */
   run(...names: ServiceName[]): Promise<number[]>
-  /** The same in strides, as a real server does it. */
+  /** The same with strides, as a real server does it. */
   stride(...names: ServiceName[]): Promise<number[]>
-  /** All services in strides, again and again until none finds anything to do. */
+  /** Runs all services with strides until none finds anything to do. */
   settle(): Promise<void>
-  /** All services look by themselves and when woken, as in a real server, until this is disposed. */
+  /** Runs all services periodically and when woken, as in a real server, until this is disposed. */
   start(): AsyncDisposable
   create(input?: Partial<CreateSessionInput>): Promise<string>
 }

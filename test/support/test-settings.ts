@@ -1,14 +1,14 @@
 import { EMBEDDED_SETTINGS } from '../../src/store/postgres/settings.ts'
 
-/** Of a PostgreSQL that lives as long as a test run: nothing in it has to survive a crash of the machine. */
+/** Settings of a PostgreSQL that lives as long as a test run: nothing in it has to survive a crash. */
 export const TEST_SETTINGS = {
   ...EMBEDDED_SETTINGS,
   max_connections: '300',
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
-  // Events wait for the oldest transaction of any database: a statement that runs away fails itself, and nobody else.
+  // Events wait for the oldest transaction of any database: a statement that hangs fails only its own test.
   transaction_timeout: '30s',
-  // Plans then do not depend on the moment at which it came; tests that need statistics take them.
+  // Makes plans independent of when autovacuum runs; tests that need statistics run ANALYZE.
   autovacuum: 'off',
 }

@@ -12,7 +12,7 @@ import type { Database } from '../../src/store/database.ts'
 import { eventually } from './eventually.ts'
 import { ADMIN } from './test-server.ts'
 
-/** One server as far as webhooks are concerned; nothing of it runs but what a test calls. Endpoints may be on this machine. */
+/** The parts of a server that webhooks need. Nothing runs unless a test calls it. Endpoints may be on this machine. */
 export function webhookServer(db: Database, options: { sync?: SyncPoints; attemptTimeoutMs?: number } = {}) {
   const { sync = NO_SYNC_POINTS, attemptTimeoutMs = 20_000 } = options
   const hub = createWakeHub()
@@ -32,7 +32,7 @@ export function webhookServer(db: Database, options: { sync?: SyncPoints; attemp
     await eventually(async () => (await db.query('SELECT FROM webhook_deliveries WHERE under_way')).rowCount === 0)
   }
 
-  /** Transactions of other databases may hold the horizon as long as one of them fills tables. */
+  /** Transactions in other databases may hold the horizon while one of them fills tables. */
   async function fanOut(): Promise<void> {
     const left = `SELECT FROM settings WHERE key = 'webhooks.cursor' AND (
       (value ->> 'xid')::xid8 > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
@@ -51,9 +51,9 @@ export function webhookServer(db: Database, options: { sync?: SyncPoints; attemp
     idle,
     create: (input: Partial<CreateWebhookInput> & { url: string }) =>
       createWebhook(context, { eventTypes: ['*'], ...input }),
-    /** Everything that is in the outbox is made into deliveries. An enabled webhook has to be there. */
+    /** Turns all events of the outbox into deliveries. Needs an enabled webhook. */
     fanOut,
-    /** The same, and every delivery that is due is tried to its end. */
+    /** The same, then attempts every due delivery until none is left. */
     async deliver() {
       await fanOut()
       while ((await run('deliver-webhooks')) > 0) await idle()

@@ -11,7 +11,7 @@ export interface Received {
 
 type Answer = (response: ServerResponse, received: Received) => void
 
-/** An endpoint over real HTTP that keeps what it gets; it answers with 200 until it is told otherwise. */
+/** An endpoint over real HTTP that stores its requests and responds with 200 unless told otherwise. */
 export async function webhookReceiver(host = '127.0.0.1') {
   const received: Received[] = []
   let answer: Answer = (response) => response.end('thanks')
@@ -36,7 +36,7 @@ export async function webhookReceiver(host = '127.0.0.1') {
     answerWith(next: Answer | number) {
       answer = typeof next === 'function' ? next : (response) => response.writeHead(next).end()
     },
-    /** Says nothing, ever. */
+    /** Never responds. */
     hang() {
       answer = () => {}
     },

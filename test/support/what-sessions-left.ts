@@ -17,7 +17,7 @@ const LEFT = [
    SELECT 'SESSION', id, 'schedule-sessions', 'PENDING', 'SCHEDULED', 'SUCCESS' FROM sessions`,
 ]
 
-/** Logs, audit entries, webhooks with deliveries, and resubmissions with items that were refused, as many again. */
+/** As many logs, audit entries, webhooks with deliveries, and resubmissions with refused items. */
 export async function addWhatPeopleLeft(db: Database): Promise<void> {
   for (const statement of ASKED_FOR) await withoutTriggers(db, statement)
   await db.query('VACUUM ANALYZE')
