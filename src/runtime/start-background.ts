@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { WEBHOOK_ATTEMPT_TIMEOUT_MS, WEBHOOK_CONNECT_TIMEOUT_MS } from '../domain/limits.ts'
 import { createAddressGuard } from '../events/webhooks/address-guard.ts'
 import { resolveHost } from '../events/webhooks/resolve-host.ts'
@@ -15,37 +16,45 @@ import { createWebhookServices } from '../scheduler/webhook-services.ts'
 import { removePresence, recordPresence } from '../store/sql/server-presence.sql.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
+/**
+ * Services run their first passes one after the other, so that they share a connection: with all at once, the pool
+ * opens every connection that it may, which costs 150 ms of CPU time, most of it in PostgreSQL. Nobody waits longer
+ * than this for one whose pass takes long.
+ */
+const FIRST_PASS_WAIT_MS = 250
+
 /** Starts what this process does in the background, as its roles ask. */
 export async function startBackground(parts: RuntimeParts): Promise<void> {
   const { roles, discoveryDir } = parts.config
-  if (roles.some((role) => role === 'api' || role === 'scheduler')) await startPresence(parts)
+  const services: BackgroundService[] = []
+  if (roles.some((role) => role === 'api' || role === 'scheduler')) await announcePresence(parts)
   if (roles.includes('scheduler')) {
-    startScheduler(parts)
-    startDeployments(parts)
-    startWebhooks(parts)
-    startRetention(parts)
+    services.push(...schedulerServices(parts), ...deploymentServices(parts), ...webhookServices(parts))
+    services.push(retentionService(parts))
+  } else if (roles.includes('api')) {
+    // A scheduler renews it each time it checks the agents.
+    services.push(createPresenceService(parts))
   }
-  if (discoveryDir !== undefined) startDiscovery(parts, resolve(discoveryDir))
+  if (discoveryDir !== undefined) services.push(discoveryService(parts, resolve(discoveryDir)))
+  startAll(parts, services)
 }
 
 /** Before a scheduler judges agents, and for as long as agents can reach this server. */
-async function startPresence(parts: RuntimeParts): Promise<void> {
-  const { config, db, lease, server, resources } = parts
+async function announcePresence(parts: RuntimeParts): Promise<void> {
+  const { db, lease, server, resources } = parts
   await recordPresence(db, server, lease.outageAfterMs)
   resources.defer(() => removePresence(db, server.id))
-  // A scheduler renews it each time it checks the agents.
-  if (!config.roles.includes('scheduler')) startAll(parts, [createPresenceService(parts)])
 }
 
-function startScheduler(parts: RuntimeParts): void {
+function schedulerServices(parts: RuntimeParts): BackgroundService[] {
   const services = createSchedulerServices({ ...parts, sync: NO_SYNC_POINTS, strides: true })
   for (const [name, service] of Object.entries(services) as [keyof typeof services, BackgroundService][]) {
     if (isWoken(name)) parts.wake.on(name, service.wake)
   }
-  startAll(parts, Object.values(services))
+  return Object.values(services)
 }
 
-function startDeployments(parts: RuntimeParts): void {
+function deploymentServices(parts: RuntimeParts): BackgroundService[] {
   const services = createDeploymentServices({
     ...parts,
     sync: NO_SYNC_POINTS,
@@ -55,10 +64,10 @@ function startDeployments(parts: RuntimeParts): void {
   for (const [name, service] of Object.entries(services) as [DeploymentServiceName, BackgroundService][]) {
     parts.wake.on(name, service.wake)
   }
-  startAll(parts, Object.values(services))
+  return Object.values(services)
 }
 
-function startWebhooks(parts: RuntimeParts): void {
+function webhookServices(parts: RuntimeParts): BackgroundService[] {
   const sendWebhook = createWebhookSender({
     mayConnect: createAddressGuard(parts.config.webhookAllowNetworks),
     resolveHost,
@@ -67,10 +76,10 @@ function startWebhooks(parts: RuntimeParts): void {
   })
   const services = createWebhookServices({ ...parts, sync: NO_SYNC_POINTS, sendWebhook })
   parts.wake.on('deliver-webhooks', services['deliver-webhooks'].wake)
-  startAll(parts, Object.values(services))
+  return Object.values(services)
 }
 
-function startRetention(parts: RuntimeParts): void {
+function retentionService(parts: RuntimeParts): BackgroundService {
   const {
     keepChains: chains,
     keepEvents: events,
@@ -79,13 +88,13 @@ function startRetention(parts: RuntimeParts): void {
     keepAgentHistory: agentHistory,
   } = parts.config
   const policy = { chains, events, logs, audit, agentHistory }
-  startAll(parts, [createRetentionService({ ...parts, policy })])
+  return createRetentionService({ ...parts, policy })
 }
 
-function startDiscovery(parts: RuntimeParts, directory: string): void {
+function discoveryService(parts: RuntimeParts, directory: string): BackgroundService {
   const service = createDiscoveryService({ ...parts, directory })
   parts.wake.on('sync-discovery', service.wake)
-  startAll(parts, [service])
+  return service
 }
 
 /** They run until the process stops, or until its start fails. */
@@ -93,5 +102,10 @@ function startAll({ resources }: RuntimeParts, services: readonly BackgroundServ
   resources.defer(async () => {
     await Promise.all(services.map((service) => service.stop()))
   })
-  for (const service of services) service.start()
+  void startInTurn(services)
+}
+
+async function startInTurn(services: readonly BackgroundService[]): Promise<void> {
+  for (const service of services)
+    await Promise.race([service.start(), sleep(FIRST_PASS_WAIT_MS, undefined, { ref: false })])
 }

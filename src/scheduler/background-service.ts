@@ -13,7 +13,8 @@ export interface RunReport {
 
 export interface BackgroundService {
   readonly name: string
-  start(): void
+  /** Resolves after the first pass. */
+  start(): Promise<void>
   /** Waits for the current pass and ends the loop. */
   stop(): Promise<void>
   /** Runs a pass soon. */
@@ -40,6 +41,7 @@ export function defineService(options: {
   const stopped = new AbortController()
   let woken = false
   let wakeUp: AbortController | undefined
+  const firstPass = Promise.withResolvers<void>()
   let loop: Promise<void> | undefined
   let faults = 0
 
@@ -73,11 +75,10 @@ export function defineService(options: {
   }
 
   async function run(): Promise<void> {
-    // Staggers services that start together.
-    await rest(Math.random() * Math.min(100, options.intervalMs))
     while (!stopped.signal.aborted) {
       const begun = performance.now()
       const pause = await look()
+      firstPass.resolve()
       if (pause === 0 || stopped.signal.aborted) continue
       if (woken) await breathe(performance.now() - begun)
       else await rest(pause)
@@ -88,6 +89,7 @@ export function defineService(options: {
     name,
     start() {
       loop ??= run()
+      return firstPass.promise
     },
     async stop() {
       stopped.abort()

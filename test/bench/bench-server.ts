@@ -63,7 +63,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
       })
       for (const name of names) {
         if (isWoken(name)) hub.on(name, services[name].wake)
-        services[name].start()
+        void services[name].start()
       }
     },
     async look(name) {

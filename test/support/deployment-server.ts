@@ -54,7 +54,7 @@ export function deploymentServer(
         (typeof services)[DeploymentServiceName],
       ][]) {
         hub.on(name, service.wake)
-        service.start()
+        void service.start()
       }
       return {
         async [Symbol.asyncDispose]() {

@@ -95,7 +95,7 @@ export function testServer(
     },
     start() {
       for (const name of ALL_SERVICES) {
-        striding[name].start()
+        void striding[name].start()
         if (isWoken(name)) hub.on(name, striding[name].wake)
       }
       return {

@@ -143,7 +143,7 @@ describe('as files', () => {
     await writeFile(directory, '')
     const service = createDiscoveryService({ db: server.db, log, metrics: createMetrics(), directory })
     wake.on('sync-discovery', service.wake)
-    service.start()
+    void service.start()
     try {
       await eventually(async () => warnings.some((line) => line.startsWith('sync-discovery failed')))
       await rm(directory)

@@ -56,7 +56,7 @@ it('goes on by itself: the dispatcher knows when to look', async () => {
   await limit(20, 2)
   await due(8)
   const { services } = given.server
-  services['dispatch-retries'].start()
+  void services['dispatch-retries'].start()
   await eventually(async () => (await counts()).dispatched === 8)
   await services['dispatch-retries'].stop()
 })

@@ -21,7 +21,7 @@ it('many failing at once under a limit: the limit is kept, nothing is doubled, a
   await setRetrySwitch(server.context, { scope: 'PROJECT', name: 'default', rateLimit: LIMIT })
   await dueRetries(server.context, { count: STORM })
   const dispatchers = [server, testServer(db)].map(({ services }) => services['dispatch-retries'])
-  for (const dispatcher of dispatchers) dispatcher.start()
+  for (const dispatcher of dispatchers) void dispatcher.start()
   try {
     for (let made = 0; made < OTHERS; made++) {
       await dueRetries(server.context, { count: 1, project: 'calm' })
