@@ -28,13 +28,15 @@ class LoadedColumns<Types extends SchemaTypes> extends BasePlugin<Types> {
 }
 
 type Row = Record<string, unknown>
+/** Prisma's, as far as it is looked at. */
+type Select = Record<string, true | { select?: unknown }>
 type IsLoaded = (row: Row) => boolean
 
 /** Undefined unless it selects nothing but columns, of the row itself and of what its relations lead to. */
 function loadedBy(select: unknown): IsLoaded | undefined {
   if (typeof select !== 'object' || select === null) return undefined
   const parts: IsLoaded[] = []
-  for (const [name, part] of Object.entries(select)) {
+  for (const [name, part] of Object.entries(select as Select)) {
     const isPartLoaded = part === true ? isColumnLoaded(name) : relationLoadedBy(name, part)
     if (!isPartLoaded) return undefined
     parts.push(isPartLoaded)
