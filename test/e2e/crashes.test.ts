@@ -20,8 +20,8 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
  * again while hundreds of sessions fail, retry and succeed. In the end nothing is lost and nothing done twice.
  */
 
-const SESSIONS = 160
-const KILLS = 7
+const SESSIONS = 100
+const KILLS = 5
 const KILL_PAUSE_MIN_MS = 300
 const KILL_PAUSE_SPREAD_MS = 1_500
 const START_OF_TIME = btoa('0:0').replaceAll('=', '')

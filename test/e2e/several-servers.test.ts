@@ -28,7 +28,7 @@ import { TEST_SETTINGS } from '../support/test-settings.ts'
  * retry and succeed. In the end every promise is looked up in the database and in the notes of the programs.
  */
 
-const SESSIONS = 120
+const SESSIONS = 80
 const KILLS = 6
 const KILL_PAUSE_MS = 2_000
 const OUTAGE_MS = 5_000
