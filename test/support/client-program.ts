@@ -13,7 +13,7 @@ const client = createClient({ url, token, retry: { network: { minSeconds: 30, mu
 const waiting = {
   request: client.session(sessionId, { signal }),
   events: client.retryEvents({}, { signal }).next(),
-  resumed: client.sessionEvents({}, { signal, after: await client.eventCursor() }).next(),
+  resumed: client.sessionEvents({ types: ['RETRY_HELD'] }, { signal, after: await client.eventCursor() }).next(),
   suspended: client.sessionEvents({}, { signal, after: 'MDow' }).next(),
   logs: drain(client.chainLogs(sessionId, { signal })),
   chain: client.waitForChain(sessionId, { signal }),
