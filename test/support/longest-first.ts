@@ -7,33 +7,41 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * these runs alone at the end.
  */
 const LONGEST = [
+  'e2e/command-line/help-examples',
   'e2e/client-restarts',
+  'e2e/remote/partitions',
+  'integration/client/retries',
+  'e2e/command-line/administration',
   'e2e/crashes',
   'e2e/several-servers',
-  'e2e/command-line/help-examples',
-  'e2e/command-line/administration',
   'e2e/deployments/deployments',
-  'e2e/command-line/run',
-  'e2e/command-line/deployments',
   'e2e/server',
-  'e2e/remote/partitions',
   'e2e/readme-tour',
+  'e2e/command-line/run',
   'e2e/demo',
   'e2e/remote/remote-agents',
-  'e2e/resubmission',
   'integration/store/embedded-postgres',
-  'contract/executor/process-restart',
-  'integration/client/retries',
-  'integration/scheduler/ways-out',
-  'e2e/client-package',
-  'e2e/subscribers',
-  'contract/graphql/slow-consumers',
-  'contract/tenancy/tenancy',
-  'e2e/readiness',
   'e2e/database-outage',
-  'e2e/webhook-crash',
+  'e2e/command-line/deployments',
+  'integration/scheduler/ways-out',
+  'e2e/resubmission',
+  'contract/executor/process-restart',
+  'contract/graphql/slow-consumers',
+  'integration/client/streams',
+  'contract/fuzz/raw-sockets',
+  'integration/properties/chains.property',
+  'integration/resubmission/bulk',
+  'integration/graphql/limits',
+  'integration/agent/agent-swarm',
+  'e2e/readiness',
+  'e2e/client-package',
+  'e2e/backup',
+  'integration/agent/agent-restart',
+  'contract/tenancy/tenancy',
   'e2e/remote/namespace',
   'integration/graphql/user-tokens',
+  'e2e/subscribers',
+  'e2e/webhook-crash',
 ].map((name) => join(import.meta.dirname, '..', `${name}.test.ts`))
 
 for (const path of LONGEST) if (!existsSync(path)) throw new Error(`${path}: it is gone, and here it is still awaited`)
@@ -48,7 +56,8 @@ export class LongestFirst extends BaseSequencer {
 }
 
 function rank({ moduleId, project }: TestSpecification): number {
-  if (project.name === 'pure') return LONGEST.length + 1
+  // First, since the last ones to run should be short and many.
+  if (project.name === 'pure') return -1
   const place = LONGEST.indexOf(moduleId)
   return place < 0 ? LONGEST.length : place
 }
