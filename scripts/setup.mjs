@@ -1,5 +1,5 @@
 // Runs before everything else, also under the oldest Node that npm may have, and says so where that is too old.
-// Generates the Prisma client and the Pothos types where they are missing or stale.
+// Generates the Prisma client and the Pothos types where they are missing or stale, then bundles the program.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -18,6 +18,7 @@ refuseOldNode()
 if (!existsSync(join(ROOT, 'node_modules/prisma'))) stop('The packages are not installed: run `npm ci`.')
 const wanted = await fingerprint()
 if (process.argv.includes('--force') || (await presentFingerprint()) !== wanted) await generate(wanted)
+await bundle()
 
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number)
@@ -59,6 +60,13 @@ async function generate(print) {
   } finally {
     await rm(draft, { recursive: true, force: true })
   }
+}
+
+async function bundle() {
+  const { bundleProgram } = await import('./bundle.ts')
+  await bundleProgram(ROOT).catch((error) => {
+    console.error(`The program is not bundled, so that it starts more slowly: ${error.message}`)
+  })
 }
 
 async function runPrisma(cwd) {

@@ -1,7 +1,11 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 // Stores stripped types and compiled functions, which halves the time of a start. Affects only what is loaded after it.
 enableCompileCache(join(import.meta.dirname, '../.cache/compiled'))
-await import('./reprise.ts')
+const { bundlePath } = await import('./bundle.ts')
+const bundle = bundlePath(join(import.meta.dirname, '..'))
+if (existsSync(bundle)) await import(bundle)
+else await import('./reprise.ts')
