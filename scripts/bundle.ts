@@ -15,25 +15,29 @@ const LEFT_OUT = ['@graphql-yoga/render-graphiql', /^@prisma\/schema-engine-wasm
 export async function bundleProgram(root: string): Promise<void> {
   const entry = bundlePath(root)
   if (existsSync(entry)) return
+  console.log('bundling the program')
   const bundles = join(dirname(entry), '..')
   await mkdir(bundles, { recursive: true })
   await removeOld(bundles)
   const draft = await mkdtemp(join(bundles, 'draft-'))
-  // Others may run what is not theirs.
-  await chmod(draft, 0o755)
-  const build = await rolldown({
-    input: join(root, 'src/reprise.ts'),
-    platform: 'node',
-    external: LEFT_OUT,
-    plugins: [{ name: 'directories', transform: withDirectory }],
-    logLevel: 'silent',
-  })
-  await build.write({ dir: draft, entryFileNames: basename(entry), chunkFileNames: '[name]-[hash].mjs' })
-  await rename(draft, dirname(entry)).catch(async (error: NodeJS.ErrnoException) => {
+  try {
+    // Others may run what is not theirs.
+    await chmod(draft, 0o755)
+    await using build = await rolldown({
+      input: join(root, 'src/reprise.ts'),
+      platform: 'node',
+      external: LEFT_OUT,
+      plugins: [{ name: 'directories', transform: withDirectory }],
+      logLevel: 'silent',
+    })
+    await build.write({ dir: draft, entryFileNames: basename(entry), chunkFileNames: '[name]-[hash].mjs' })
+    await rename(draft, dirname(entry)).catch((error: NodeJS.ErrnoException) => {
+      // Another process was first, with the same result.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    })
+  } finally {
     await rm(draft, { recursive: true, force: true })
-    // Another process was first, with the same result.
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-  })
+  }
 }
 
 /** Files that a module finds beside itself stay where they are. */
@@ -45,7 +49,8 @@ function withDirectory(code: string, id: string): string | null {
 /** A server that runs has loaded all that it needs of its bundle; one that starts does so within moments. */
 async function removeOld(bundles: string): Promise<void> {
   for (const name of await readdir(bundles)) {
-    const { mtimeMs } = await stat(join(bundles, name))
-    if (Date.now() - mtimeMs > KEPT_MS) await rm(join(bundles, name), { recursive: true, force: true })
+    // Another process may remove it first.
+    const found = await stat(join(bundles, name)).catch(() => null)
+    if (found && Date.now() - found.mtimeMs > KEPT_MS) await rm(join(bundles, name), { recursive: true, force: true })
   }
 }

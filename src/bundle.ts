@@ -9,7 +9,6 @@ const FILES = ['package.json', 'node_modules/.package-lock.json', 'scripts/bundl
 /**
  * Where the bundle of the sources as they are now is kept, if it has been made. They are compared by size and time of
  * change, in about 10 ms: after a change the path is another one, so that an outdated bundle is never found.
- * @throws if a source is missing
  */
 export function bundlePath(checkout: string): string {
   const root = resolve(checkout)
@@ -27,7 +26,8 @@ function addDirectory(hash: Hash, path: string): void {
   }
 }
 
+/** One that is missing counts as such: not every way to install packages leaves a lockfile, and servers start anyway. */
 function addFile(hash: Hash, path: string): void {
-  const { size, mtimeMs } = statSync(path)
-  hash.update(`${path} ${size} ${mtimeMs}\n`)
+  const file = statSync(path, { throwIfNoEntry: false })
+  hash.update(`${path} ${file?.size} ${file?.mtimeMs}\n`)
 }

@@ -26,8 +26,9 @@ export function sessionSelects(): SelectSessions {
   const known = new WeakMap<FieldNode, SessionSelect | null>()
   return (selected) => {
     const { info, path } = selected
-    const [field] = info.fieldNodes as [FieldNode]
-    if (path) return plan(selected)
+    const [field, ...others] = info.fieldNodes as [FieldNode, ...FieldNode[]]
+    // Which fields are merged into one depends on the operation, and a document may have several.
+    if (path || others.length > 0) return plan(selected)
     const remembered = known.get(field)
     if (remembered) return remembered
     const planned = plan(selected)

@@ -58,3 +58,8 @@ test.each<[string, () => Promise<unknown>]>([
   await change()
   expect(await run()).toMatchObject({ bundled: false })
 })
+
+test('a checkout without a lockfile of its packages runs, too', async () => {
+  await rm(join(checkout, 'node_modules/.package-lock.json'))
+  expect(await run()).toMatchObject({ greeting: 'howdy', bundled: false })
+})

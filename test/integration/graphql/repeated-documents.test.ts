@@ -51,3 +51,21 @@ test('a field that stands in a document twice', async () => {
   expect(await ask(text)).toEqual(whole)
   expect(await ask(text)).toEqual(whole)
 })
+
+test('a fragment that two operations of a document complete in different ways', async () => {
+  const text = `query A($id: UUID!) { ...Name } query B($id: UUID!) { ...Name session(id: $id) { status } }
+    fragment Name on Query { session(id: $id) { name } }`
+  const askOperation = async (operationName: string) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${server.adminToken}` }
+    const body = JSON.stringify({ query: text, variables: { id }, operationName })
+    const { result, statements } = await recordStatements(async () =>
+      (await fetch(`${server.url}/graphql`, { method: 'POST', headers, body })).json(),
+    )
+    return { result, cost: statements.filter((sql) => !/session_events|api_tokens/.test(sql)).length }
+  }
+  expect(await askOperation('A')).toEqual({ result: { data: { session: { name: 'twice' } } }, cost: 1 })
+  expect(await askOperation('B')).toEqual({
+    result: { data: { session: { name: 'twice', status: 'ERROR' } } },
+    cost: 1,
+  })
+})
