@@ -22,6 +22,11 @@ afterAll(() => cluster[Symbol.asyncDispose]())
 
 const idsOf = (routes: readonly SeenRoute[]) => routes.map(({ id }) => id)
 
+/** From the last time on that it became healthy: checks of a slow start may have failed before. */
+function sinceHealthy(story: readonly string[]): readonly string[] {
+  return story.slice(story.findLastIndex((line) => line.includes('→ HEALTHY')))
+}
+
 /** At the second failed check; a handler that looks later has seen more. */
 function unhealthyBecause(outcome: string): unknown {
   return expect.stringMatching(
@@ -51,10 +56,12 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
   ])
 
   const [killed, failing, hanging] = await Promise.all(three.map(({ id }) => deployment.story(id)))
-  expect(killed).toEqual([
+  expect(killed!.slice(0, 2)).toEqual([
     'scaling-deployment SUCCESS new → PROVISIONING',
     'provisioning-route SUCCESS PROVISIONING → DEGRADED: it has not been checked yet',
-    'health-check-route SUCCESS DEGRADED → HEALTHY: a health check succeeded',
+  ])
+  expect(sinceHealthy(killed!)).toEqual([
+    expect.stringMatching(/^health-check-route SUCCESS \w+ → HEALTHY: a health check succeeded$/),
     'service-discovery-sync SUCCESS in HEALTHY: clients are sent to it',
     expect.stringMatching(/^running-route FAILURE HEALTHY → TERMINATING: its session /),
     expect.stringMatching(/^terminating-route SUCCESS TERMINATING → TERMINATED/),
@@ -64,7 +71,7 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
     'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 0.5 s: it answered 500',
     expect.stringMatching(/^terminating-route SUCCESS TERMINATING → TERMINATED/),
   ])
-  expect(hanging!.filter((line) => /^(health-check|route-eviction).*UNHEALTHY/.test(line))).toEqual([
+  expect(sinceHealthy(hanging!).filter((line) => /^(health-check|route-eviction).*UNHEALTHY/.test(line))).toEqual([
     unhealthyBecause('it did not answer within 1 s'),
     'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 0.5 s: it did not answer within 1 s',
   ])
@@ -139,7 +146,8 @@ test('a command that fails is tried more and more seldom, until it is mended', {
     /^0 of 2 replicas are healthy; the next begins (4|5)\.\d s after the last of 3 failures in a row$/,
   )
   await deployment.update('2')
-  await deployment.settled(2, 5_000)
+  expect(await deployment.look()).toMatchObject({ failures: 0 })
+  await deployment.settled(2)
   await deployment.destroy()
 })
 

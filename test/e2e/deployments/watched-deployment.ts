@@ -41,7 +41,7 @@ export interface WatchedDeployment {
   endpoints(): Promise<{ host: string; port: number }[]>
   until(what: string, fits: (seen: SeenDeployment) => boolean, withinMs?: number): Promise<SeenDeployment>
   /** Ready, with so many healthy routes that clients are sent to, and no others. */
-  settled(replicas: number, withinMs?: number): Promise<SeenRoute[]>
+  settled(replicas: number): Promise<SeenRoute[]>
   /** What the program of a route says of itself. */
   ask(route: Pick<SeenRoute, 'host' | 'port'>): Promise<Answer>
   /** From now on the programs with this pid do so: `500`, `hang`, `exit`; `all` for those of which nothing is said. */
@@ -124,10 +124,10 @@ export async function watchedDeployment(
         )
       })
     },
-    async settled(replicas, withinMs) {
+    async settled(replicas) {
       const fits = ({ status, routes }: SeenDeployment) =>
         status === 'READY' && routes.length === replicas && routes.every(({ published }) => published)
-      return (await deployment.until(`${replicas} replicas are served`, fits, withinMs)).routes
+      return (await deployment.until(`${replicas} replicas are served`, fits)).routes
     },
     async ask({ host, port }) {
       const answer = await fetch(`http://${host}:${port}/`, { signal: AbortSignal.timeout(5_000) })
