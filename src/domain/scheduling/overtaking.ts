@@ -1,0 +1,57 @@
+import { HEAD_OF_LINE_SKIPS_MAX } from '../limits.ts'
+import { compareAge, type Sequenced } from './sequence.ts'
+
+/** How often each session that did not fit is overtaken by younger ones of no higher priority. */
+export interface Overtaking<Session extends Sequenced> {
+  placed(session: Session): void
+  /** From its turn on, each session that is placed overtakes it. */
+  waits(session: Session): void
+  /** The sessions that have been overtaken `HEAD_OF_LINE_SKIPS_MAX` times by now; each is returned once. */
+  takeOverdue(): Session[]
+  /** By session id; without those that nobody overtook, and those of `takeOverdue` as they were then. */
+  counts(): Map<string, number>
+}
+
+interface Waiting<Session> {
+  session: Session
+  /** The number of sessions that had been placed without overtaking it by the time of its turn. */
+  since: number
+}
+
+export function createOvertaking<Session extends Sequenced>(youngestFirst: boolean): Overtaking<Session> {
+  const placed: Session[] = []
+  const overdue = new Map<string, number>()
+  let waiting: Waiting<Session>[] = []
+
+  const passesOf = ({ since }: Waiting<Session>) => placed.length - since
+
+  /**
+   * With the youngest first, the sessions placed before its turn have overtaken it as well; otherwise it might never
+   * start.
+   */
+  function passedAlready(session: Session): number {
+    if (!youngestFirst) return 0
+    return placed.filter((other) => other.priority === session.priority && compareAge(session, other) < 0).length
+  }
+
+  return {
+    placed(session) {
+      placed.push(session)
+    },
+    waits(session) {
+      waiting.push({ session, since: placed.length - passedAlready(session) })
+    },
+    takeOverdue() {
+      const due = waiting.filter((one) => one.session.skips + passesOf(one) >= HEAD_OF_LINE_SKIPS_MAX)
+      if (due.length === 0) return []
+      waiting = waiting.filter((one) => !due.includes(one))
+      for (const one of due) overdue.set(one.session.id, passesOf(one))
+      return due.map(({ session }) => session)
+    },
+    counts() {
+      const counts = new Map(overdue)
+      for (const one of waiting) counts.set(one.session.id, passesOf(one))
+      return new Map([...counts].filter(([, passes]) => passes > 0))
+    },
+  }
+}
