@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { ConfigurationError, loadConfig, type Config } from './config.ts'
+import { messageOf } from './observability/error-message.ts'
 import { createLogger, type Logger } from './observability/log.ts'
 
 /** Shared by the long-running commands. */
@@ -30,7 +31,7 @@ export async function withConfig(
       console.error(error.message)
       return EXIT_CONFIGURATION
     }
-    if (log) log.fatal({ err: error }, error instanceof Error ? error.message : String(error))
+    if (log) log.fatal({ err: error }, messageOf(error))
     else console.error(error)
     return EXIT_FAULT
   }

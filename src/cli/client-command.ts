@@ -10,6 +10,7 @@ import {
   type FoundServer,
   type Progress,
 } from '../client/node/index.ts'
+import { messageOf } from '../observability/error-message.ts'
 import { exitStatus } from './exit-codes.ts'
 import { createOutput, type Output } from './output/output.ts'
 import { presentError } from './present-error.ts'
@@ -127,7 +128,7 @@ function networkRetry(follow: boolean) {
 function tellOfWaiting(out: Output): (progress: Progress) => void {
   let told = ''
   return (progress) => {
-    const message = progress.error instanceof Error ? progress.error.message : String(progress.error)
+    const message = messageOf(progress.error)
     if (message === told || progress.delaySeconds === 0) return
     told = message
     out.note(out.notes.style('dim', `${message}; trying again`))

@@ -12,6 +12,7 @@ import {
   ValidationError,
   type FoundServer,
 } from '../client/node/index.ts'
+import { messageOf } from '../observability/error-message.ts'
 import { exitStatus, type ExitCode } from './exit-codes.ts'
 
 /** A mistake in how a command was called, worded for its user. */
@@ -57,8 +58,7 @@ function wordsOf(error: unknown): { code: string; message: string } {
     return { code: error.code, message: 'the input is wrong' }
   }
   if (error instanceof RepriseClientError) return { code: error.code, message: error.message }
-  const message = error instanceof Error ? error.message : String(error)
-  return { code: error instanceof UsageError ? 'USAGE' : 'FAILED', message }
+  return { code: error instanceof UsageError ? 'USAGE' : 'FAILED', message: messageOf(error) }
 }
 
 function adviceFor(error: unknown, server: FoundServer | undefined): string[] {

@@ -1,5 +1,6 @@
 import { decideRetry } from '../domain/retry/decide.ts'
 import { verdict, type RetryVerdict } from '../domain/retry/verdict.ts'
+import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import type { UndecidedSession } from '../store/sql/claim-undecided.sql.ts'
 import type { DecisionRow } from '../store/sql/record-decisions.sql.ts'
@@ -14,7 +15,7 @@ export function decideSession(session: UndecidedSession, log: Logger): RetryVerd
     return decided
   } catch (error) {
     log.error({ sessionId: session.id, err: error }, 'the retry decision failed')
-    const explanation = `not retried: the decision failed: ${error instanceof Error ? error.message : String(error)}`
+    const explanation = `not retried: the decision failed: ${messageOf(error)}`
     return verdict('NOT_ELIGIBLE', { explanation })
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { styleText } from 'node:util'
 import { createClient, hasEnded, type Client } from '../../client/node/index.ts'
+import { messageOf } from '../../observability/error-message.ts'
 import { CASES } from './cases.ts'
 import { drawChain, readChain, type Attempt } from './chain.ts'
 import { checkCase } from './check-case.ts'
@@ -57,7 +58,7 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
     faults.push(...CASES.flatMap((demoCase) => checkCase(demoCase, chains.get(demoCase.name)!)))
     summarise(chains)
   } catch (error) {
-    faults.push(error instanceof Error ? error.message : String(error))
+    faults.push(messageOf(error))
   }
   faults.push(...(await cleanUp(server, dataDir)))
   process.off('SIGINT', interrupt)

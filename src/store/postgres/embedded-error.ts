@@ -1,3 +1,5 @@
+import { messageOf } from '../../observability/error-message.ts'
+
 const WAY_OUT = 'Or name a PostgreSQL server of your own in REPRISE_DATABASE_URL.'
 
 /** The embedded PostgreSQL cannot be used. The message says what happened and how to fix it. */
@@ -33,7 +35,7 @@ const KNOWN: [pattern: RegExp, advice: string][] = [
 /** Wraps an error of the file system or of a PostgreSQL program with one sentence of advice. */
 export function explained(what: string, fault: unknown): EmbeddedPostgresError {
   if (fault instanceof EmbeddedPostgresError) return fault
-  const text = fault instanceof Error ? fault.message : String(fault)
+  const text = messageOf(fault)
   const advice = KNOWN.find(([pattern]) => pattern.test(text))?.[1] ?? ''
   return new EmbeddedPostgresError(`${what}: ${text.trim()}\n${advice}`.trimEnd(), { cause: fault })
 }
