@@ -26,7 +26,10 @@ function presentResult(payload: {
 }): void {
   const { args, result, setResult } = payload
   if (!result.errors?.length) return
-  setResult({ ...result, errors: result.errors.map((error) => present(error, args.contextValue)) })
+  setResult({
+    ...result,
+    errors: result.errors.map((error) => presentThrown(innermost(error), args.contextValue, error)),
+  })
 }
 
 interface Reporter {
@@ -34,14 +37,15 @@ interface Reporter {
   requestId: string
 }
 
-export function present(error: GraphQLError, reporter: Reporter): GraphQLError {
-  const cause = innermost(error)
-  if (cause instanceof RepriseError) {
-    const { code, message, issues } = cause
-    return new GraphQLError(message, { ...placeOf(error), extensions: { code, ...(issues.length > 0 && { issues }) } })
+/** `at` is what GraphQL made of it, if it came from the execution. */
+export function presentThrown(thrown: unknown, reporter: Reporter, at?: GraphQLError): GraphQLError {
+  if (thrown instanceof RepriseError) {
+    const { code, message, issues } = thrown
+    const extensions = { code, ...(issues.length > 0 && { issues }) }
+    return new GraphQLError(message, { ...(at && placeOf(at)), extensions })
   }
-  if (cause instanceof GraphQLError) return error
-  return presentFault(cause, reporter, error)
+  if (thrown instanceof GraphQLError) return at ?? thrown
+  return presentFault(thrown, reporter, at)
 }
 
 /** Logs an unexpected error and hides its details from the client. Only an unreachable database is reported as such. */

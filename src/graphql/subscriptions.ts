@@ -1,10 +1,12 @@
 import { renew, type GraphQLContext } from './context.ts'
+import { presentThrown } from './error-presentation.ts'
 
 /**
  * Binds a subscription's source to its token: it counts as open until it ends, and it ends when the token is no longer
  * valid. Before each event is delivered, the token is checked again and everything loaded for earlier events is
  * forgotten. The executor requests an event only after it has finished the previous one, so nobody else uses the
- * context at that moment.
+ * context at that moment. A fault of the source or of the check ends it with an error that clients can act on: such
+ * faults pass by the executor, which reports what they throw as it is.
  * @throws RepriseError TOO_MANY_SUBSCRIPTIONS, after ending the source
  */
 export function authorizedStream<T>(
@@ -33,18 +35,23 @@ export function authorizedStream<T>(
 
   return {
     async next() {
-      const result = await source.next()
-      if (result.done) {
-        leave()
+      try {
+        const result = await source.next()
+        if (result.done) {
+          leave()
+          return result
+        }
+        if (!(await stillAuthorized())) {
+          await end()
+          context.revoked()
+          return { done: true, value: undefined }
+        }
+        renew(context)
         return result
-      }
-      if (!(await stillAuthorized())) {
+      } catch (thrown) {
         await end()
-        context.revoked()
-        return { done: true, value: undefined }
+        throw presentThrown(thrown, context)
       }
-      renew(context)
-      return result
     },
     async return() {
       await end()

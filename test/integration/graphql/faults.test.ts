@@ -43,6 +43,27 @@ describe('a fault of ours', () => {
   })
 })
 
+test('a fault of ours ends a subscription with a request id that the log knows', async () => {
+  const { kernelIds } = await server.factory.session({ status: 'RUNNING' })
+  const id = kernelIds[0]!
+  await server.factory.log(id, 'one\n')
+  const connection = connect(server.url, server.adminToken)
+  const stream = connection.subscribe(`subscription ($id: UUID!) { kernelLogs(kernelId: $id) { text } }`, { id })
+  await stream.take(1)
+  await server.db.query('ALTER TABLE kernel_logs RENAME TO kernel_logs_away')
+  try {
+    server.topics.signal(`logs:${id}`)
+    const [error] = await stream.next().catch((errors: any) => errors)
+    expect(error.extensions).toEqual({ code: 'INTERNAL', requestId: expect.any(String) })
+    expect(error.message).toBe(`Unexpected error. The log has more under the request id ${error.extensions.requestId}.`)
+    const line = logged.find(({ requestId }) => requestId === error.extensions.requestId)
+    expect(line).toMatchObject({ level: 50, err: { message: expect.stringContaining('does not exist') } })
+  } finally {
+    await server.db.query('ALTER TABLE kernel_logs_away RENAME TO kernel_logs')
+    await connection.close()
+  }
+})
+
 test('a client that hangs up within its request is no fault', async () => {
   const { hostname, port } = new URL(server.url)
   const answered = async () => {
