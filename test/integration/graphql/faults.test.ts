@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
 
@@ -43,25 +43,59 @@ describe('a fault of ours', () => {
   })
 })
 
-test('a fault of ours ends a subscription with a request id that the log knows', async () => {
-  const { kernelIds } = await server.factory.session({ status: 'RUNNING' })
-  const id = kernelIds[0]!
-  await server.factory.log(id, 'one\n')
-  const connection = connect(server.url, server.adminToken)
-  const stream = connection.subscribe(`subscription ($id: UUID!) { kernelLogs(kernelId: $id) { text } }`, { id })
-  await stream.take(1)
-  await server.db.query('ALTER TABLE kernel_logs RENAME TO kernel_logs_away')
-  try {
+describe('a fault of ours within a subscription', () => {
+  const KERNEL_LOGS = 'subscription ($id: UUID!) { kernelLogs(kernelId: $id) { text } }'
+
+  /** Its first log is told, and then it cannot be read any more. */
+  async function failAfter(told: (kernelId: string) => Promise<unknown>): Promise<void> {
+    const { kernelIds } = await server.factory.session({ status: 'RUNNING' })
+    const id = kernelIds[0]!
+    await server.factory.log(id, 'one\n')
+    await told(id)
+    await server.db.query('ALTER TABLE kernel_logs RENAME TO kernel_logs_away')
     server.topics.signal(`logs:${id}`)
-    const [error] = await stream.next().catch((errors: any) => errors)
-    expect(error.extensions).toEqual({ code: 'INTERNAL', requestId: expect.any(String) })
-    expect(error.message).toBe(`Unexpected error. The log has more under the request id ${error.extensions.requestId}.`)
-    const line = logged.find(({ requestId }) => requestId === error.extensions.requestId)
-    expect(line).toMatchObject({ level: 50, err: { message: expect.stringContaining('does not exist') } })
-  } finally {
-    await server.db.query('ALTER TABLE kernel_logs_away RENAME TO kernel_logs')
-    await connection.close()
   }
+  afterEach(() => server.db.query('ALTER TABLE kernel_logs_away RENAME TO kernel_logs'))
+
+  function expectFault({ message, extensions }: any): void {
+    expect(extensions).toEqual({ code: 'INTERNAL', requestId: expect.any(String) })
+    expect(message).toBe(`Unexpected error. The log has more under the request id ${extensions.requestId}.`)
+    const line = logged.find(({ requestId }) => requestId === extensions.requestId)
+    expect(line).toMatchObject({ level: 50, err: { message: expect.stringContaining('does not exist') } })
+  }
+
+  test('ends it over graphql-ws with a request id that the log knows', async () => {
+    const connection = connect(server.url, server.adminToken)
+    let stream!: ReturnType<typeof connection.subscribe>
+    await failAfter(async (id) => {
+      stream = connection.subscribe(KERNEL_LOGS, { id })
+      await stream.take(1)
+    })
+    const [error] = await stream.next().catch((errors: any) => errors)
+    expectFault(error)
+    await connection.close()
+  })
+
+  test('is the last of its server-sent events', async () => {
+    let rest!: ReadableStreamDefaultReader<string>
+    await failAfter(async (id) => {
+      const { body } = await fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'text/event-stream',
+          authorization: `Bearer ${server.adminToken}`,
+        },
+        body: JSON.stringify({ query: KERNEL_LOGS, variables: { id } }),
+      })
+      rest = body!.pipeThrough(new TextDecoderStream()).getReader()
+      for (let text = ''; !text.includes('"one'); text += (await rest.read()).value);
+    })
+    let text = ''
+    for (let read = await rest.read(); !read.done; read = await rest.read()) text += read.value
+    const [, event] = /event: next\ndata: (.*)\n\nevent: complete/.exec(text)!
+    expectFault(JSON.parse(event!).errors[0])
+  })
 })
 
 test('a client that hangs up within its request is no fault', async () => {
