@@ -98,6 +98,41 @@ describe('a fault of ours within a subscription', () => {
   })
 })
 
+describe('what a mutation has changed, and somebody deletes before it is read', () => {
+  /** Deletes rows in the transaction that updates them, as it commits. */
+  async function deleteUpdated(table: string): Promise<void> {
+    await server.db.query(`
+      CREATE FUNCTION delete_updated() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN EXECUTE format(''DELETE FROM %I WHERE id = $1'', TG_TABLE_NAME) USING NEW.id; RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER delete_updated AFTER UPDATE ON ${table} DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION delete_updated()`)
+  }
+  afterEach(() => server.db.query('DROP FUNCTION delete_updated CASCADE'))
+
+  test.each([
+    {
+      table: 'webhooks',
+      create: `mutation { created: createWebhook(input: { url: "https://example.com/", eventTypes: ["*"], project: "default" }) {
+        ... on CreateWebhookPayload { is: webhook { id: webhookId } } ... on Error { message } } }`,
+      change: `mutation ($id: UUID!) { changed: rotateWebhookSecret(input: { webhookId: $id }) {
+        ... on RotateWebhookSecretPayload { webhook { id } } } }`,
+      code: 'WEBHOOK_NOT_FOUND',
+    },
+    {
+      table: 'agents',
+      create: null,
+      change: `mutation ($id: UUID!) { changed: drainAgent(input: { agentId: $id }) {
+        ... on DrainAgentPayload { agent { id } } } }`,
+      code: 'AGENT_NOT_FOUND',
+    },
+  ])('is not found: $table', async ({ table, create, change, code }) => {
+    const id = create ? (await server.query(create)).data.created.is.id : await server.factory.agent()
+    await deleteUpdated(table)
+    const { errors } = await server.query(change, { id })
+    expect(errors).toMatchObject([{ message: 'It has been deleted meanwhile.', extensions: { code } }])
+  })
+})
+
 test('a client that hangs up within its request is no fault', async () => {
   const { hostname, port } = new URL(server.url)
   const answered = async () => {

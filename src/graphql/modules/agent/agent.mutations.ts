@@ -1,6 +1,7 @@
 import { drainAgent, removeAgent, resumeAgent, type ChangeAgentInput } from '../../../services/change-agent.ts'
 import type { ServiceContext } from '../../../services/service-context.ts'
 import { builder } from '../../builder.ts'
+import { stillThere } from '../../still-there.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { AgentNode } from './agent.type.ts'
@@ -44,7 +45,7 @@ function agentMutation(mutation: {
         type: AgentNode,
         description: 'What it is now.',
         resolve: (query, { agentId }, _args, { services }) =>
-          services.prisma.agent.findUniqueOrThrow({ ...query, where: { id: agentId } }),
+          stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
       }),
     }),
   })

@@ -4,6 +4,7 @@ import { showResubmission, type ShownResubmission } from '../../../services/read
 import { resubmitSessions } from '../../../services/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSessions } from '../../load-session.ts'
+import { stillThere } from '../../still-there.ts'
 import {
   ConflictError,
   ForbiddenError,
@@ -34,7 +35,10 @@ const ResubmitSessionsPayload = builder.objectRef<Shape>('ResubmitSessionsPayloa
       type: ResubmissionNode,
       description: 'The resubmission. While it is RUNNING, follow it with `resubmissionProgress`.',
       resolve: (query, { resubmissionId }, _args, { services }) =>
-        services.prisma.resubmission.findUniqueOrThrow({ ...query, where: { id: resubmissionId } }),
+        stillThere(
+          services.prisma.resubmission.findUnique({ ...query, where: { id: resubmissionId } }),
+          'RESUBMISSION_NOT_FOUND',
+        ),
     }),
     sessions: t.field({
       type: [SessionNode],
@@ -82,7 +86,10 @@ const AbortResubmissionPayload = builder.objectRef<AbortedShape>('AbortResubmiss
       type: ResubmissionNode,
       description: 'The resubmission, as it is now.',
       resolve: (query, { resubmissionId }, _args, { services }) =>
-        services.prisma.resubmission.findUniqueOrThrow({ ...query, where: { id: resubmissionId } }),
+        stillThere(
+          services.prisma.resubmission.findUnique({ ...query, where: { id: resubmissionId } }),
+          'RESUBMISSION_NOT_FOUND',
+        ),
     }),
   }),
 })

@@ -2,6 +2,7 @@ import { followResubmission } from '../../../events/follow-resubmission.ts'
 import { assertResubmissionVisible } from '../../../services/read-resubmission.ts'
 import { builder } from '../../builder.ts'
 import { authorizedStream } from '../../subscriptions.ts'
+import { stillThere } from '../../still-there.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
 builder.subscriptionField('resubmissionProgress', (t) =>
@@ -16,6 +17,6 @@ builder.subscriptionField('resubmissionProgress', (t) =>
       return authorizedStream(context, followResubmission({ db, wake, id, visibleProjectId, closing }))
     },
     resolve: (query, { id }, _args, { services }) =>
-      services.prisma.resubmission.findUniqueOrThrow({ ...query, where: { id } }),
+      stillThere(services.prisma.resubmission.findUnique({ ...query, where: { id } }), 'RESUBMISSION_NOT_FOUND'),
   }),
 )

@@ -1,4 +1,5 @@
 import { builder } from '../../builder.ts'
+import { stillThere } from '../../still-there.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
 import { WebhookDeliveryNode } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'
@@ -17,7 +18,10 @@ export function webhookPayload<Shape extends WebhookPayload>(name: Shape['__type
       type: WebhookNode,
       description: 'The webhook, as it is now.',
       resolve: (query, { webhookId }: WebhookPayload, _args, { services, viewer }) =>
-        services.prisma.webhook.findFirstOrThrow({ ...query, where: { id: webhookId, ...projectScope(viewer) } }),
+        stillThere(
+          services.prisma.webhook.findFirst({ ...query, where: { id: webhookId, ...projectScope(viewer) } }),
+          'WEBHOOK_NOT_FOUND',
+        ),
     }),
   )
   return payload
@@ -35,10 +39,13 @@ export function deliveryPayload<Shape extends DeliveryPayload>(name: Shape['__ty
       type: WebhookDeliveryNode,
       description: 'The delivery, as it is now.',
       resolve: (query, { deliveryId }: DeliveryPayload, _args, { services, viewer }) =>
-        services.prisma.webhookDelivery.findFirstOrThrow({
-          ...query,
-          where: { id: deliveryId, webhook: projectScope(viewer) },
-        }),
+        stillThere(
+          services.prisma.webhookDelivery.findFirst({
+            ...query,
+            where: { id: deliveryId, webhook: projectScope(viewer) },
+          }),
+          'WEBHOOK_DELIVERY_NOT_FOUND',
+        ),
     }),
   )
   return payload
