@@ -14,7 +14,7 @@ import { DeploymentStatusEnum, RouteStatusEnum } from './deployment.enums.ts'
 const RouteCount = builder.objectRef<RouteCountRow>('RouteCount').implement({
   description: 'Number of routes with one status.',
   fields: (t) => ({
-    status: t.expose('status', { type: RouteStatusEnum, description: 'Where.' }),
+    status: t.expose('status', { type: RouteStatusEnum, description: 'The status.' }),
     count: t.exposeInt('count', { description: 'How many.' }),
   }),
 })

@@ -43,7 +43,7 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
   select: { id: true },
   fields: (t) => ({
     deliveryId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    webhook: t.relation('webhook', { description: 'How an agent is selected.' }),
+    webhook: t.relation('webhook', { description: 'The webhook that it is sent to.' }),
     messageId: t.string({
       description: 'The `webhook-id` of its requests, the same in all of them.',
       resolve: ({ id }) => webhookId(id),
