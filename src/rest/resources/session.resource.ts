@@ -20,7 +20,7 @@ const RetryStateResource = z
     delay_seconds: z.number().nullable(),
     child_session_id: z.uuid().nullable(),
   })
-  .openapi('RetryState', { description: "Phase of a session's retry." })
+  .openapi('RetryState', { description: 'Where a session stands in its retries, for display.' })
 
 export const SessionResource = z
   .object({

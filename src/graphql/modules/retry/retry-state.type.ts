@@ -16,7 +16,7 @@ interface StateSource {
 const stateOf = (source: StateSource) => retryState(source, source.decision)
 
 export const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
-  description: "Phase of a session's retry.",
+  description: 'Where a session stands in its retries, for display.',
   fields: (t) => ({
     phase: t.field({ type: RetryPhaseEnum, description: 'In one word.', resolve: (source) => stateOf(source).phase }),
     attempt: t.int({
