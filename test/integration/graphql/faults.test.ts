@@ -133,6 +133,21 @@ describe('what a mutation has changed, and somebody deletes before it is read', 
   })
 })
 
+test('the webhook of a delivery is not found if somebody deletes both while they are read', async () => {
+  const created = await server.query(`mutation {
+    webhook: createWebhook(input: { url: "https://example.com/", eventTypes: ["*"], project: "default" }) {
+      ... on CreateWebhookPayload { is: webhook { id: webhookId } } } }`)
+  const { id } = created.data.webhook.is
+  await server.query(`mutation { sendTestEvent(input: { webhookId: "${id}" }) { __typename } }`)
+  // As a read sees it that has the deliveries, and finds the webhook gone: without the foreign key.
+  await server.db.transaction(async (tx) => {
+    await tx.query('SET LOCAL session_replication_role = replica')
+    await tx.query('DELETE FROM webhooks WHERE id = $1', [id])
+  })
+  const text = `{ webhookDeliveries(webhookId: "${id}") { edges { node { webhook { url } } } } }`
+  expect((await server.query(text)).errors).toMatchObject([{ extensions: { code: 'WEBHOOK_NOT_FOUND' } }])
+})
+
 test('a client that hangs up within its request is no fault', async () => {
   const { hostname, port } = new URL(server.url)
   const answered = async () => {

@@ -1,5 +1,4 @@
 import { builder } from '../../builder.ts'
-import { stillThere } from '../../still-there.ts'
 import { ResourceGroupType } from './resource-group.type.ts'
 
 export interface ResourceGroupPayload<Name extends string> {
@@ -16,10 +15,7 @@ export function resourceGroupPayload<Name extends string>(name: Name) {
         type: ResourceGroupType,
         description: 'What it is now.',
         resolve: (query, parent, _args, { services }) =>
-          stillThere(
-            services.prisma.resourceGroup.findUnique({ ...query, where: { name: parent.name } }),
-            'RESOURCE_GROUP_NOT_FOUND',
-          ),
+          services.prisma.resourceGroup.findUniqueOrThrow({ ...query, where: { name: parent.name } }),
       }),
     }),
   })

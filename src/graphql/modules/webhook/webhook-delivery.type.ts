@@ -3,8 +3,10 @@ import type { DeliveryFacts } from '../../../domain/webhooks/payload.ts'
 import { payloadOf } from '../../../domain/webhooks/payload.ts'
 import { webhookId } from '../../../domain/webhooks/signature.ts'
 import { builder } from '../../builder.ts'
+import { stillThere } from '../../still-there.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
+import { WebhookNode } from './webhook.type.ts'
 
 export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus', {
   description: 'Status of a delivery.',
@@ -43,7 +45,14 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
   select: { id: true },
   fields: (t) => ({
     deliveryId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    webhook: t.relation('webhook', { description: 'The webhook that it is sent to.' }),
+    webhook: t.prismaField({
+      type: WebhookNode,
+      description: 'The webhook that it is sent to.',
+      select: { webhookId: true },
+      // Prisma reads all that are requested in the same tick with one statement.
+      resolve: (query, { webhookId: id }, _args, { services }) =>
+        stillThere(services.prisma.webhook.findUnique({ ...query, where: { id } }), 'WEBHOOK_NOT_FOUND'),
+    }),
     messageId: t.string({
       description: 'The `webhook-id` of its requests, the same in all of them.',
       resolve: ({ id }) => webhookId(id),
