@@ -1,5 +1,12 @@
 import { GraphQLError, type DocumentNode, type ExecutionArgs, type ExecutionResult, type GraphQLSchema } from 'graphql'
-import { makeServer, type Context, type Disposable, type ServerOptions, type SubscribePayload } from 'graphql-ws'
+import {
+  CloseCode,
+  makeServer,
+  type Context,
+  type Disposable,
+  type ServerOptions,
+  type SubscribePayload,
+} from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
@@ -8,6 +15,7 @@ import { inSpan, type Tracer } from '../observability/trace.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { identify, type Identity } from './authentication.ts'
 import type { GraphQLContext } from './context.ts'
+import { presentFault } from './error-presentation.ts'
 import { newRequestId } from './request-id.ts'
 import type { GraphQLServer } from './server.ts'
 import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
@@ -16,6 +24,9 @@ import { joinSockets } from './websocket-sockets.ts'
 /** Close codes of the protocol graphql-transport-ws. */
 const UNAUTHORIZED = 4401
 const FORBIDDEN = 4403
+const REFUSALS: Readonly<Record<string, number>> = { UNAUTHENTICATED: UNAUTHORIZED, FORBIDDEN }
+/** The protocol of WebSockets allows 123 bytes. */
+const REASON_LENGTH_MAX = 120
 
 export interface WebSocketOptions {
   /** How long a connection may stay unauthenticated. */
@@ -54,13 +65,15 @@ export function serveWebSockets(
   const protocol = makeServer<{ authorization?: unknown }, Extra & { identity?: Identity }>({
     connectionInitWaitTimeout: initTimeoutMs,
     async onConnect(connection) {
-      const identity = await identify(authenticate, connection.connectionParams?.authorization)
+      const { connectionParams, extra } = connection
+      const identity = await identify(authenticate, connectionParams?.authorization).catch((error: unknown) =>
+        presentFault(error, { log, requestId: newRequestId() }),
+      )
       if (identity instanceof GraphQLError) {
-        const code = identity.extensions['code'] === 'FORBIDDEN' ? FORBIDDEN : UNAUTHORIZED
-        connection.extra.socket.close(code, identity.message.slice(0, 120))
+        extra.socket.close(closeCodeOf(identity), identity.message.slice(0, REASON_LENGTH_MAX))
         return false
       }
-      connection.extra.identity = identity
+      extra.identity = identity
       return true
     },
     onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
@@ -68,6 +81,10 @@ export function serveWebSockets(
     subscribe: (args) => enveloped(args).subscribe(args),
   })
   return joinSockets(server, protocol, { log, pingIntervalMs })
+}
+
+function closeCodeOf({ extensions }: GraphQLError): number {
+  return REFUSALS[extensions['code'] as string] ?? CloseCode.InternalServerError
 }
 
 async function prepare(

@@ -133,6 +133,22 @@ describe('what a mutation has changed, and somebody deletes before it is read', 
   })
 })
 
+test('a fault of ours closes a connection that begins, with a request id that the log knows', async () => {
+  const token = await server.factory.token({ role: 'ADMIN' })
+  await server.db.query('ALTER TABLE api_tokens RENAME TO api_tokens_away')
+  try {
+    const { code, reason } = await connect(server.url, token).closed
+    expect(code).toBe(4500)
+    const [, requestId] = /^Unexpected error\. The log has more under the request id (\S+)\.$/.exec(reason)!
+    expect(logged.find((line) => line.requestId === requestId)).toMatchObject({
+      level: 50,
+      err: { message: expect.stringContaining('does not exist') },
+    })
+  } finally {
+    await server.db.query('ALTER TABLE api_tokens_away RENAME TO api_tokens')
+  }
+})
+
 test('the webhook of a delivery is not found if somebody deletes both while they are read', async () => {
   const created = await server.query(`mutation {
     webhook: createWebhook(input: { url: "https://example.com/", eventTypes: ["*"], project: "default" }) {
