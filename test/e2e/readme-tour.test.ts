@@ -51,6 +51,8 @@ function shape(line: string): string {
     .replaceAll(/rpr_\S+/g, 'TOKEN')
     .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
     .replace(/kept in \S+/, 'kept in FILE')
+    // One in 500 delays has no jitter, and does not speak of it.
+    .replace(/waits .*/, 'waits DELAY')
     .replace(/next attempt .*, at .*/, 'next attempt WHEN')
     .replaceAll(/\d+\.\d+/g, 'N')
     .replaceAll(/─+$/g, '')
