@@ -44,14 +44,13 @@ async function npmStart(environment: NodeJS.ProcessEnv) {
   }
 }
 
-/** Of a line what is the same each time. */
+/** Of a line what is the same each time: one retry delay in 500 has no jitter, and does not speak of it. */
 function shape(line: string): string {
   return line
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
     .replaceAll(/rpr_\S+/g, 'TOKEN')
     .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
     .replace(/kept in \S+/, 'kept in FILE')
-    // One in 500 delays has no jitter, and does not speak of it.
     .replace(/waits .*/, 'waits DELAY')
     .replace(/next attempt .*, at .*/, 'next attempt WHEN')
     .replaceAll(/\d+\.\d+/g, 'N')
