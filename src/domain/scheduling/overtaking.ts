@@ -4,7 +4,7 @@ import { compareAge, type Sequenced } from './sequence.ts'
 /** How often each session that did not fit is overtaken by younger ones of no higher priority. */
 export interface Overtaking<Session extends Sequenced> {
   placed(session: Session): void
-  /** From its turn on, each session that is placed overtakes it. */
+  /** Each session that is placed from now on overtakes it; with the youngest first, so did those placed before. */
   waits(session: Session): void
   /** The sessions that have been overtaken `HEAD_OF_LINE_SKIPS_MAX` times by now; each is returned once. */
   takeOverdue(): Session[]

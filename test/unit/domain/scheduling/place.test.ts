@@ -21,6 +21,14 @@ describe('the line', () => {
     ])
   })
 
+  it('with the youngest first, is overtaken by those that went before its turn, too', () => {
+    const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1'))]
+    const sequence = inOrderOfAge(line, true, line.length)
+    const placement = placeAll(line, [room('x', cpu('8'), cpu('3'))], { sequence })
+    expect(orderOf(placement)).toBe('c b')
+    expect(placement.overtaken).toEqual(new Map([['a-big', 2]]))
+  })
+
   it('is held where it was passed too often: room is kept, and the rest goes on', () => {
     const line = [session('a-big', cpu('5'), HOLDS), session('b', cpu('3')), session('c', cpu('1'))]
     const busy = room('x', cpu('8'), cpu('4'))
