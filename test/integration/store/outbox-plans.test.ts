@@ -17,7 +17,7 @@ import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/what-sessi
 
 /** Whatever reads the outbox, tells webhooks or removes what is old costs by what is new, or by what goes. */
 
-const SESSIONS = 30_000
+const SESSIONS = 12_000
 const GROWING = new Set([
   'sessions',
   'kernels',

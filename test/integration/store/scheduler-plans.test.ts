@@ -13,7 +13,7 @@ import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/what-sessi
 
 /** Whatever drives sessions finds its rows by an index, however many sessions have been. */
 
-const SESSIONS = 30_000
+const SESSIONS = 12_000
 /** Tables that grow with what has been. */
 const GROWING = new Set([
   'sessions',
