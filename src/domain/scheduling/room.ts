@@ -14,8 +14,14 @@ export interface AgentRoom {
   version: number
 }
 
-export function openRoom(agent: Pick<AgentRoom, 'id' | 'labels' | 'capacity'> & { free: Quantities }): AgentRoom {
-  return { ...agent, free: new Map(agent.free), kept: new Map(), version: 0 }
+/** `free` becomes the room's own. */
+export function openRoom({
+  id,
+  labels,
+  capacity,
+  free,
+}: Pick<AgentRoom, 'id' | 'labels' | 'capacity' | 'free'>): AgentRoom {
+  return { id, labels, capacity, free, kept: new Map(), version: 0 }
 }
 
 export function hasRoom(has: Quantities, demand: Quantities): boolean {

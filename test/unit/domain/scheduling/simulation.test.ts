@@ -116,7 +116,11 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
   /** Answers whether to look again at once. */
   function look(tick: number): boolean {
     const { sessions, covered, longLanes } = claim(line, sequencer)
-    const pool = createAgentPool(rooms.map(openRoom), selector, roundRobinAt)
+    const pool = createAgentPool(
+      rooms.map((one) => openRoom({ ...one, free: new Map(one.free) })),
+      selector,
+      roundRobinAt,
+    )
     const sequence =
       sequencer === 'DRF'
         ? byDominantShare<PlaceableSession>(sessions, { usedByOwner, totals })
