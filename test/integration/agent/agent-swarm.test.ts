@@ -10,8 +10,8 @@ import { misbookedSlots } from '../../support/session-rows.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testServer } from '../../support/test-server.ts'
 
-const AGENTS = 200
-const SESSIONS = 600
+const AGENTS = 100
+const SESSIONS = 350
 
 /** How each ends, and after how many attempts. */
 const KINDS = [
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-it('two hundred agents, some of which lie, die and are cut off, bring every session to its end', async () => {
+it('a hundred agents, some of which lie, die and are cut off, bring every session to its end', async () => {
   const { db } = database
   const server = testServer(db)
   await using resources = new AsyncDisposableStack()
