@@ -18,7 +18,7 @@ const PRISMA = ['P1001', 'P1002', 'P1008', 'P1017']
 const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections']
 /** Messages of pg that have no code. */
 const WORDS =
-  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/
 
 interface Fault {
   code?: unknown

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { connectionSettings, wasUnanswered, type Patience } from './connection-settings.ts'
 
 /** Runs statements: on the pool, or on the connection of a transaction. */
 export interface Queryable {
@@ -26,8 +27,10 @@ export function openDatabase(options: {
   connectionsMax: number
   /** Called for errors on idle connections; the pool replaces those connections itself. */
   onError: (error: Error) => void
+  patience?: Patience
 }): Database {
   const pool = new pg.Pool({
+    ...connectionSettings(options.patience),
     connectionString: options.connectionString,
     max: options.connectionsMax,
     types: { getTypeParser: parserFor },
@@ -49,7 +52,8 @@ export function openDatabase(options: {
         return result
       } catch (error) {
         // A connection that cannot roll back is broken: the pool must not hand it out again.
-        await client.query('ROLLBACK').catch((broken: Error) => (fault = broken))
+        if (wasUnanswered(error)) fault = error as Error
+        else await client.query('ROLLBACK').catch((broken: Error) => (fault = broken))
         throw error
       } finally {
         client.release(fault)

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../observability/log.ts'
+import { connectionSettings, type Patience } from './connection-settings.ts'
 
 export interface Listener {
   stop(): Promise<void>
@@ -8,8 +9,6 @@ export interface Listener {
 
 const RECONNECT_PAUSE_MIN_MS = 100
 const RECONNECT_PAUSE_MAX_MS = 5_000
-/** A connection that only listens would not notice that its peer is gone. */
-const KEEPALIVE_DELAY_MS = 10_000
 
 /**
  * Keeps one connection listening on a channel and reconnects whenever it breaks. Notifications are only hints: those
@@ -20,16 +19,16 @@ export function listen(options: {
   channel: string
   onNotification: (payload: string) => void
   log: Logger
+  patience?: Patience
 }): Listener {
   const { channel, onNotification, log } = options
   const stopped = new AbortController()
 
   async function session(): Promise<void> {
     const client = new pg.Client({
+      ...connectionSettings(options.patience),
       connectionString: options.connectionString,
       application_name: 'reprise-listen',
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEPALIVE_DELAY_MS,
     })
     const { promise: over, resolve: end } = Promise.withResolvers<Error | null>()
     client.on('error', end)

@@ -1,5 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
+import { connectionSettings, type Patience } from './connection-settings.ts'
 
 export type { Prisma, PrismaClient, Session }
 /** Selects the sessions to read. */
@@ -11,9 +12,15 @@ export function createPrisma(options: {
   connectionsMax: number
   /** Called for connection errors; the pool replaces the connections itself. */
   onError: (error: Error) => void
+  patience?: Patience
 }): PrismaClient {
-  const { connectionString, connectionsMax, onError } = options
-  const pool = { connectionString, max: connectionsMax, application_name: 'reprise-read' }
+  const { connectionString, connectionsMax, onError, patience } = options
+  const pool = {
+    ...connectionSettings(patience),
+    connectionString,
+    max: connectionsMax,
+    application_name: 'reprise-read',
+  }
   const adapter = new PrismaPg(pool, {
     onPoolError: onError,
     onConnectionError: onError,

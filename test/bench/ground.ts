@@ -49,7 +49,13 @@ export async function openGround(options: {
       const url = new URL(postgres.connectionString)
       url.pathname = name
       await migrate(url.href, options.log)
-      const db = openDatabase({ connectionString: url.href, connectionsMax: CONNECTIONS_MAX, onError: ignore })
+      const db = openDatabase({
+        connectionString: url.href,
+        connectionsMax: CONNECTIONS_MAX,
+        onError: ignore,
+        // A past of a million sessions is made by statements that take minutes.
+        patience: { connectMs: 600_000, queryMs: 600_000 },
+      })
       let closed: Promise<void> | undefined
       const close = () => (closed ??= db.close())
       kept.defer(close)
