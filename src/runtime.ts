@@ -51,7 +51,7 @@ export async function startRuntime(
   await mkdir(dataDir, { recursive: true })
   const connectionString = await openDatabaseServer(config, dataDir, log, resources)
   http.note('migrating')
-  const applied = await migrate(connectionString, log, signal)
+  const applied = await migrate(connectionString, log, { signal })
   http.note('starting')
   if (applied.length > 0) log.info(`migrations applied: ${applied.join(', ')}`)
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')

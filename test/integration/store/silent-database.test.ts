@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { isDatabaseOutage } from '../../../src/services/database-outage.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { listen } from '../../../src/store/listen.ts'
+import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { createPrisma } from '../../../src/store/prisma.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -91,6 +92,14 @@ test('so are reads for GraphQL', async () => {
   expect(isDatabaseOutage(await failureOf(prisma.session.count()))).toBe(true)
   network.set('open')
   expect(await prisma.session.count()).toBe(0)
+})
+
+test('a start says what is wrong', async () => {
+  network.set('stalled')
+  const log = pino({ enabled: false })
+  await expect(migrate(connectionString, log, { patience: PATIENCE })).rejects.toThrow(
+    `The database at 127.0.0.1:${new URL(network.url).port} does not answer: no connection within 0.3 s.`,
+  )
 })
 
 test('what listens tries again', async () => {
