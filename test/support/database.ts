@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database } from '../../src/store/database.ts'
+import { createPrisma, type PrismaClient } from '../../src/store/prisma.ts'
+import { RESTORE_SEEDS } from './restore-seeds.ts'
 
 export const TEMPLATE_DATABASE = 'reprise_template'
 /** One clone at a time: copying files competes for the same disk. */
@@ -11,22 +13,31 @@ const CLONE_LOCK_KEY = 1
 const LEFT_WITHIN_MS = 1_000
 /** Deleted rows still slow down scans of whole tables. The template has less than 10 MB. */
 const REUSED_BYTES_MAX = 16_000_000
+/** The application name of connections that stay open. */
+const KEPT = 'kept'
 
 export interface TestDatabase {
   connectionString: string
   db: Database
+  prisma: PrismaClient
   /** Restores the state after the migrations: all other rows are deleted. No transaction may be open. */
   fresh(): Promise<void>
   /** Opens a separate connection, for a transaction that a test keeps open. */
   connect(): Promise<pg.Client>
-  /** Closes `db` and releases the database for reuse; drops it if somebody is still connected. */
+  /** Releases the database for reuse; drops it if somebody else is still connected, or uses a connection of it. */
   close(): Promise<void>
 }
 
-/** A clean database that is not in use. */
+/**
+ * A clean database that is not in use. Its connections stay open, with all that they have looked up and planned: to
+ * open them anew for each file costs a tenth of a run.
+ */
 interface Clone {
   connectionString: string
-  seeds: Seeds
+  db: Database
+  prisma: PrismaClient
+  /** One connection, on which no trigger fires. */
+  cleaner: Database
 }
 
 /**
@@ -35,23 +46,23 @@ interface Clone {
 const idle: Clone[] = []
 
 /** A database for the calling test file, in the state after the migrations. */
-export async function testDatabase(options: { connectionsMax?: number } = {}): Promise<TestDatabase> {
+export async function testDatabase(): Promise<TestDatabase> {
   const clone = idle.pop() ?? (await cloneTemplate())
-  const { connectionString, seeds } = clone
-  const db = openDatabase({ connectionString, connectionsMax: options.connectionsMax ?? 10, onError: () => {} })
+  const { connectionString, db, prisma, cleaner } = clone
   return {
     connectionString,
     db,
-    fresh: () => restoreSeeds(db, seeds),
+    prisma,
+    fresh: () => restoreSeeds(cleaner),
     async connect() {
       const client = new pg.Client({ connectionString })
       await client.connect()
       return client
     },
     async close() {
-      await db.close()
-      if (await cleaned(clone)) idle.push(clone)
-      else await dropDatabase(connectionString)
+      if (await cleaned(clone)) return void idle.push(clone)
+      await Promise.all([db.close(), prisma.$disconnect(), cleaner.close()])
+      await dropDatabase(connectionString)
     },
   }
 }
@@ -65,26 +76,23 @@ async function cloneTemplate(): Promise<Clone> {
   const url = new URL(inject('postgres'))
   url.pathname = name
   const connectionString = url.href
-  const db = openDatabase({ connectionString, connectionsMax: 1, onError: () => {} })
-  try {
-    return { connectionString, seeds: await readSeeds(db) }
-  } finally {
-    await db.close()
-  }
+  url.searchParams.set('application_name', KEPT)
+  const kept = { connectionString: url.href, onError: () => {} }
+  const db = openDatabase({ ...kept, connectionsMax: 10 })
+  const prisma = createPrisma({ ...kept, connectionsMax: 5 })
+  // Set for good: each change would discard the plans of the connection.
+  url.searchParams.set('options', '-c session_replication_role=replica')
+  const cleaner = openDatabase({ connectionString: url.href, connectionsMax: 1, onError: () => {} })
+  return { connectionString, db, prisma, cleaner }
 }
 
 /** Whether the next file may use it: nobody else is connected or about to be, and it has not grown too large. */
-async function cleaned({ connectionString, seeds }: Clone): Promise<boolean> {
-  const db = openDatabase({ connectionString, connectionsMax: 1, onError: () => {} })
-  try {
-    if (!(await isLeftAlone(db))) return false
-    await restoreSeeds(db, seeds)
-    // Statistics of deleted rows would mislead the planner.
-    await db.query(FORGET_STATISTICS)
-    return true
-  } finally {
-    await db.close()
-  }
+async function cleaned({ cleaner }: Clone): Promise<boolean> {
+  if (!(await isLeftAlone(cleaner))) return false
+  await restoreSeeds(cleaner)
+  // Statistics of deleted rows would mislead the planner.
+  await cleaner.query(FORGET_STATISTICS)
+  return true
 }
 
 const FORGET_STATISTICS = `
@@ -97,8 +105,9 @@ async function isLeftAlone(db: Database): Promise<boolean> {
   for (;;) {
     const { rows } = await db.query<{ others: number; grown: boolean }>(
       `SELECT count(*)::int AS others, pg_database_size(current_database()) > $1 AS grown FROM pg_stat_activity
-       WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
-      [REUSED_BYTES_MAX],
+       WHERE datname = current_database() AND backend_type = 'client backend'
+         AND (application_name <> $2 OR state <> 'idle' AND pid <> pg_backend_pid())`,
+      [REUSED_BYTES_MAX, KEPT],
     )
     const { others, grown } = rows[0]!
     if (grown) return false
@@ -137,33 +146,6 @@ async function maintain<T>(work: (client: pg.Client) => Promise<T>): Promise<T> 
   }
 }
 
-interface Seeds {
-  tables: string[]
-  /** Rows by table, as JSON text. */
-  rows: Map<string, string>
-}
-
-async function readSeeds(db: Database): Promise<Seeds> {
-  const found = await db.query<{ name: string }>(
-    `SELECT format('%I', tablename) AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'`,
-  )
-  const tables = found.rows.map(({ name }) => name)
-  const rows = new Map<string, string>()
-  for (const table of tables) {
-    const answer = await db.query<{ json: string | null }>(`SELECT json_agg(t)::text AS json FROM ${table} t`)
-    const json = answer.rows[0]!.json
-    if (json !== null) rows.set(table, json)
-  }
-  return { tables, rows }
-}
-
-/** With few rows, DELETE is many times faster than TRUNCATE, which makes new files for each table and index. */
-async function restoreSeeds(db: Database, seeds: Seeds): Promise<void> {
-  await db.transaction(async (tx) => {
-    await tx.query('SET LOCAL session_replication_role = replica')
-    await tx.query(seeds.tables.map((table) => `DELETE FROM ${table}`).join(';'))
-    for (const [table, json] of seeds.rows) {
-      await tx.query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [json])
-    }
-  })
+async function restoreSeeds(db: Database): Promise<void> {
+  await db.query(RESTORE_SEEDS)
 }

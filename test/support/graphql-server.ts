@@ -14,7 +14,6 @@ import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createAgentOwnership } from '../../src/services/agent-ownership.ts'
 import { createAuthenticator } from '../../src/services/authenticate.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
-import { createPrisma } from '../../src/store/prisma.ts'
 import { testDatabase } from './database.ts'
 import { createFactories } from './factories.ts'
 
@@ -35,9 +34,8 @@ export async function startGraphQLServer(
 ) {
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
   const database = await testDatabase()
-  const { db, connectionString } = database
+  const { db, prisma } = database
   const factory = createFactories(db)
-  const prisma = createPrisma({ connectionString, connectionsMax: 5, onError: () => {} })
   const bus = createEventBus()
   const topics = createTopics()
   const wake = createWakeHub()
@@ -108,7 +106,6 @@ export async function startGraphQLServer(
       await server.close()
       await relay.stop()
       bus.close()
-      await prisma.$disconnect()
       await database.close()
     },
   }

@@ -1,7 +1,4 @@
-import { afterAll, beforeAll } from 'vitest'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../src/observability/sync-points.ts'
-import type { PrismaClient } from '../../src/store/prisma.ts'
-import { createPrisma } from '../../src/store/prisma.ts'
 import type { Queryable } from '../../src/store/database.ts'
 import type { ResubmitSessionsInput } from '../../src/services/resubmission-input.ts'
 import { showResubmission, type ShownResubmission } from '../../src/services/read-resubmission.ts'
@@ -21,17 +18,9 @@ export type Resubmit = (input: ResubmitSessionsInput, options?: ResubmitOptions)
 
 /** For the calling test file, on its scheduling fixture's database. */
 export function useResubmission(given: SchedulingFixture): Resubmit {
-  let prisma: PrismaClient
-  beforeAll(() => {
-    prisma = createPrisma({
-      connectionString: given.database.connectionString,
-      connectionsMax: 4,
-      onError: () => {},
-    })
-  })
-  afterAll(() => prisma?.$disconnect())
   return async (input, options = {}) => {
     const { server = given.server, viewer = {}, sync = NO_SYNC_POINTS } = options
+    const { prisma } = given.database
     const context = { ...server.context, viewer: { ...server.context.viewer, ...viewer }, prisma, sync }
     const { resubmissionId } = await resubmitSessions(context, input)
     return showResubmission(context, resubmissionId)

@@ -8,6 +8,7 @@ import { connectionString, openCluster } from '../../src/store/postgres/cluster.
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning } from '../../src/store/postgres/postmaster.ts'
 import { TEMPLATE_DATABASE } from './database.ts'
+import { KEEP_SEEDS } from './restore-seeds.ts'
 import { makeRunDirectory } from './run-directory.ts'
 import { TEST_SETTINGS } from './test-settings.ts'
 
@@ -32,6 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await client.connect()
     await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`)
     await migrate(connectionString(cluster, port, TEMPLATE_DATABASE), pino({ enabled: false }))
+    await keepSeeds(connectionString(cluster, port, TEMPLATE_DATABASE))
     await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} ALLOW_CONNECTIONS false`)
     await client.end()
     project.provide('postgres', maintenance)
@@ -41,6 +43,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await stop()
     throw error
   }
+}
+
+async function keepSeeds(template: string): Promise<void> {
+  const client = new pg.Client({ connectionString: template })
+  await client.connect()
+  await client.query(KEEP_SEEDS)
+  await client.end()
 }
 
 /**

@@ -68,7 +68,7 @@ export interface RemoteCluster extends AsyncDisposable {
 /** A server process without an agent of its own, on a database of its own, and agents as processes. */
 export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteCluster> {
   const resources = new AsyncDisposableStack()
-  const database = await testDatabase({ connectionsMax: 2 })
+  const database = await testDatabase()
   resources.defer(() => database.close())
   const root = await temporaryDirectory('remote')
   const startServer = (port: string) =>

@@ -19,7 +19,7 @@ let database: TestDatabase
 let resources: AsyncDisposableStack
 
 beforeAll(async () => {
-  database = await testDatabase({ connectionsMax: 20 })
+  database = await testDatabase()
 })
 afterAll(() => database.close())
 beforeEach(async () => {

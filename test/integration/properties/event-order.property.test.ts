@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await testDatabase({ connectionsMax: 12 })
+  database = await testDatabase()
 })
 afterAll(() => database.close())
 

@@ -21,7 +21,7 @@ const log = pino({ enabled: false })
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await testDatabase({ connectionsMax: 24 })
+  database = await testDatabase()
 })
 afterAll(() => database.close())
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Prisma, type Session } from '../../../src/generated/prisma/client.ts'
 import { sessionReader, type SessionKey } from '../../../src/services/read-selected-sessions.ts'
-import { createPrisma, type PrismaClient } from '../../../src/store/prisma.ts'
+import type { PrismaClient } from '../../../src/store/prisma.ts'
 import { plainSelection } from '../../../src/store/sql/read-sessions.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { createFactories } from '../../support/factories.ts'
@@ -13,10 +13,9 @@ let prisma: PrismaClient
 
 beforeAll(async () => {
   database = await testDatabase()
-  prisma = createPrisma({ connectionString: database.connectionString, connectionsMax: 2, onError: () => {} })
+  prisma = database.prisma
 })
 afterAll(async () => {
-  await prisma.$disconnect()
   await database.close()
 })
 
