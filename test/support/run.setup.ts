@@ -27,13 +27,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stop = watch(directory)
   try {
     const cluster = await openCluster(join(directory, 'postgres'))
-    const { port } = await ensureRunning(cluster, TEST_SETTINGS)
-    const maintenance = connectionString(cluster, port, 'postgres')
+    const { port } = await ensureRunning(cluster, { ...TEST_SETTINGS, ...socketIn(cluster.directory) })
+    const urlOf = (database: string) => overSocket(connectionString(cluster, port, database), cluster.directory)
+    const maintenance = urlOf('postgres')
     const client = new pg.Client({ connectionString: maintenance })
     await client.connect()
     await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`)
-    await migrate(connectionString(cluster, port, TEMPLATE_DATABASE), pino({ enabled: false }))
-    await keepSeeds(connectionString(cluster, port, TEMPLATE_DATABASE))
+    await migrate(urlOf(TEMPLATE_DATABASE), pino({ enabled: false }))
+    await keepSeeds(urlOf(TEMPLATE_DATABASE))
     await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} ALLOW_CONNECTIONS false`)
     await client.end()
     project.provide('postgres', maintenance)
@@ -43,6 +44,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await stop()
     throw error
   }
+}
+
+/** Of the address of a Unix socket. */
+const SOCKET_PATH_MAX = 90
+
+/** What goes through a socket costs both sides a third less than what goes through TCP. */
+function socketIn(directory: string): { unix_socket_directories?: string } {
+  return directory.length > SOCKET_PATH_MAX ? {} : { unix_socket_directories: directory }
+}
+
+function overSocket(url: string, directory: string): string {
+  if (directory.length > SOCKET_PATH_MAX) return url
+  return url.replace('@127.0.0.1:', `@${encodeURIComponent(directory)}:`)
 }
 
 async function keepSeeds(template: string): Promise<void> {

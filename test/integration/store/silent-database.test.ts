@@ -21,10 +21,9 @@ let connectionString: string
 
 beforeAll(async () => {
   database = await testDatabase()
-  network = await startPartitionProxy(database.connectionString.replace('postgresql:', 'http:'))
-  const url = new URL(database.connectionString)
-  url.port = new URL(network.url).port
-  connectionString = url.href
+  const { rows } = await database.db.query<{ port: string }>('SHOW port')
+  network = await startPartitionProxy(`http://127.0.0.1:${rows[0]!.port}`)
+  connectionString = database.connectionString.replace(/@[^/]+/, `@${new URL(network.url).host}`)
 })
 beforeEach(() => network.set('open'))
 afterAll(async () => {
