@@ -109,7 +109,7 @@ function info(): Command {
   ]).argument('<deployment>', DEPLOYMENT_ARGUMENT)
   return act(command, async ({ client, out }, _options, [text]) => {
     const deployment = await client.deployment(await findDeployment(client, text!))
-    out.show(deployment, () => describeDeployment(deployment, out.terminal))
+    await out.showSoon(deployment, () => describeDeployment(deployment, out.terminal))
   })
 }
 

@@ -6,8 +6,7 @@ import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/pol
 import { choice, wholeNumber } from '../options/values.ts'
 import { CAUSES } from '../options/api-enums.ts'
 import { plotDelays, type Planned } from '../output/plot.ts'
-import type { Column } from '../output/table.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type Column } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { duration } from '../output/time.ts'
 import { findSession } from '../session/find-session.ts'
@@ -40,9 +39,9 @@ function preview(): Command {
     const { cause, exitCode } = options
     const policy = readPolicy(options) ?? {}
     const found = await client.previewRetryPolicy({ policy, cause, exitCode, sessionId })
-    out.show(found, () => {
+    await out.showSoon(found, async () => {
       const words = `${found.eligible ? 'retried' : 'not retried'}: ${found.explanation}`
-      return found.schedule.length === 0 ? words : `${words}\n\n${schedule(found.schedule, out.terminal)}`
+      return found.schedule.length === 0 ? words : `${words}\n\n${await schedule(found.schedule, out.terminal)}`
     })
   })
 }
@@ -51,17 +50,17 @@ async function showAirflow({ client, out }: ClientContext, settings: AirflowSett
   const found = await client.previewAirflowPolicy(settings)
   const { sources, ...policy } = found.policy
   const decided = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
-  out.show(found, () => {
+  await out.showSoon(found, async () => {
     const fields = Object.entries(policy).filter(([field]) => decided.has(field))
     return [
       out.terminal.style('dim', 'policy, as for --policy'),
       JSON.stringify(Object.fromEntries(fields), null, 2),
       '',
       out.terminal.style('dim', 'delays here'),
-      schedule(found.schedule, out.terminal),
+      await schedule(found.schedule, out.terminal),
       '',
       out.terminal.style('dim', 'delays in Airflow'),
-      schedule(found.airflowDelays, out.terminal),
+      await schedule(found.airflowDelays, out.terminal),
       '',
       ...found.explanation.alike.map((line) => `= ${line}`),
       ...found.explanation.differs.map((line) => `≠ ${line}`),
@@ -71,7 +70,7 @@ async function showAirflow({ client, out }: ClientContext, settings: AirflowSett
 
 type Row = Planned & { bar: string; resourceSlots?: readonly { slot: string; amount: string }[] }
 
-function schedule(planned: readonly Planned[], terminal: Terminal): string {
+async function schedule(planned: readonly Planned[], terminal: Terminal): Promise<string> {
   if (planned.length === 0) return 'no retries'
   const bars = plotDelays(planned, terminal)
   const rows: Row[] = planned.map((one, index) => ({ ...one, bar: bars[index]! }))
@@ -83,7 +82,7 @@ function schedule(planned: readonly Planned[], terminal: Terminal): string {
     { title: 'IN ALL', value: ({ elapsedSeconds }) => duration(elapsedSeconds), align: 'right' },
     ...(grows ? [{ title: 'SLOTS', value: slotsOf } satisfies Column<Row>] : []),
   ]
-  const lines = formatTable(rows, columns, { ...terminal, columns: undefined }).split('\n')
+  const lines = (await formatTable(rows, columns, { ...terminal, columns: undefined })).split('\n')
   return lines.map((line, index) => (index === 0 ? line : `${line}  ${bars[index - 1]}`)).join('\n')
 }
 

@@ -12,7 +12,7 @@ export function deploymentLine(deployment: DeploymentSummary): string {
   return statusReason === null ? line : `${line}: ${statusReason}`
 }
 
-export function describeDeployment(deployment: Deployment, terminal: Terminal): string {
+export async function describeDeployment(deployment: Deployment, terminal: Terminal): Promise<string> {
   const { status, revision } = deployment
   const { healthCheck: check } = revision
   const style = statusStyle(status)
@@ -42,7 +42,7 @@ export function describeDeployment(deployment: Deployment, terminal: Terminal): 
   )
   const routes = deployment.routes.edges.map(({ node }) => node)
   if (routes.length === 0) return fields
-  const table = formatTable(
+  const table = await formatTable(
     routes,
     [
       { title: 'ROUTE', value: ({ routeId }) => routeId },

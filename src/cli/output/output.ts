@@ -1,5 +1,5 @@
 import process from 'node:process'
-import type { Column } from './table.ts'
+import { formatTable, type Column } from './table.ts'
 import { terminalOf, type Terminal } from './terminal.ts'
 
 /** Data goes to standard output, messages to standard error. */
@@ -12,6 +12,8 @@ export interface Output {
   note(text: string): void
   /** One JSON document, or text for people. */
   show(value: unknown, text: () => string): void
+  /** The same with a text that takes time. */
+  showSoon(value: unknown, text: () => Promise<string>): Promise<void>
   /** One JSON line of a stream, or a line for people. */
   item(value: unknown, text: () => string): void
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty: string): Promise<void>
@@ -29,11 +31,14 @@ export function createOutput(json: boolean): Output {
     print,
     note,
     show: (value, text) => print(json ? JSON.stringify(value, null, 2) : text()),
+    async showSoon(value, text) {
+      print(json ? JSON.stringify(value, null, 2) : await text())
+    },
     item: (value, text) => print(json ? JSON.stringify(value) : text()),
     async table(rows, columns, empty) {
       if (json) print(JSON.stringify(rows, null, 2))
       else if (rows.length === 0) note(empty)
-      else print((await import('./table.ts')).formatTable(rows, columns, terminal))
+      else print(await formatTable(rows, columns, terminal))
     },
   }
 }

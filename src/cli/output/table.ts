@@ -1,6 +1,5 @@
-import cliTruncate from 'cli-truncate'
-import stringWidth from 'string-width'
 import type { Style, Terminal } from './terminal.ts'
+import { isPlain, PLAIN_MEASURE, type TextMeasure } from './text-measure.ts'
 
 export interface Column<Row> {
   title: string
@@ -18,19 +17,22 @@ const GAP = 2
 const FLEXIBLE_MIN = 8
 
 /** Lines of at most the terminal's width; full lines if there is no terminal. */
-export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], terminal: Terminal): string {
+export async function formatTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  terminal: Terminal,
+): Promise<string> {
   const cells = rows.map((row) => columns.map(({ value }) => oneLine(String(value(row) ?? '–'))))
-  const natural = columns.map(({ title }, index) =>
-    Math.max(stringWidth(title), ...cells.map((line) => stringWidth(line[index]!))),
-  )
+  const { width, cut } = await measureFor(cells)
+  const natural = columns.map(({ title }, index) => Math.max(title.length, ...cells.map((line) => width(line[index]!))))
   const widths = terminal.columns === undefined ? natural : fit(natural, columns, terminal.columns)
   const shown = columns.flatMap((_, index) => (widths[index]! > 0 ? [index] : []))
   const line = (texts: readonly string[], style: (index: number) => Style | undefined) =>
     shown
       .map((index, place) => {
-        const text = cliTruncate(texts[index]!, widths[index]!, { position: 'middle' })
+        const text = cut(texts[index]!, widths[index]!)
         const last = place === shown.length - 1 && columns[index]!.align !== 'right'
-        const padding = last ? '' : ' '.repeat(Math.max(0, widths[index]! - stringWidth(text)))
+        const padding = last ? '' : ' '.repeat(Math.max(0, widths[index]! - width(text)))
         const chosen = style(index)
         const styled = chosen === undefined ? text : terminal.style(chosen, text)
         return columns[index]!.align === 'right' ? padding + styled : styled + padding
@@ -42,6 +44,11 @@ export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<
   )
   const body = cells.map((texts, row) => line(texts, (index) => columns[index]!.style?.(rows[row]!)))
   return [head, ...body].map((text) => text.trimEnd()).join('\n')
+}
+
+async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMeasure> {
+  if (cells.every((line) => line.every(isPlain))) return PLAIN_MEASURE
+  return (await import('./unicode-measure.ts')).UNICODE_MEASURE
 }
 
 /** Narrows the widest flexible column step by step, then removes columns from the right, but never the first. */

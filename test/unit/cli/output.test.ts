@@ -1,5 +1,8 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatTable, type Column } from '../../../src/cli/output/table.ts'
+import { isPlain, PLAIN_MEASURE } from '../../../src/cli/output/text-measure.ts'
+import { UNICODE_MEASURE } from '../../../src/cli/output/unicode-measure.ts'
 import { duration, relative } from '../../../src/cli/output/time.ts'
 
 const plain = (columns: number | undefined) => ({
@@ -26,31 +29,43 @@ describe('tables', () => {
     { id: 'b', name: '日本語', size: 12 },
   ]
 
-  test('are as wide as they need to be where nobody looks', () => {
-    expect(formatTable(rows, COLUMNS, plain(undefined)).split('\n')).toEqual([
+  test('are as wide as they need to be where nobody looks', async () => {
+    expect((await formatTable(rows, COLUMNS, plain(undefined))).split('\n')).toEqual([
       'ID      NAME                           SIZE',
       'abcdef  from the beginning to the end     7',
       'b       日本語                           12',
     ])
   })
 
-  test('cut what may be cut, in its middle', () => {
-    expect(formatTable(rows, COLUMNS, plain(30)).split('\n')).toEqual([
+  test('cut what may be cut, in its middle', async () => {
+    expect((await formatTable(rows, COLUMNS, plain(30))).split('\n')).toEqual([
       'ID      NAME              SIZE',
       'abcdef  from the…the end     7',
       'b       日本語              12',
     ])
   })
 
-  test('leave out columns from the right where that is not enough, and never the first', () => {
-    expect(formatTable(rows, COLUMNS, plain(17)).split('\n')[0]).toBe('ID      NAME')
-    expect(formatTable(rows, COLUMNS, plain(4)).split('\n')).toEqual(['ID', 'ab…f', 'b'])
+  test('leave out columns from the right where that is not enough, and never the first', async () => {
+    expect((await formatTable(rows, COLUMNS, plain(17))).split('\n')[0]).toBe('ID      NAME')
+    expect((await formatTable(rows, COLUMNS, plain(4))).split('\n')).toEqual(['ID', 'ab…f', 'b'])
   })
 
-  test('show nothing that moves the cursor', () => {
-    expect(formatTable([{ id: 'a\u001b[2J\nb', name: '', size: 0 }], COLUMNS, plain(undefined)).split('\n')[1]).toMatch(
-      /^a \[2J b/,
+  test('of plain text are what those of any text would be', () => {
+    const text = fc.string({ unit: fc.constantFrom(...Array.from(' ~aZ09-_:%–…')), maxLength: 30 })
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 32 }), (given, columns) => {
+        expect(isPlain(given)).toBe(true)
+        expect(PLAIN_MEASURE.width(given)).toBe(UNICODE_MEASURE.width(given))
+        expect(PLAIN_MEASURE.cut(given, columns)).toBe(UNICODE_MEASURE.cut(given, columns))
+      }),
     )
+    for (const other of ['日本語', 'e\u0301', '\u200b', '👩‍💻', '\u001b[1m']) expect(isPlain(other)).toBe(false)
+  })
+
+  test('show nothing that moves the cursor', async () => {
+    expect(
+      (await formatTable([{ id: 'a\u001b[2J\nb', name: '', size: 0 }], COLUMNS, plain(undefined))).split('\n')[1],
+    ).toMatch(/^a \[2J b/)
   })
 })
 
