@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
-import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
+import { heapFlags, readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { lastingPort } from '../support/lasting-port.ts'
@@ -31,7 +31,7 @@ beforeEach(() => {
 
 async function run(args: string[], environment: Record<string, string>) {
   const env = { ...process.env, REPRISE_LOG_FORMAT: 'json', REPRISE_PORT: '0', ...environment }
-  const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...heapFlags(), MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
   const [status] = (await once(child, 'close')) as [number | null]
@@ -79,7 +79,7 @@ test('uses the database that it is given, and stops cleanly at Ctrl-C', { timeou
       REPRISE_DATABASE_URL: database.connectionString,
     })
     expect(migrated).toMatchObject({ status: 0, output: expect.stringContaining('applied') })
-    const child = spawn(process.execPath, [MAIN, 'serve'], {
+    const child = spawn(process.execPath, [...heapFlags(), MAIN, 'serve'], {
       env: {
         ...process.env,
         REPRISE_DATA_DIR: dataDir,

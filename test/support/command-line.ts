@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { heapFlags } from '../../src/cli/demo/server-process.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 export const MAIN = join(ROOT, 'src/main.ts')
@@ -23,7 +24,7 @@ export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
 
 /** A running command, with its output so far. */
 export function startCommand(args: readonly string[], environment: Environment, input?: string) {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: cleanEnvironment(environment) })
+  const child = spawn(process.execPath, [...heapFlags(), MAIN, ...args], { env: cleanEnvironment(environment) })
   const output = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text))

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { heapFlags } from '../../src/cli/demo/server-process.ts'
 
 const READY_WITHIN_MS = 60_000
 const STOPPED_WITHIN_MS = 30_000
@@ -30,7 +31,7 @@ export async function spawnProgram(options: {
 }): Promise<SpawnedProgram> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('REPRISE_'))
   const env = { ...Object.fromEntries(inherited), REPRISE_LOG_FORMAT: 'json', ...options.environment }
-  const [program, ...args] = [...(options.through ?? []), process.execPath, ...options.args]
+  const [program, ...args] = [...(options.through ?? []), process.execPath, ...heapFlags(), ...options.args]
   const child = spawn(program!, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const log: string[] = []
   const { promise, resolve, reject } = Promise.withResolvers<string>()

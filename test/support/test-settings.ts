@@ -7,6 +7,8 @@ export const TEST_SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
+  // Each clone of the template is logged as whole pages.
+  wal_compression: 'off',
   // Events wait for the oldest transaction of any database: a statement that hangs fails only its own test.
   transaction_timeout: '30s',
   // Makes plans independent of when autovacuum runs; tests that need statistics run ANALYZE.

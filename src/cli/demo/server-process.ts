@@ -19,6 +19,11 @@ export interface ServerProcess {
   stop(): Promise<number>
 }
 
+/** What this Node was told about its young generation, for the processes that it starts: `spawn` passes nothing on. */
+export function heapFlags(): string[] {
+  return process.execArgv.filter((flag) => flag.includes('semi-space-size'))
+}
+
 /**
  * Starts a server as a process of its own, as a user would. Its log goes to `onLog`, and into the error if it does not
  * start.
@@ -31,7 +36,7 @@ export async function startServer(options: {
   env?: Readonly<Record<string, string>>
 }): Promise<ServerProcess> {
   const began = performance.now()
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
+  const child = spawn(process.execPath, [...heapFlags(), MAIN, 'serve'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,

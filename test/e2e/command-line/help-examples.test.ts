@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
+import { heapFlags, readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { createClient, type Client, type CreateSessionInput } from '../../../src/client/node/index.ts'
 import { ROOT } from '../../guard/source-files.ts'
 import { cleanEnvironment } from '../../support/command-line.ts'
@@ -19,7 +19,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const SCRIPT = '#!/bin/sh\necho "$0 $*"\n'
 const FILES: Readonly<Record<string, string>> = {
-  'bin/reprise': `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'bin/reprise.mjs')}' "$@"\n`,
+  'bin/reprise': `#!/bin/sh\nexec '${process.execPath}' ${heapFlags().join(' ')} '${join(ROOT, 'bin/reprise.mjs')}' "$@"\n`,
   'train.py': 'import sys\nprint(sys.argv)\n',
   'flaky.sh': SCRIPT,
   'hungry.sh': SCRIPT,
