@@ -34,6 +34,8 @@ export default defineConfig({
           name: 'database',
           include: ['test/{integration,contract,e2e}/**/*.test.ts'],
           globalSetup: 'test/support/run.setup.ts',
+          // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
+          env: { REPRISE_DATABASE_CONNECTIONS: '5' },
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

@@ -11,6 +11,8 @@ export interface Patience {
 export const PATIENCE: Patience = { connectMs: 15_000, queryMs: 60_000 }
 
 const KEEPALIVE_DELAY_MS = 10_000
+/** A new connection looks everything up again: its first statements cost several times what later ones do. */
+const IDLE_MAX_MS = 60_000
 
 /**
  * A peer may vanish without closing its connections: a machine that loses power, a firewall that forgets them. Keep-alive
@@ -22,6 +24,7 @@ export function connectionSettings({ connectMs, queryMs }: Patience = PATIENCE):
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEPALIVE_DELAY_MS,
     connectionTimeoutMillis: connectMs,
+    idleTimeoutMillis: IDLE_MAX_MS,
     query_timeout: queryMs,
   }
 }
