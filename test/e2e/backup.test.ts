@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
+import { copyPreparedCluster } from '../support/prepared-cluster.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const copy = promisify(execFile)
@@ -17,6 +18,8 @@ test('a backup of the data directory comes back elsewhere, and goes on', { timeo
     string,
     string,
   ]
+  await mkdir(dataDir)
+  await copyPreparedCluster(join(dataDir, 'postgres'))
   const first = await startServer({ dataDir, port: 0, onLog: () => {} })
   const token = await readAdminToken(dataDir)
   let sessionId: string

@@ -13,6 +13,7 @@ import {
   type CreateSessionInput,
 } from '../../src/client/node/index.ts'
 import { lastingPort } from '../support/lasting-port.ts'
+import { copyPreparedCluster } from '../support/prepared-cluster.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /**
@@ -82,6 +83,7 @@ const onLog = (line: string) => {
 
 beforeAll(async () => {
   dataDir = await temporaryDirectory('crashes')
+  await copyPreparedCluster(join(dataDir, 'postgres'))
   server = await startServer({ dataDir, port: await lastingPort(), onLog })
   url = server.url
   // The server is up for moments only: look often, and give up never.

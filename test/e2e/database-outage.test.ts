@@ -1,15 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { ClientClosedError, createClient, UnavailableError, type Client } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
-import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
+import { copyPreparedCluster, PREPARED_DATABASE } from '../support/prepared-cluster.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { TEST_SETTINGS } from '../support/test-settings.ts'
@@ -36,9 +35,9 @@ let client: Client
 
 beforeAll(async () => {
   const directory = await temporaryDirectory('outage')
+  await copyPreparedCluster(join(directory, 'postgres'))
   cluster = await openCluster(join(directory, 'postgres'))
   port = (await ensureRunning(cluster, TEST_SETTINGS)).port
-  await migrate(databaseUrl(), pino({ enabled: false }))
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
   server = await spawnProgram({
     args: ['--unhandled-rejections=strict', MAIN, 'serve'],
@@ -61,7 +60,7 @@ afterAll(async () => {
   if (cluster) await stopServer(cluster)
 })
 
-const databaseUrl = () => connectionString(cluster, port, 'postgres')
+const databaseUrl = () => connectionString(cluster, port, PREPARED_DATABASE)
 
 /** One third each: ends before the outage, in it, and after it; each fails once. */
 const programOf = (index: number) => {

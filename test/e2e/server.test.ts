@@ -7,7 +7,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { heapFlags, readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
-import { emptyDatabase } from '../support/database.ts'
+import { emptyDatabase, testDatabase } from '../support/database.ts'
 import { lastingPort } from '../support/lasting-port.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -146,9 +146,12 @@ describe('says what is wrong', () => {
 })
 
 test('a stranger learns nothing', { timeout: 60_000 }, async () => {
-  const server = await startServer({ dataDir, port: 0, onLog: () => {} })
+  const database = await testDatabase()
+  const env = { REPRISE_DATABASE_URL: database.connectionString }
+  const server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
   await using stranger = createClient({ url: server.url, token: 'rps_nothing' })
   await expect(stranger.request('{ sessions { totalCount } }')).rejects.toThrow(ForbiddenError)
   await expect(stranger.retryEvents({}, { after: 'MDow' }).next()).rejects.toThrow(ForbiddenError)
   expect(await server.stop()).toBe(0)
+  await database.close()
 })

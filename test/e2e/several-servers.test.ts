@@ -1,7 +1,6 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import {
@@ -13,10 +12,10 @@ import {
 } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
-import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
 import { lastingPort } from '../support/lasting-port.ts'
+import { copyPreparedCluster, PREPARED_DATABASE } from '../support/prepared-cluster.ts'
 import { misbookedSlots } from '../support/session-rows.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -76,9 +75,9 @@ const onLog = (line: string) => {
 beforeAll(async () => {
   directory = await temporaryDirectory('several-servers')
   await mkdir(join(directory, 'notes'))
+  await copyPreparedCluster(join(directory, 'postgres'))
   cluster = await openCluster(join(directory, 'postgres'))
   port = (await ensureRunning(cluster, TEST_SETTINGS)).port
-  await migrate(databaseUrl(), pino({ enabled: false }))
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
   servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await lastingPort())))))
   const urls = servers.map(({ url }) => url).filter((url) => url !== '')
@@ -94,7 +93,7 @@ afterAll(async () => {
   if (cluster) await stopServer(cluster)
 })
 
-const databaseUrl = () => connectionString(cluster, port, 'postgres')
+const databaseUrl = () => connectionString(cluster, port, PREPARED_DATABASE)
 
 function serve(index: number, httpPort: number): Promise<ServerProcess> {
   return startServer({

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../src/client/node/index.ts'
+import { testDatabase, type TestDatabase } from '../support/database.ts'
 import { startOtlpReceiver } from '../support/otlp-receiver.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -33,6 +34,7 @@ let receiver: Receiver
 let server: ServerProcess
 let client: Client
 let token: string
+let database: TestDatabase
 let chainId: string
 let childId: string
 let untraced: string
@@ -44,7 +46,9 @@ const lines: Line[] = []
 beforeAll(async () => {
   const dataDir = await temporaryDirectory('traces')
   receiver = await startOtlpReceiver()
+  database = await testDatabase()
   const env = {
+    REPRISE_DATABASE_URL: database.connectionString,
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
     OTEL_BSP_SCHEDULE_DELAY: '200',
     OTEL_RESOURCE_ATTRIBUTES: 'service.name=reprise-of-the-test',
@@ -70,6 +74,7 @@ afterAll(async () => {
   await client?.close()
   await server?.stop()
   await receiver?.close()
+  await database?.close()
 })
 
 interface CreateWork {

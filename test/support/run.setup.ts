@@ -2,12 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import pg from 'pg'
-import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { connectionString, openCluster } from '../../src/store/postgres/cluster.ts'
-import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning } from '../../src/store/postgres/postmaster.ts'
 import { TEMPLATE_DATABASE } from './database.ts'
+import { PREPARED_DATABASE, prepareCluster } from './prepared-cluster.ts'
 import { KEEP_SEEDS } from './restore-seeds.ts'
 import { makeRunDirectory } from './run-directory.ts'
 import { TEST_SETTINGS } from './test-settings.ts'
@@ -27,13 +26,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stop = watch(directory)
   try {
     const cluster = await openCluster(join(directory, 'postgres'))
+    await prepareCluster(cluster, directory)
     const { port } = await ensureRunning(cluster, { ...TEST_SETTINGS, ...socketIn(cluster.directory) })
     const urlOf = (database: string) => overSocket(connectionString(cluster, port, database), cluster.directory)
     const maintenance = urlOf('postgres')
     const client = new pg.Client({ connectionString: maintenance })
     await client.connect()
-    await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`)
-    await migrate(urlOf(TEMPLATE_DATABASE), pino({ enabled: false }))
+    await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE} TEMPLATE ${PREPARED_DATABASE} STRATEGY FILE_COPY`)
     await keepSeeds(urlOf(TEMPLATE_DATABASE))
     await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} ALLOW_CONNECTIONS false`)
     await client.end()

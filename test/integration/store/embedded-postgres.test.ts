@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openCluster } from '../../../src/store/postgres/cluster.ts'
 import { isPostgres } from '../../../src/store/postgres/process-table.ts'
 import { stopServer } from '../../../src/store/postgres/postmaster.ts'
+import { copyPreparedCluster } from '../../support/prepared-cluster.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../support/embedded-program.ts')
@@ -32,6 +33,9 @@ afterEach(async () => {
     await stopServer(await openCluster(join(dataDir, 'postgres')))
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
 })
+
+/** Not as a first start: the database is there. */
+const prepare = () => copyPreparedCluster(join(dataDir, 'postgres'))
 
 interface Held {
   connectionString: string
@@ -101,6 +105,7 @@ test('stops with its server and goes on where it stopped; commits are durable; t
 })
 
 test('outlives a SIGKILL of the whole group of its server and is adopted', async () => {
+  await prepare()
   const first = await hold()
   const pid = await postmasterPid()
   await end(first.holder, 'SIGKILL')
@@ -136,6 +141,7 @@ test('a first start that was killed while the database was made leaves nothing i
 })
 
 test('a pid file that a crash of the machine left behind does not matter, whoever has the number now', async () => {
+  await prepare()
   const first = await hold()
   const pidFile = join(dataDir, 'postgres/data/postmaster.pid')
   const left = (await readFile(pidFile, 'utf8')).split('\n')
@@ -146,6 +152,7 @@ test('a pid file that a crash of the machine left behind does not matter, whoeve
 })
 
 test('comes back at the same address when it falls over under its server', async () => {
+  await prepare()
   const { connectionString } = await hold()
   const pid = await postmasterPid()
   process.kill(pid, 'SIGKILL')
