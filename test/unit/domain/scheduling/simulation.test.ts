@@ -180,7 +180,7 @@ const SELECTORS: readonly AgentSelector[] = ['DISPERSED', 'CONCENTRATED', 'ROUND
 
 describe.each<Sequencer>(['FIFO', 'LIFO', 'DRF'])('%s', (sequencer) => {
   it.each(SELECTORS)('%s starts large sessions while small ones flow', (selector) => {
-    const seen = measure(simulate(sequencer, selector, 20, 110))
+    const seen = measure(simulate(sequencer, selector, 20, 80))
     expect(seen.allStarted).toBe(true)
     // Where the youngest go first, one look may let many pass before its turn comes.
     const passedAtOnce = sequencer === 'LIFO' ? HEAD : 0
@@ -194,7 +194,7 @@ describe.each<Sequencer>(['FIFO', 'LIFO', 'DRF'])('%s', (sequencer) => {
 it.each(SELECTORS)(
   '%s keeps the agents busy where there is more work than fits, and all of it comes to an end',
   (selector) => {
-    const seen = measure(simulate('FIFO', selector, 34, 80))
+    const seen = measure(simulate('FIFO', selector, 34, 60))
     expect(seen.allStarted).toBe(true)
     expect(seen.skipsMost).toBeLessThanOrEqual(HEAD_OF_LINE_SKIPS_MAX)
     expect(seen.held).toBeGreaterThan(10)
