@@ -24,6 +24,9 @@ export default defineConfig({
         test: {
           name: 'pure',
           include: ['test/{unit,guard}/**/*.test.ts'],
+          // These never wait, and a worker costs more than a second of CPU before its first test.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },
@@ -34,6 +37,7 @@ export default defineConfig({
           name: 'database',
           include: ['test/{integration,contract,e2e}/**/*.test.ts'],
           globalSetup: 'test/support/run.setup.ts',
+          sequence: { groupOrder: 1 },
           // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
           env: { REPRISE_DATABASE_CONNECTIONS: '5' },
           testTimeout: 60_000,
