@@ -6,9 +6,10 @@ import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { ClientClosedError, createClient, UnavailableError, type Client } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
+import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
-import { copyPreparedCluster, PREPARED_DATABASE } from '../support/prepared-cluster.ts'
+import { copyPreparedCluster } from '../support/prepared-cluster.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { TEST_SETTINGS } from '../support/test-settings.ts'
@@ -60,7 +61,7 @@ afterAll(async () => {
   if (cluster) await stopServer(cluster)
 })
 
-const databaseUrl = () => connectionString(cluster, port, PREPARED_DATABASE)
+const databaseUrl = () => connectionString(cluster, port, EMBEDDED_DATABASE)
 
 /** One third each: ends before the outage, in it, and after it; each fails once. */
 const programOf = (index: number) => {

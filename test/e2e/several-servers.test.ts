@@ -12,10 +12,11 @@ import {
 } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
+import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
 import { lastingPort } from '../support/lasting-port.ts'
-import { copyPreparedCluster, PREPARED_DATABASE } from '../support/prepared-cluster.ts'
+import { copyPreparedCluster } from '../support/prepared-cluster.ts'
 import { misbookedSlots } from '../support/session-rows.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -93,7 +94,7 @@ afterAll(async () => {
   if (cluster) await stopServer(cluster)
 })
 
-const databaseUrl = () => connectionString(cluster, port, PREPARED_DATABASE)
+const databaseUrl = () => connectionString(cluster, port, EMBEDDED_DATABASE)
 
 function serve(index: number, httpPort: number): Promise<ServerProcess> {
   return startServer({

@@ -5,12 +5,11 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { inject } from 'vitest'
 import { connectionString, type Cluster } from '../../src/store/postgres/cluster.ts'
+import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { TEST_SETTINGS } from './test-settings.ts'
 
-/** As servers name theirs. */
-export const PREPARED_DATABASE = 'reprise'
 const NAME = 'prepared'
 
 /** Makes the database in a new cluster, and keeps a copy of both in the run's directory. Nothing runs afterwards. */
@@ -18,9 +17,9 @@ export async function prepareCluster(cluster: Cluster, runDirectory: string): Pr
   const { port } = await ensureRunning(cluster, TEST_SETTINGS)
   const client = new pg.Client({ connectionString: connectionString(cluster, port, 'postgres') })
   await client.connect()
-  await client.query(`CREATE DATABASE ${PREPARED_DATABASE}`)
+  await client.query(`CREATE DATABASE ${EMBEDDED_DATABASE}`)
   await client.end()
-  await migrate(connectionString(cluster, port, PREPARED_DATABASE), pino({ enabled: false }))
+  await migrate(connectionString(cluster, port, EMBEDDED_DATABASE), pino({ enabled: false }))
   await stopServer(cluster)
   await copy(cluster.directory, join(runDirectory, NAME))
 }

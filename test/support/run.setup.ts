@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { connectionString, openCluster } from '../../src/store/postgres/cluster.ts'
+import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning } from '../../src/store/postgres/postmaster.ts'
 import { TEMPLATE_DATABASE } from './database.ts'
-import { PREPARED_DATABASE, prepareCluster } from './prepared-cluster.ts'
+import { prepareCluster } from './prepared-cluster.ts'
 import { KEEP_SEEDS } from './restore-seeds.ts'
 import { makeRunDirectory } from './run-directory.ts'
 import { TEST_SETTINGS } from './test-settings.ts'
@@ -32,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const maintenance = urlOf('postgres')
     const client = new pg.Client({ connectionString: maintenance })
     await client.connect()
-    await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE} TEMPLATE ${PREPARED_DATABASE} STRATEGY FILE_COPY`)
+    await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE} TEMPLATE ${EMBEDDED_DATABASE} STRATEGY FILE_COPY`)
     await keepSeeds(urlOf(TEMPLATE_DATABASE))
     await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} ALLOW_CONNECTIONS false`)
     await client.end()

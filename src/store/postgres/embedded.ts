@@ -15,7 +15,8 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>
 }
 
-const DATABASE = 'reprise'
+/** Its name in every embedded PostgreSQL. */
+export const EMBEDDED_DATABASE = 'reprise'
 const TAKE_ATTEMPTS_MAX = 5
 const RESTART_PAUSE_MS = 1_000
 const INVALID_CATALOG_NAME = '3D000'
@@ -30,7 +31,7 @@ export async function startEmbeddedPostgres(options: { dataDir: string; log: Log
   const cluster = await openCluster(join(dataDir, 'postgres'))
   const keeper = new Keeper(cluster, dataDir, options.log)
   const { port, adopted } = await keeper.take()
-  return { connectionString: connectionString(cluster, port, DATABASE), adopted, stop: () => keeper.stop() }
+  return { connectionString: connectionString(cluster, port, EMBEDDED_DATABASE), adopted, stop: () => keeper.stop() }
 }
 
 /** Holds the owner lock and, if the database crashes, brings it back on the same port. */
@@ -54,7 +55,7 @@ class Keeper {
       try {
         await ensureDatabase(this.#cluster, server.port)
         this.#lock = await takeOwnerLock({
-          connectionString: connectionString(this.#cluster, server.port, DATABASE),
+          connectionString: connectionString(this.#cluster, server.port, EMBEDDED_DATABASE),
           dataDir: this.#dataDir,
           onLost: (error) => this.#restore(server.port, error),
         })
@@ -95,11 +96,11 @@ class Keeper {
 }
 
 async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
-  if (await answers(connectionString(cluster, port, DATABASE))) return
+  if (await answers(connectionString(cluster, port, EMBEDDED_DATABASE))) return
   const client = new pg.Client({ connectionString: connectionString(cluster, port, 'postgres') })
   await client.connect()
   try {
-    await client.query(`CREATE DATABASE "${DATABASE}"`)
+    await client.query(`CREATE DATABASE "${EMBEDDED_DATABASE}"`)
   } catch (error) {
     if (!ALREADY_THERE.includes((error as pg.DatabaseError).code ?? '')) throw error
   } finally {
