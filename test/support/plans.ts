@@ -1,4 +1,4 @@
-import type { Database } from '../../src/store/database.ts'
+import type { Database, Queryable } from '../../src/store/database.ts'
 import type { RecordedStatement } from './recorded-database.ts'
 
 export interface PlanNode {
@@ -24,21 +24,26 @@ export async function planOf(db: Database, { text, values }: RecordedStatement):
 class RolledBack extends Error {}
 
 /** The same with actual row counts. Writes of the statement are rolled back. */
-export async function analysedPlanOf(db: Database, { text, values }: RecordedStatement): Promise<PlanNode[]> {
+export async function analysedPlanOf(db: Database, statement: RecordedStatement): Promise<PlanNode[]> {
   let nodes: PlanNode[] = []
   await db
     .transaction(async (tx) => {
-      const { rows } = await tx.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-        `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-        values,
-      )
-      nodes = nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
+      nodes = await analysedPlanIn(tx, statement)
       throw new RolledBack()
     })
     .catch((error: unknown) => {
       if (!(error instanceof RolledBack)) throw error
     })
   return nodes
+}
+
+/** The same in a transaction of the caller's. */
+export async function analysedPlanIn(tx: Queryable, { text, values }: RecordedStatement): Promise<PlanNode[]> {
+  const { rows } = await tx.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+    values,
+  )
+  return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
 }
 
 /** Tables that are scanned completely. */

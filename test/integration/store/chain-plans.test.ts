@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Queryable } from '../../../src/store/database.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'
 import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
 import {
@@ -17,7 +18,7 @@ import { readChains } from '../../../src/store/sql/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/many-chains.ts'
-import { analysedPlanOf, readWhole, rowsRead } from '../../support/plans.ts'
+import { analysedPlanIn, analysedPlanOf, readWhole, rowsRead, type PlanNode } from '../../support/plans.ts'
 
 const SESSIONS = 70_000
 /** Not a divisor of what sets chains apart: each project has some of each. */
@@ -35,9 +36,12 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => database?.close())
 
-/** How a statement was run: over which indexes, and how many rows it looked at in tables. */
 async function explain(text: string, values: readonly unknown[]) {
-  const nodes = await analysedPlanOf(database.db, { text, values })
+  return summaryOf(await analysedPlanOf(database.db, { text, values }))
+}
+
+/** How a statement was run: over which indexes, and how many rows it looked at in tables. */
+function summaryOf(nodes: readonly PlanNode[]) {
   const besideProjects = nodes.filter((node) => node['Relation Name'] !== 'projects')
   return {
     sequential: readWhole(besideProjects),
@@ -63,24 +67,36 @@ const INDEX_OF: Record<ChainOrder, string> = {
   TOTAL_TIME: 'chains_project_id_state_total_key_chain_id_idx',
 }
 
-/** What a function does inside is in no plan, but it is counted. */
-async function usesOf(work: () => Promise<unknown>): Promise<{ words: number; sequential: number; attempts: number }> {
-  const counts = async () => {
-    await database.db.query('SELECT pg_stat_force_next_flush()')
-    const { rows } = await database.db.query<{ words: number; sequential: number; attempts: number }>(
-      `SELECT pg_stat_get_numscans('chains_words'::regclass) AS words, pg_stat_get_numscans('sessions_chain_id_attempt_key'::regclass) AS attempts,
-           pg_stat_get_numscans('chains'::regclass) + pg_stat_get_numscans('sessions'::regclass) AS sequential`,
-    )
-    return rows[0]!
-  }
-  const before = await counts()
-  await work()
-  const after = await counts()
-  return {
-    words: after.words - before.words,
-    sequential: after.sequential - before.sequential,
-    attempts: after.attempts - before.attempts,
-  }
+interface Uses {
+  words: number
+  sequential: number
+  attempts: number
+}
+
+/**
+ * What a function does inside is in no plan, but it is counted. Only what the transaction's own connection has counted
+ * is looked at: others report theirs up to ten seconds late.
+ */
+function usesOf(work: (tx: Queryable) => Promise<unknown>): Promise<Uses> {
+  return database.db.transaction(async (tx) => {
+    const before = await usesIn(tx)
+    await work(tx)
+    const after = await usesIn(tx)
+    return {
+      words: after.words - before.words,
+      sequential: after.sequential - before.sequential,
+      attempts: after.attempts - before.attempts,
+    }
+  })
+}
+
+async function usesIn(tx: Queryable): Promise<Uses> {
+  const { rows } = await tx.query<Uses>(
+    `SELECT pg_stat_get_xact_numscans('chains_words'::regclass) AS words,
+       pg_stat_get_xact_numscans('sessions_chain_id_attempt_key'::regclass) AS attempts,
+       pg_stat_get_xact_numscans('chains'::regclass) + pg_stat_get_xact_numscans('sessions'::regclass) AS sequential`,
+  )
+  return rows[0]!
 }
 
 test('as many rows as are talked of', async () => {
@@ -146,8 +162,8 @@ describe('a filter', () => {
     ['a word that only others have', { search: 'common 77003' }],
   ])('by %s is read from the index of words', async (_name, conditions) => {
     let rows = 0
-    const uses = await usesOf(async () => {
-      const plan = await explainList({ conditions })
+    const uses = await usesOf(async (tx) => {
+      const plan = summaryOf(await analysedPlanIn(tx, listStatement(query({ conditions }))))
       expect(plan.sequential).toEqual([])
       rows = plan.rows
     })
@@ -166,24 +182,29 @@ describe('a filter', () => {
   })
 })
 
-test.each<[string, (chainIds: string[]) => Promise<unknown>]>([
+test.each<[string, (tx: Queryable, chainIds: string[]) => Promise<unknown>]>([
   [
     'attempts',
-    (chainIds) =>
+    (tx, chainIds) =>
       readChainAttempts(
-        database.db,
+        tx,
         chainIds.map((chainId) => ({ chainId, after: 1, limit: 2 })),
       ),
   ],
-  ['totals', (chainIds) => readChainTotals(database.db, chainIds)],
-  ['epochs', (chainIds) => readChainEpochs(database.db, chainIds, 10)],
-  ['changes', (chainIds) => readChainChanges(database.db, chainIds, '0', 10)],
-  ['the number of changes', (chainIds) => countChainChanges(database.db, chainIds)],
+  ['totals', (tx, chainIds) => readChainTotals(tx, chainIds)],
+  ['epochs', (tx, chainIds) => readChainEpochs(tx, chainIds, 10)],
+  ['changes', (tx, chainIds) => readChainChanges(tx, chainIds, '0', 10)],
+  ['the number of changes', (tx, chainIds) => countChainChanges(tx, chainIds)],
 ])('%s of chains are read by their index', async (_name, read) => {
   const { rows } = await database.db.query<{ id: string }>(
     `SELECT chain_id AS id FROM chains WHERE attempts = 3 LIMIT 50`,
   )
-  const uses = await usesOf(() => read(rows.map(({ id }) => id)))
+  const uses = await usesOf((tx) =>
+    read(
+      tx,
+      rows.map(({ id }) => id),
+    ),
+  )
   expect(uses).toMatchObject({ words: 0, sequential: 0 })
   // Once for each chain, whatever planning looks up besides.
   expect(uses.attempts).toBeGreaterThanOrEqual(rows.length)
@@ -192,18 +213,18 @@ test.each<[string, (chainIds: string[]) => Promise<unknown>]>([
 
 test('chains are brought up to date by keys, however often a connection has done so', async () => {
   const { rows } = await database.db.query<{ id: string }>('SELECT chain_id AS id FROM chains LIMIT 8')
-  const uses = await usesOf(async () => {
-    for (const { id } of rows) await database.db.query('SELECT refresh_chains(ARRAY[$1::uuid])', [id])
+  const uses = await usesOf(async (tx) => {
+    for (const { id } of rows) await tx.query('SELECT refresh_chains(ARRAY[$1::uuid])', [id])
   })
   expect(uses.sequential).toBe(0)
 })
 
 test('a chain by itself is read by keys', async () => {
   const { rows } = await database.db.query<{ id: string }>(`SELECT id FROM sessions WHERE attempt = 3 LIMIT 1`)
-  const uses = await usesOf(async () => {
+  const uses = await usesOf(async (tx) => {
     const sessionId = rows[0]!.id
-    const chainId = (await readChainIds(database.db, [sessionId], null)).get(sessionId)
-    expect(await readChains(database.db, [chainId!], null)).toHaveLength(1)
+    const chainId = (await readChainIds(tx, [sessionId], null)).get(sessionId)
+    expect(await readChains(tx, [chainId!], null)).toHaveLength(1)
   })
   expect(uses.sequential).toBe(0)
 })
