@@ -18,10 +18,10 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /**
  * The real server, PostgreSQL and processes, with the server killed by SIGKILL at random moments again and
- * again while hundreds of sessions fail, retry and succeed. In the end nothing is lost and nothing done twice.
+ * again while sessions fail, retry and succeed. In the end nothing is lost and nothing done twice.
  */
 
-const SESSIONS = 100
+const SESSIONS = 60
 const KILLS = 5
 const KILL_PAUSE_MIN_MS = 300
 const KILL_PAUSE_SPREAD_MS = 1_500

@@ -28,8 +28,8 @@ import { TEST_SETTINGS } from '../support/test-settings.ts'
  * retry and succeed. In the end every promise is looked up in the database and in the notes of the programs.
  */
 
-const SESSIONS = 80
-const KILLS = 6
+const SESSIONS = 60
+const KILLS = 4
 const KILL_PAUSE_MS = 2_000
 const OUTAGE_MS = 5_000
 /** Nothing moved for longer than this: a server has to start, on a machine that does other things besides. */
