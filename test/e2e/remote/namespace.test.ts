@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { skipReason } from '../../support/distribution.ts'
 import { eventually } from '../../support/eventually.ts'
 import { layCable, whyNoNamespaces, type Cable } from '../../support/network-namespace.ts'
 import { startRemoteCluster, type RemoteCluster } from './cluster.ts'
@@ -6,7 +7,7 @@ import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
 
 /** An agent on a network of its own, whose cable to the server is pulled: packets vanish, and no connection is told. */
 
-const why = whyNoNamespaces()
+const why = skipReason('network-namespaces', whyNoNamespaces())
 
 describe.skipIf(why !== null)(`in a network namespace${why === null ? '' : ` (skipped: ${why})`}`, () => {
   let cable: Cable

@@ -1,0 +1,47 @@
+import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * What tests use and npm cannot bring: programs of the distribution, each with Debian's package. Tests start private
+ * instances on free loopback ports.
+ */
+const PROGRAMS = {
+  bubblewrap: { program: 'bwrap', debian: 'bubblewrap' },
+  pgbouncer: { program: 'pgbouncer', debian: 'pgbouncer' },
+  promtool: { program: 'promtool', debian: 'prometheus' },
+}
+
+/** Where Debian keeps programs that are not on an ordinary user's path. */
+const SYSTEM_PATHS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
+
+/** Absolute path of an installed program; null where there is none. */
+export function findProgram(name: string): string | null {
+  const paths = [...(process.env['PATH'] ?? '').split(':').filter((path) => path.startsWith('/')), ...SYSTEM_PATHS]
+  return paths.map((path) => join(path, name)).find(isExecutable) ?? null
+}
+
+/**
+ * Why tests that need this are skipped: for `describe.skipIf` and the name; null where it is installed.
+ *
+ * @throws where `REPRISE_TEST_REQUIRE` names it and it is not installed
+ */
+export function whyNotInstalled(need: keyof typeof PROGRAMS): string | null {
+  const { program, debian } = PROGRAMS[need]
+  return skipReason(need, findProgram(program) === null ? `${program} is not installed: apt-get install ${debian}` : null)
+}
+
+/** The reason again, or an error where `REPRISE_TEST_REQUIRE=<name>,<name>` names what cannot be had. */
+export function skipReason(need: string, reason: string | null): string | null {
+  const required = (process.env['REPRISE_TEST_REQUIRE'] ?? '').split(',').map((name) => name.trim())
+  if (reason !== null && required.includes(need)) throw new Error(`REPRISE_TEST_REQUIRE names ${need}, but ${reason}`)
+  return reason
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
