@@ -27,7 +27,10 @@ export function findProgram(name: string): string | null {
  */
 export function whyNotInstalled(need: keyof typeof PROGRAMS): string | null {
   const { program, debian } = PROGRAMS[need]
-  return skipReason(need, findProgram(program) === null ? `${program} is not installed: apt-get install ${debian}` : null)
+  return skipReason(
+    need,
+    findProgram(program) === null ? `${program} is not installed: apt-get install ${debian}` : null,
+  )
 }
 
 /** The reason again, or an error where `REPRISE_TEST_REQUIRE=<name>,<name>` names what cannot be had. */
