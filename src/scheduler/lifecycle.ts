@@ -90,7 +90,6 @@ function moveFor(
     id: session.id,
     from: session.status,
     through: null,
-    failedAgentId: error?.agentId ?? null,
     reason: ends && error ? error.message : null,
     statusData: ends && error ? { error } : null,
     errorCode: error?.name ?? null,

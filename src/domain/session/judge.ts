@@ -1,6 +1,6 @@
 import { TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS } from '../limits.ts'
 import type { FailureError } from './failure.ts'
-import type { LifecycleDeclaration, SchedulingResult } from './handlers.ts'
+import { PROMOTIONS, type LifecycleDeclaration, type SchedulingResult } from './handlers.ts'
 import { isTerminal, type KernelStatus, type SessionResult, type SessionStatus } from './statuses.ts'
 import { sessionMayMove } from './transitions.ts'
 
@@ -23,7 +23,12 @@ export interface Judged {
   expired: boolean
   /** Why it waits, as last recorded; null if nothing was recorded. */
   pendingReason: string | null
-  kernels: readonly { status: KernelStatus; error: FailureError | null; fencedInMs: number }[]
+  kernels: readonly {
+    status: KernelStatus
+    agentId: string | null
+    error: FailureError | null
+    fencedInMs: number
+  }[]
 }
 
 export interface Judgement {
@@ -36,6 +41,8 @@ export interface Judgement {
   tries: number
   pauseMs: number | null
   rescheduled: boolean
+  /** The agents that kept it from starting: from now on they go last. */
+  failedAgents: string[]
   result: SessionResult | null
   error: FailureError | null
   pendingReason: string | null
@@ -79,6 +86,7 @@ function stay(session: Judged): Omit<Judgement, 'outcome'> {
     tries: session.tries,
     pauseMs: null,
     rescheduled: false,
+    failedAgents: [],
     result: null,
     error: null,
     pendingReason: null,
@@ -136,9 +144,10 @@ function leave(
     return { ...stay(session), outcome, to, kernelTo: move.kernel, tries: 0, ...ended }
   }
   // A kernel that runs or has ended cannot go back: its user code has begun, or its end is final.
+  const failedAgents = error.agentId === undefined ? silentAgents(handler, session) : [error.agentId]
   const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
   if (ranAlready || session.reschedules >= session.reschedulesMax) {
-    return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, result: 'FAILURE', error }
+    return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, failedAgents, result: 'FAILURE', error }
   }
   return {
     ...stay(session),
@@ -148,8 +157,16 @@ function leave(
     tries: 0,
     pauseMs: fencePauseMs(session),
     rescheduled: true,
+    failedAgents,
     error,
   }
+}
+
+/** The agents of the kernels that the session waited for in vain. */
+function silentAgents({ name }: LifecycleDeclaration, { kernels }: Judged): string[] {
+  const { kernelStatuses } = PROMOTIONS[name === 'prepare-sessions' ? 'promote-to-prepared' : 'promote-to-running']
+  const late = kernels.filter(({ status }) => kernelStatuses.includes(status))
+  return [...new Set(late.flatMap(({ agentId }) => agentId ?? []))]
 }
 
 /**

@@ -58,7 +58,7 @@ function failureOf({ id, status }: BereftSession): SessionMove {
     tries: 0,
     pauseMs: null,
     rescheduled: false,
-    failedAgentId: null,
+    failedAgents: [],
     result: 'FAILURE',
     reason: message,
     statusData: { error: { name: 'kernels-missing', message } },

@@ -28,8 +28,8 @@ export interface SessionMove {
   pauseMs: number | null
   /** Kernels go back to PENDING and leave their agents. */
   rescheduled: boolean
-  /** The agent that caused the rescheduling: from now on it is chosen last. */
-  failedAgentId: string | null
+  /** The agents that kept it from starting: from now on they go last, these behind those of before. */
+  failedAgents: readonly string[]
   /** Set when the session is about to end. */
   result: SessionResult | null
   reason: string | null
@@ -53,7 +53,7 @@ WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
     "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status,
     "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result, "tries" int,
-    "pauseMs" float8, "rescheduled" bool, "failedAgentId" uuid, "result" session_result, "reason" text,
+    "pauseMs" float8, "rescheduled" bool, "failedAgents" uuid[], "result" session_result, "reason" text,
     "statusData" jsonb, "pendingReason" text, "errorCode" text, "message" text)
 ), moved AS (
   UPDATE sessions s SET
@@ -63,8 +63,9 @@ WITH moves AS (
     tries = m."tries",
     next_try_at = now() + make_interval(secs => m."pauseMs" / 1000),
     reschedules = s.reschedules + m."rescheduled"::int,
-    avoid_agents = CASE WHEN m."rescheduled" AND NOT m."failedAgentId" = ANY(s.avoid_agents)
-      THEN s.avoid_agents || m."failedAgentId" ELSE s.avoid_agents END,
+    avoid_agents = CASE WHEN cardinality(m."failedAgents") = 0 THEN s.avoid_agents
+      ELSE ARRAY(SELECT agent FROM unnest(s.avoid_agents) WITH ORDINALITY AS avoided(agent, place)
+        WHERE agent <> ALL(m."failedAgents") ORDER BY place) || m."failedAgents" END,
     pending_reason = CASE WHEN m."to" = 'PENDING' THEN coalesce(m."pendingReason", s.pending_reason) END,
     result = coalesce(m."result", s.result),
     status_reason = coalesce(m."reason", s.status_reason),

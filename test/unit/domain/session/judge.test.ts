@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS } from '../../../../src/domain/limits.ts'
 import { LIFECYCLE_HANDLERS, type LifecycleName } from '../../../../src/domain/session/handlers.ts'
 import { judge, tryPauseMs, type Judged, type Outcome } from '../../../../src/domain/session/judge.ts'
-import { STATUSES } from '../../../../src/domain/session/statuses.ts'
+import { STATUSES, type SessionStatus } from '../../../../src/domain/session/statuses.ts'
 import { sessionMayMove } from '../../../../src/domain/session/transitions.ts'
 
 const FAILURE: Outcome = { kind: 'failure', error: { name: 'executor-failed', message: 'm' } }
@@ -52,7 +52,7 @@ describe('failure', () => {
   })
 
   it('does not go back once a kernel has ended', () => {
-    const kernels = [{ status: 'TERMINATED', error: null, fencedInMs: 0 }] as const
+    const kernels = [{ status: 'TERMINATED', agentId: 'a', error: null, fencedInMs: 0 }] as const
     expect(judgeOf('start-sessions', { tries: 4, kernels }, FAILURE)).toMatchObject({
       to: 'TERMINATING',
       result: 'FAILURE',
@@ -82,10 +82,60 @@ describe('time', () => {
 
   it('waits for the fence of a kernel of which nobody knows whether it began', () => {
     const kernels = [
-      { status: 'CREATING', error: null, fencedInMs: 4000 },
-      { status: 'CREATING', error: FAILURE.kind === 'failure' ? FAILURE.error : null, fencedInMs: 9000 },
+      { status: 'CREATING', agentId: 'a', error: null, fencedInMs: 4000 },
+      { status: 'CREATING', agentId: 'a', error: FAILURE.kind === 'failure' ? FAILURE.error : null, fencedInMs: 9000 },
     ] as const
     expect(judgeOf('start-sessions', { expired: true, kernels })).toMatchObject({ to: 'PENDING', pauseMs: 4000 })
+  })
+})
+
+describe('the agents that are remembered', () => {
+  const kernel = (status: SessionStatus, agentId: string | null) => ({ status, agentId, error: null, fencedInMs: 0 })
+
+  it.each<[LifecycleName, SessionStatus, [SessionStatus, string | null][], string[]]>([
+    ['prepare-sessions', 'SCHEDULED', [['SCHEDULED', 'a']], ['a']],
+    [
+      'prepare-sessions',
+      'PULLING',
+      [
+        ['PULLING', 'a'],
+        ['PREPARED', 'b'],
+        ['PREPARING', 'c'],
+      ],
+      ['a', 'c'],
+    ],
+    [
+      'prepare-sessions',
+      'PREPARING',
+      [
+        ['PREPARING', 'a'],
+        ['PREPARING', 'a'],
+      ],
+      ['a'],
+    ],
+    [
+      'start-sessions',
+      'CREATING',
+      [
+        ['CREATING', 'a'],
+        ['PREPARED', 'b'],
+        ['RUNNING', 'c'],
+      ],
+      ['a', 'b'],
+    ],
+    ['start-sessions', 'PREPARED', [['PREPARED', null]], []],
+  ])('%s in %s for too long, %j: %j', (name, status, kernels, failedAgents) => {
+    const given = { expired: true, status, kernels: kernels.map((one) => kernel(...one)) }
+    expect(judgeOf(name, given)).toMatchObject({ outcome: 'EXPIRED', failedAgents })
+    expect(judgeOf(name, { ...given, reschedules: 3 })).toMatchObject({ to: 'TERMINATING', failedAgents })
+  })
+
+  it('are none while tries are left, and then the one that the error names', () => {
+    const error = { name: 'executor-failed', message: 'm', agentId: 'b' }
+    const kernels = [kernel('CREATING', 'a'), kernel('CREATING', 'b')]
+    expect(judgeOf('start-sessions', { kernels }, { kind: 'failure', error })).toMatchObject({ failedAgents: [] })
+    const last = judgeOf('start-sessions', { kernels, tries: 4 }, { kind: 'failure', error })
+    expect(last).toMatchObject({ outcome: 'GIVE_UP', failedAgents: ['b'] })
   })
 })
 
@@ -110,7 +160,12 @@ it('every judgement keeps the status or makes an allowed move', () => {
     { ...FAILURE, giveUpNow: true },
     { kind: 'skipped', reason: 'r' },
   )
-  const kernel = fc.record({ status: fc.constantFrom(...STATUSES), error: fc.constant(null), fencedInMs: fc.nat() })
+  const kernel = fc.record({
+    status: fc.constantFrom(...STATUSES),
+    agentId: fc.option(fc.constantFrom('a', 'b')),
+    error: fc.constant(null),
+    fencedInMs: fc.nat(),
+  })
   const given = fc.record({
     tries: fc.nat({ max: 6 }),
     reschedules: fc.nat({ max: 4 }),
