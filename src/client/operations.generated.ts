@@ -233,7 +233,7 @@ export type CreateTokenInput = {
   expiresAt?: string | null | undefined;
   /** For people: what it is for. */
   name: string;
-  /** Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none. */
+  /** Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one. */
   project?: string | null | undefined;
   /** What it may do. */
   role: TokenRole;
@@ -1088,7 +1088,9 @@ export type TokenRole =
   | 'AGENT'
   /** Reads and changes the sessions of its project. */
   | 'MEMBER'
-  /** Reads its project. */
+  /** Reads `/metrics` and service discovery, of its project or of all, and nothing else. */
+  | 'METRICS'
+  /** Reads its project, except for the values of environment variables. */
   | 'VIEWER';
 
 /** What to change in the specification of its routes. Missing fields stay as they are. */

@@ -84,7 +84,7 @@ export const SERVER_VARIABLES = {
     name: 'REPRISE_METRICS_PUBLIC',
     default: 'false',
     meaning:
-      'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN or a VIEWER.',
+      'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN, a VIEWER or METRICS.',
     unit: null,
     schema: yesOrNo().default(false),
   }),

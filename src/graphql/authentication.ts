@@ -3,7 +3,7 @@ import type { Plugin } from 'graphql-yoga'
 import { ERRORS } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Authenticate } from '../services/authenticate.ts'
-import { mayRead } from '../services/authorize.ts'
+import { mayRead, noAccess } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
@@ -25,13 +25,17 @@ const STRANGER: Identity = {
  * Identifies the caller by an `Authorization` header, or by `authorization` in the parameters of a WebSocket
  * connection.
  */
-export async function identify(authenticate: Authenticate, authorization: unknown): Promise<Identity | GraphQLError> {
+export async function identify(
+  authenticate: Authenticate,
+  authorization: unknown,
+  may: (viewer: Viewer) => boolean = mayRead,
+): Promise<Identity | GraphQLError> {
   const token = bearerToken(authorization)
   const viewer = token === undefined ? null : await authenticate(token)
   if (token === undefined || !viewer) {
     return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
   }
-  if (!mayRead(viewer)) return refusal('FORBIDDEN', `The token "${viewer.name}" is an agent's; it has no access here.`)
+  if (!may(viewer)) return refusal('FORBIDDEN', noAccess(viewer))
   return { viewer, token }
 }
 

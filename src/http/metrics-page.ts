@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQL } from '../graphql/graphql.ts'
+import { mayReadMetrics } from '../services/authorize.ts'
 import { respond } from './respond.ts'
 
 export interface MetricsPage {
@@ -7,8 +8,6 @@ export interface MetricsPage {
   /** Whether it is served without a token. */
   public: boolean
 }
-
-const MAY_READ: readonly string[] = ['ADMIN', 'VIEWER']
 
 export async function answerMetrics(
   request: IncomingMessage,
@@ -19,7 +18,7 @@ export async function answerMetrics(
   if (!page.public) {
     const identity = await identify(request.headers.authorization)
     if ('refusal' in identity) return respond(response, identity.status, 'text/plain', `${identity.refusal}\n`)
-    if (!MAY_READ.includes(identity.role))
+    if (!mayReadMetrics(identity))
       return respond(response, 403, 'text/plain', 'The role of the token does not allow it.\n')
   }
   respond(response, 200, 'text/plain; version=0.0.4; charset=utf-8', await page.render())

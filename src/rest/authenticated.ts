@@ -1,10 +1,12 @@
 import type { MiddlewareHandler } from 'hono'
 import { RepriseError } from '../domain/errors.ts'
 import type { Authenticate } from '../services/authenticate.ts'
-import { mayRead } from '../services/authorize.ts'
+import { mayDiscover, mayRead, noAccess } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'
+
+const DISCOVERY_PREFIX = '/v2/discovery/'
 
 /** Authenticates a request before anything else in it is checked. */
 export function authenticated(
@@ -15,8 +17,8 @@ export function authenticated(
     const token = bearerToken(c.req.header('authorization'))
     const viewer = token === undefined ? null : await authenticate(token)
     if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
-    if (!mayRead(viewer))
-      throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is an agent's; it has no access here.`)
+    const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
+    if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
     c.set('context', { ...base, viewer, log: base.log.child({ requestId: c.get('requestId') }) })
     await next()
   }

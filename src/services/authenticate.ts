@@ -43,7 +43,7 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
   }
 }
 
-/** Only an administrator or an agent may have no project: otherwise null would show it every tenant. */
+/** Of those that read tenants' data, only administrators may have no project: null stands for all of them. */
 function isWellFormed({ role, projectId }: TokenRow): boolean {
-  return projectId !== null || role === 'ADMIN' || role === 'AGENT'
+  return projectId !== null || role === 'ADMIN' || role === 'AGENT' || role === 'METRICS'
 }

@@ -1,9 +1,28 @@
 import { RepriseError } from '../domain/errors.ts'
 import type { Viewer } from './service-context.ts'
 
-/** AGENT tokens may use the gateway and nothing else. */
-export function mayRead(viewer: Viewer): boolean {
-  return viewer.role !== 'AGENT'
+/** AGENT tokens may use the gateway and nothing else; METRICS tokens `/metrics` and service discovery. */
+export function mayRead({ role }: Viewer): boolean {
+  return role !== 'AGENT' && role !== 'METRICS'
+}
+
+export function mayDiscover(viewer: Viewer): boolean {
+  return mayRead(viewer) || viewer.role === 'METRICS'
+}
+
+export function mayReadMetrics({ role }: Pick<Viewer, 'role'>): boolean {
+  return role === 'ADMIN' || role === 'VIEWER' || role === 'METRICS'
+}
+
+/** Environments hold passwords more often than not: only who may write them reads them. */
+export function mayReadEnviron({ role }: Pick<Viewer, 'role'>): boolean {
+  return role === 'ADMIN' || role === 'MEMBER'
+}
+
+/** What a token is told that may not read here. */
+export function noAccess({ name, role }: Viewer): string {
+  const uses = role === 'AGENT' ? 'which is for agents' : 'which is for /metrics and service discovery'
+  return `The token "${name}" has the role ${role}, ${uses}; it has no access here.`
 }
 
 export function assertMayChange(viewer: Viewer): void {

@@ -16,7 +16,7 @@ export interface CreateTokenInput {
   /** A label for people; need not be unique. */
   name: string
   role: Role
-  /** Name of the only project that it sees. Not for AGENT; an ADMIN token without a project administers all of them. */
+  /** Name of the only project that it sees. Not for AGENT; ADMIN and METRICS without one see all of them. */
   project?: string | null
   /** Name of the user who owns the sessions it creates. Within a project it never has more rights than that user. */
   user?: string | null
@@ -79,7 +79,7 @@ async function findUser(
 }
 
 /** In the same order as the database's enum. */
-const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER']
+const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER', 'AGENT', 'METRICS']
 
 function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
   const issues: ValidationIssue[] = []

@@ -14,11 +14,13 @@ import {
   type RouteCountRow,
 } from './read-deployments.ts'
 import type { ReadContext } from './read-sessions.ts'
+import { shownEnviron, type ShownVariable } from './shown-environ.ts'
 
 /** Complete deployments with related data, for REST; GraphQL reads only what its query selects. */
 export interface DescribedDeployment extends Omit<DeploymentRecord, 'revision'> {
   projectName: string
-  revision: RevisionRow
+  /** With the environment as the viewer may read it. */
+  revision: RevisionRow & { environ: ShownVariable[] }
   routeCounts: RouteCountRow[]
 }
 
@@ -64,7 +66,12 @@ async function describe(
     readRouteCounts(context, ids),
     context.prisma.project.findMany({ where: { id: { in: projectIds } }, select: { id: true, name: true } }),
   ])
-  const revisionOf = new Map(revisions.map((revision) => [revision.deploymentId, revision]))
+  const revisionOf = new Map(
+    revisions.map((revision) => [
+      revision.deploymentId,
+      { ...revision, environ: shownEnviron(context.viewer, revision.environ) },
+    ]),
+  )
   const countsOf = Map.groupBy(counts, ({ deploymentId }) => deploymentId)
   const nameOf = new Map(projects.map(({ id, name }) => [id, name]))
   return deployments.map((deployment) => ({

@@ -11,7 +11,8 @@ import { readChainEpochs as readEpochs, type EpochRow } from '../store/sql/read-
 import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
 import { readChainTotals as readTotals, type ChainTotalRow } from '../store/sql/read-chain-totals.sql.ts'
 import { readChains as read, type ChainRow } from '../store/sql/read-chains.sql.ts'
-import type { ServiceContext } from './service-context.ts'
+import type { ServiceContext, Viewer } from './service-context.ts'
+import { shownField } from './shown-environ.ts'
 
 export type { ChainConditions } from '../store/sql/chain-conditions.sql.ts'
 export type { ChainOrder, ChainPlace, ListedChain } from '../store/sql/list-chains.sql.ts'
@@ -19,7 +20,7 @@ export type { AttemptWindow, ChainRow, ChainTotalRow }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
 /** Reads chains that the viewer is known to see. */
-type SeenReader = Pick<ServiceContext, 'db'>
+type SeenReader = Pick<ServiceContext, 'db' | 'viewer'>
 
 /** Those that the viewer sees, in no order. */
 export function readChains({ db, viewer }: Reader, chainIds: readonly string[]): Promise<ChainRow[]> {
@@ -57,11 +58,18 @@ export interface ChainChange extends AttemptRow {
 
 /** Attempts whose spec differs from that of the attempt before, with the differences. */
 export async function readChainChanges(
-  { db }: SeenReader,
+  { db, viewer }: SeenReader,
   { chainIds, after, limit }: PageOfEach,
 ): Promise<ChainChange[]> {
   const rows = await readChanges(db, chainIds, after, limit)
-  return rows.map(({ before, after: now, ...attempt }) => ({ ...attempt, differences: specDifference(before, now) }))
+  return rows.map(({ before, after: now, ...attempt }) => ({
+    ...attempt,
+    differences: specDifference(before, now).map((difference) => shownDifference(viewer, difference)),
+  }))
+}
+
+function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
+  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
 }
 
 export function countChainChanges({ db }: SeenReader, chainIds: readonly string[]): Promise<Map<string, number>> {
@@ -77,7 +85,13 @@ export interface ChainEpoch extends Omit<EpochRow, 'overrides'> {
   overrides: { field: string; value: string | null }[]
 }
 
-export async function readChainEpochs({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainEpoch[]> {
+export async function readChainEpochs({ db, viewer }: SeenReader, chainIds: readonly string[]): Promise<ChainEpoch[]> {
   const rows = await readEpochs(db, chainIds, EPOCHS_LISTED_MAX)
-  return rows.map((row) => ({ ...row, overrides: flattenOverrides(row.overrides ?? {}) }))
+  return rows.map((row) => ({
+    ...row,
+    overrides: flattenOverrides(row.overrides ?? {}).map(({ field, value }) => ({
+      field,
+      value: shownField(viewer, field, value),
+    })),
+  }))
 }

@@ -5,6 +5,7 @@ import type { OrderColumn } from './paging/keyset-cursor.ts'
 import { NEWEST_FIRST } from './paging/orders.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
 import type { ServiceContext } from './service-context.ts'
+import { shownEnviron, type ShownVariable } from './shown-environ.ts'
 import { projectScope } from './tenant-scope.ts'
 import { sessionWhere, type SessionFilterInput } from './session-where.ts'
 
@@ -18,7 +19,9 @@ const BESIDE = {
   },
 } as const satisfies Prisma.SessionInclude
 
-export type SessionRecord = Prisma.SessionGetPayload<{ include: typeof BESIDE }> & {
+export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ'> & {
+  /** As the viewer may read it. */
+  environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
   retryChain: string[]
 }
@@ -83,10 +86,10 @@ async function readPage(
 }
 
 /** One statement, however many sessions. */
-async function withChains<Row extends { chainId: string }>(
-  { prisma }: Pick<ReadContext, 'prisma'>,
+async function withChains<Row extends { chainId: string; environ: Prisma.JsonValue }>(
+  { prisma, viewer }: Pick<ReadContext, 'prisma' | 'viewer'>,
   sessions: readonly Row[],
-): Promise<(Row & { retryChain: string[] })[]> {
+): Promise<(Omit<Row, 'environ'> & { environ: ShownVariable[]; retryChain: string[] })[]> {
   const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
   const attempts = await prisma.session.findMany({
     where: { chainId: { in: chainIds } },
@@ -94,5 +97,9 @@ async function withChains<Row extends { chainId: string }>(
     select: { id: true, chainId: true },
   })
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
-  return sessions.map((session) => ({ ...session, retryChain: chains.get(session.chainId)!.map(({ id }) => id) }))
+  return sessions.map((session) => ({
+    ...session,
+    environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
+    retryChain: chains.get(session.chainId)!.map(({ id }) => id),
+  }))
 }

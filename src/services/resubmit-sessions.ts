@@ -18,6 +18,7 @@ import {
 import { resubmitBatch, type BatchOutcome } from './resubmit-batch.ts'
 import { reportResubmitted } from './report-resubmitted.ts'
 import type { ServiceContext } from './service-context.ts'
+import { auditedOverrides } from './shown-environ.ts'
 import { sessionWhere } from './session-where.ts'
 
 export interface ResubmitContext extends ServiceContext {
@@ -51,6 +52,7 @@ export async function resubmitSessions(
     actor: viewer.name,
     filter: statedFilter(parsed.filter),
     overrides: parsed.overrides,
+    auditedOverrides: auditedOverrides(parsed.overrides),
     sessionIds,
     repeated: repeatedPositions(sessionIds),
   }

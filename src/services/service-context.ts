@@ -3,7 +3,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Database } from '../store/database.ts'
 
-export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
+export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
 
 /** The caller, known from the token alone. */
 export interface Viewer {
@@ -11,7 +11,7 @@ export interface Viewer {
   userId: string | null
   name: string
   role: Role
-  /** The only project that it sees; null: all (ADMIN only). */
+  /** The only project that it sees; null: all (ADMIN and METRICS only). */
   projectId: string | null
 }
 

@@ -2,7 +2,14 @@ import { z } from '@hono/zod-openapi'
 
 export const time = () => z.iso.datetime()
 
-export const environ = () => z.array(z.object({ name: z.string(), value: z.string() }))
+export const environ = () =>
+  z.array(
+    z.object({
+      name: z.string(),
+      value: z.string().openapi({ description: '`[redacted]` for a VIEWER.' }),
+      redacted: z.literal(true).optional().openapi({ description: 'The value is withheld from the token in use.' }),
+    }),
+  )
 
 export const slots = () => z.array(z.object({ slot: z.string(), amount: z.string() }))
 

@@ -82,7 +82,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     failure_cause: record.failureCause,
     image: record.image,
     command: record.command,
-    environ: record.environ as { name: string; value: string }[],
+    environ: record.environ,
     resource_slots: toSlots(record.resourceSlots),
     cluster_size: record.clusterSize,
     cluster_mode: record.clusterMode,

@@ -10,6 +10,8 @@ export interface NewResubmission {
   actor: string
   filter: object | null
   overrides: ResubmissionOverrides
+  /** What the audit log says of them. */
+  auditedOverrides: object
   sessionIds: readonly string[]
   /** Positions of ids that occur earlier in the list. */
   repeated: readonly number[]
@@ -38,7 +40,7 @@ WITH opened AS (
 ), audit AS (
   INSERT INTO audit_log (actor, action, project_id, details)
   SELECT $5, 'session.resubmit', project_id,
-    jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $7::jsonb)
+    jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb)
   FROM opened
 )
 SELECT FROM opened`
@@ -55,6 +57,7 @@ export async function openResubmission(tx: Queryable, record: NewResubmission): 
     JSON.stringify(record.overrides),
     record.sessionIds,
     record.repeated,
+    JSON.stringify(record.auditedOverrides),
   ])
   return rowCount === 1
 }

@@ -5,7 +5,7 @@ export interface NewToken {
   name: string
   hash: Buffer
   prefix: string
-  role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT'
+  role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
   projectId: string | null
   userId?: string | null
   /** Null for never. */

@@ -137,6 +137,19 @@ describe('queries', () => {
     expect(found).toEqual([])
   })
 
+  test('show a viewer what happened, and no value of an environment', { timeout: 120_000 }, async () => {
+    const found: string[] = []
+    let redacted = 0
+    await eachOf(paths, async (path) => {
+      const { answer } = await ask(path, ours.values, ours.viewer)
+      const text = JSON.stringify(answer)
+      redacted += Number(text.includes('[redacted]'))
+      for (const value of ours.environs) if (text.includes(value)) found.push(`${selectionOf(path)}: ${value}`)
+    })
+    expect(found).toEqual([])
+    expect(redacted).toBeGreaterThan(10)
+  })
+
   async function walk(path: FieldPath, values: Values, found: string[]) {
     const { answer, variables } = await ask(path, values, theirs.member)
     const where = `${path.root.name} ${selectionOf(path)}`
@@ -275,6 +288,30 @@ describe('subscriptions', () => {
     },
   )
 
+  test.each(Object.values(Subscription.getFields()).map((field) => [field.name, field] as const))(
+    '%s tells a viewer no value of an environment',
+    async (_name, field) => {
+      const type = getNamedType(field.type) as GraphQLObjectType
+      const session = type.getFields()['session'] ? 'session { name environ { value } }' : ''
+      const { declarations, uses, variables } = fillArguments(field, { ...COMMON, ...ours.values })
+      const connection = connect(server.url, ours.viewer)
+      const stream = connection.subscribe(
+        `subscription ${declarations} { ${field.name}${uses} { ${leavesOf(type)} ${session} } }`,
+        variables,
+      )
+      let heard: { value?: unknown } | undefined
+      void stream.next().then((event) => (heard = event))
+      await eventually(async () => {
+        await happen(ours)
+        return heard !== undefined
+      })
+      const text = JSON.stringify(heard!.value)
+      expect(text).toContain('"data"')
+      expect(ours.environs.filter((value) => text.includes(value))).toEqual([])
+      await connection.close()
+    },
+  )
+
   /** Something of every kind, until whoever listens has heard of it. */
   async function happen({ projectId, values }: Tenant): Promise<void> {
     for (const type of ['session.created', 'session.retry_scheduled']) {
@@ -330,6 +367,16 @@ describe('REST', () => {
       const own = method === 'GET' && !path.includes('{id}')
       if (!own) expect([method, path, status]).toEqual([method, path, 404])
     }
+  })
+
+  test('shows a viewer no value of an environment', async () => {
+    let redacted = 0
+    for (const { method, path } of routes.filter((route) => route.method === 'GET')) {
+      const text = JSON.stringify((await call(method, path, ours.viewer)).body)
+      redacted += Number(text.includes('[redacted]'))
+      expect([path, ours.environs.filter((value) => text.includes(value))]).toEqual([path, []])
+    }
+    expect(redacted).toBeGreaterThanOrEqual(4)
   })
 
   test('refuses viewers what changes something, and strangers everything', async () => {

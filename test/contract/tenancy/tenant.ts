@@ -14,6 +14,8 @@ export interface Tenant {
   tokenIds: string[]
   /** Texts that only its people may read, with the ids of what it has. */
   secrets: string[]
+  /** Values of environment variables, of everything that has any. */
+  environs: string[]
 }
 
 export async function createTenant(server: TestServer, name: string): Promise<Tenant> {
@@ -65,6 +67,38 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     },
     'ResubmitSessionsPayload',
     'resubmission { resubmissionId }',
+  )
+  const environs = { override: word('override'), revision: word('revision'), update: word('update') }
+  const failed = await factory.session({ projectId, name: word('failed'), status: 'ERROR' })
+  const resubmitted = await answerOf(
+    server,
+    member,
+    'resubmitSessions',
+    { sessionIds: [failed.id], overrides: { environ: [{ name: 'SECRET', value: environs.override }] } },
+    'ResubmitSessionsPayload',
+    'resubmission { resubmissionId }',
+  )
+  const served = await answerOf(
+    server,
+    member,
+    'createDeployment',
+    { name: word('served'), project, command: ['true'], environ: [{ name: 'SECRET', value: environs.revision }] },
+    'CreateDeploymentPayload',
+    'deployment { deploymentId }',
+  )
+  await answerOf(
+    server,
+    member,
+    'updateDeployment',
+    {
+      deploymentId: served.deployment.deploymentId,
+      environ: [
+        { name: 'SECRET', value: environs.revision },
+        { name: 'SECOND', value: environs.update },
+      ],
+    },
+    'UpdateDeploymentPayload',
+    '__typename',
   )
   const { webhook, secret } = await answerOf(
     server,
@@ -122,6 +156,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       chainId: session.chainId,
       'session.id': session.id,
       'chain.id': session.chainId,
+      overridden: resubmitted.resubmission.resubmissionId,
       'resubmission.id': resubmission.resubmission.resubmissionId,
       'resubmissionProgress.id': resubmission.resubmission.resubmissionId,
       resubmissionId: resubmission.resubmission.resubmissionId,
@@ -155,6 +190,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       webhook.description,
       labels.team,
       ...Object.values(texts),
+      ...Object.values(environs),
       ...ids,
       deployment.id,
       deployment.name,
@@ -165,6 +201,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       delivery.deliveryId,
       ...tokens.map(({ id }) => id),
     ],
+    environs: [texts.environ, ...Object.values(environs)],
   }
 }
 

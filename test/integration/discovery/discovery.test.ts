@@ -70,6 +70,22 @@ describe('over HTTP', () => {
     ])
   })
 
+  test('is all that a METRICS token reads, of its project or of all', async () => {
+    await web()
+    const [own, all] = [
+      await server.factory.token({ role: 'METRICS', projectId: await server.factory.project() }),
+      await server.factory.token({ role: 'METRICS' }),
+    ]
+    expect((await get('/v2/discovery/prometheus', {}, own)).body).toEqual([])
+    expect((await get('/v2/discovery/prometheus', {}, all)).body).toHaveLength(1)
+    expect((await get('/v2/discovery/traefik', {}, all)).status).toBe(200)
+    expect((await get('/v2/sessions', {}, all)).status).toBe(403)
+    expect(await server.query('{ viewer { role } }', {}, all)).toMatchObject({ status: 403 })
+    expect(await server.query('mutation { createDomain(input: { name: "x" }) { __typename } }', {}, all)).toMatchObject(
+      { status: 403 },
+    )
+  })
+
   test('shows a tenant its own, and answers with 304 while nothing has changed', async () => {
     await web()
     const projectId = await server.factory.project()

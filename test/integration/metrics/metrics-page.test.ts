@@ -23,10 +23,11 @@ describe('who may read it', () => {
   it.each([
     ['ADMIN', 200],
     ['VIEWER', 200],
+    ['METRICS', 200],
     ['MEMBER', 403],
     ['AGENT', 403],
   ] as const)('%s: %i', async (role, status) => {
-    const projectId = role === 'ADMIN' || role === 'AGENT' ? null : DEFAULT_PROJECT_ID
+    const projectId = ['ADMIN', 'AGENT', 'METRICS'].includes(role) ? null : DEFAULT_PROJECT_ID
     expect((await scrape(server, await server.factory.token({ role, projectId }))).status).toBe(status)
   })
 

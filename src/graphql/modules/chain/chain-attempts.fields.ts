@@ -18,7 +18,8 @@ const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').i
     }),
     before: t.exposeString('before', {
       nullable: true,
-      description: 'The old value: text as it is, everything else as JSON; null for none.',
+      description:
+        'The old value: text as it is, everything else as JSON; null for none. `[redacted]` for a VIEWER, of a variable.',
     }),
     after: t.exposeString('after', { nullable: true, description: 'The new value.' }),
   }),

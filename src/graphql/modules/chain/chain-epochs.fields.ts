@@ -12,7 +12,8 @@ const SpecOverride = builder.objectRef<ChainEpoch['overrides'][number]>('SpecOve
     }),
     value: t.exposeString('value', {
       nullable: true,
-      description: 'The value: text as it is, everything else as JSON; null for none.',
+      description:
+        'The value: text as it is, everything else as JSON; null for none. `[redacted]` for a VIEWER, of a variable.',
     }),
   }),
 })

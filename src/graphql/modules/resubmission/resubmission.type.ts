@@ -1,5 +1,6 @@
 import type { ResubmissionItemRow, ResubmissionItemStatus } from '../../../services/read-resubmission.ts'
 import { itemList } from '../../../services/read-resubmission.ts'
+import { shownOverrides } from '../../../services/shown-environ.ts'
 import { builder } from '../../builder.ts'
 import { loadSession } from '../../load-session.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
@@ -74,9 +75,9 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
       resolve: ({ filter }) => (filter === null ? null : JSON.stringify(filter)),
     }),
     overrides: t.string({
-      description: 'The overrides, as JSON; `{}` means none.',
+      description: 'The overrides, as JSON; `{}` means none. Without values of environment variables for a VIEWER.',
       select: { overrides: true },
-      resolve: ({ overrides }) => JSON.stringify(overrides),
+      resolve: ({ overrides }, _args, { viewer }) => JSON.stringify(shownOverrides(viewer, overrides as object)),
     }),
     state: t.expose('state', { type: ResubmissionStateEnum, description: 'Its status.' }),
     total: t.exposeInt('total', { description: 'Total number of sessions. Fixed when it was requested.' }),

@@ -1,3 +1,5 @@
+import { mayReadEnviron } from '../../../services/authorize.ts'
+import { shownEnviron } from '../../../services/shown-environ.ts'
 import { builder } from '../../builder.ts'
 
 /** JSON objects of the database as lists of pairs, which GraphQL can type. */
@@ -6,7 +8,14 @@ export const EnvVar = builder.objectRef<{ name: string; value: string }>('EnvVar
   description: 'One variable of the environment.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
-    value: t.exposeString('value', { description: 'Its value.' }),
+    value: t.string({
+      description: 'Its value; `[redacted]` for a VIEWER.',
+      resolve: (variable, _args, { viewer }) => shownEnviron(viewer, [variable])[0]!.value,
+    }),
+    redacted: t.boolean({
+      description: 'Whether the value is withheld from the token in use.',
+      resolve: (_variable, _args, { viewer }) => !mayReadEnviron(viewer),
+    }),
   }),
 })
 

@@ -13,7 +13,7 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
     role: t.field({ type: TokenRoleEnum, required: true, description: 'What it may do.' }),
     project: t.string({
       description:
-        'Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none.',
+        'Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one.',
     }),
     user: t.string({
       description:
