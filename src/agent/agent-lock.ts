@@ -1,6 +1,7 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
+import { readControlFile } from './control-file.ts'
 import { isAlive, readBootId, readProcStat } from './executors/process/proc-stat.ts'
 
 interface Holder {
@@ -64,7 +65,7 @@ function ownProcess(): { pid: number; startTicks: number } {
 
 function readHolder(path: string): Holder | null {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Holder
+    return JSON.parse(readControlFile(path) ?? '') as Holder
   } catch {
     return null
   }

@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
+import { readControlFile, regularFileSize, writeControlFile } from '../../control-file.ts'
 
 /**
  * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:
@@ -96,8 +97,10 @@ async function removeEmpty(path: string): Promise<boolean> {
 
 /** @returns null if it was never written completely; then nothing ran */
 export function readRecord(path: string): KernelRecord | null {
-  const record = readJson<KernelRecord>(join(path, 'spec.json'))
-  return record?.version === 1 ? record : null
+  const record = readJson<Partial<KernelRecord>>(join(path, 'spec.json'))
+  const whole =
+    record?.version === 1 && typeof record.spec?.kernelId === 'string' && Number.isInteger(record.assignment)
+  return whole ? (record as KernelRecord) : null
 }
 
 export function wasStartOrdered(path: string): boolean {
@@ -121,21 +124,23 @@ export function claimStatus(path: string, word: 'never' | 'failed'): boolean {
 }
 
 export function readStatus(path: string): string {
-  return readText(join(path, 'status')) ?? ''
+  return readControlFile(join(path, 'status')) ?? ''
 }
 
 export function writeMark(path: string, name: 'stop', mark: StopMark): void
 export function writeMark(path: string, name: 'oom', mark: OomMark): void
 export function writeMark(path: string, name: string, mark: object): void {
-  writeFileSync(join(path, name), JSON.stringify(mark))
+  writeControlFile(join(path, name), JSON.stringify(mark))
 }
 
 export function readStopMark(path: string): StopMark | null {
-  return readJson<StopMark>(join(path, 'stop'))
+  const mark = readJson<StopMark>(join(path, 'stop'))
+  return typeof mark?.killAt === 'number' ? mark : null
 }
 
 export function readOomMark(path: string): OomMark | null {
-  return readJson<OomMark>(join(path, 'oom'))
+  const mark = readJson<OomMark>(join(path, 'oom'))
+  return typeof mark?.usedBytes === 'number' ? mark : null
 }
 
 export function logPath(path: string, stream: LogStreamName): string {
@@ -143,31 +148,24 @@ export function logPath(path: string, stream: LogStreamName): string {
 }
 
 export function logSize(path: string, stream: LogStreamName): number {
-  return statSync(logPath(path, stream), { throwIfNoEntry: false })?.size ?? 0
+  return regularFileSize(logPath(path, stream))
 }
 
 /** When the shim began and when it last wrote, according to the file system. */
 export function statusTimes(path: string): { startedAt: string; endedAt: string } {
-  const stat = statSync(join(path, 'status'))
+  const stat = lstatSync(join(path, 'status'), { throwIfNoEntry: false })
+  if (stat === undefined) return { startedAt: new Date().toISOString(), endedAt: new Date().toISOString() }
   const born = stat.birthtimeMs > 0 ? stat.birthtime : stat.mtime
   return { startedAt: born.toISOString(), endedAt: stat.mtime.toISOString() }
 }
 
 function readJson<T>(path: string): T | null {
-  const text = readText(path)
+  const text = readControlFile(path)
   if (text === null) return null
   try {
-    return JSON.parse(text) as T
+    const value = JSON.parse(text) as T
+    return typeof value === 'object' ? value : null
   } catch {
     return null
-  }
-}
-
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
   }
 }

@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises'
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
+import { openRegularFile } from '../../control-file.ts'
 import { readableText, utf8CutLength } from '../utf8-cut.ts'
 import { logPath } from './kernel-directory.ts'
 import { hasEnded, type ProcessKernel } from './process-kernel.ts'
@@ -29,7 +29,7 @@ export async function readKernelLog(
 }
 
 async function readBytes(path: string, offset: number, length: number): Promise<Uint8Array> {
-  await using file = await open(path)
+  await using file = await openRegularFile(path)
   const buffer = Buffer.allocUnsafe(length)
   let filled = 0
   while (filled < length) {

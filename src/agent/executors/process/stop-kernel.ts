@@ -1,4 +1,5 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
+import { messageOf } from '../../../observability/error-message.ts'
 import { endBeforeRunning, removeKernel } from './end-kernel.ts'
 import { writeMark } from './kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
@@ -25,10 +26,19 @@ export function stopKernel(
 /** Also used when a kernel begins to run after its stop was ordered, and after a restart within the grace period. */
 export function beginStop(host: ProcessHost, kernel: ProcessKernel, first = true): void {
   const killAt = kernel.killAt ?? Date.now()
-  writeMark(kernel.path, 'stop', { killAt, error: kernel.stopError })
+  markStop(host, kernel, killAt)
   if (killAt <= Date.now()) return killKernel(host, kernel)
   if (first) signalGroup(kernel, 'SIGTERM')
   host.wakeTicker()
+}
+
+/** A stop that cannot be written down, because the disk is full or the program has moved its directory, still ends it. */
+function markStop({ log }: ProcessHost, { id, path, stopError }: ProcessKernel, killAt: number): void {
+  try {
+    writeMark(path, 'stop', { killAt, error: stopError })
+  } catch (error) {
+    log.warn({ kernelId: id, error: messageOf(error) }, 'the stop of a kernel could not be written down')
+  }
 }
 
 /** Kills the kernel if it runs, and removes it once it has ended. */

@@ -1,0 +1,90 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
+
+/**
+ * The agent's own files, opened so that nobody who can write beside them can do harm: with isolation `none` that is
+ * every kernel. A link is not followed, a pipe does not block, and only a regular file is read.
+ */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+/** The largest is a kernel's `spec.json`: the limits of a session's texts keep it well below. */
+const BYTES_MAX = 64 * 1024 * 1024
+
+/** @returns null if there is no such file, or if what is there is no regular file or too large */
+export function readControlFile(path: string, bytesMax = BYTES_MAX): string | null {
+  const fd = openIfRegular(path)
+  if (fd === null) return null
+  try {
+    const stat = fstatSync(fd)
+    return stat.isFile() && stat.size <= bytesMax ? readUpTo(fd, stat.size) : null
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Replaces whatever is there, in one step. */
+export function writeControlFile(path: string, text: string): void {
+  const draft = `${path}.new`
+  rmSync(draft, { recursive: true, force: true })
+  const fd = openSync(draft, CREATE, 0o600)
+  try {
+    writeFileSync(fd, text)
+  } finally {
+    closeSync(fd)
+  }
+  try {
+    renameSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error
+    rmSync(path, { recursive: true, force: true })
+    renameSync(draft, path)
+  }
+}
+
+/** 0 if there is no such file, or if it is no regular one. */
+export function regularFileSize(path: string): number {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  return stat?.isFile() === true ? stat.size : 0
+}
+
+/** Open for reading. @throws if there is no such file, or if it is no regular one */
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  const file = await open(path, READ)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new Error(`${path} is not a regular file`)
+}
+
+/** ELOOP: a link. ENXIO: a socket. */
+const NO_FILE = new Set(['ENOENT', 'ELOOP', 'ENXIO', 'ENOTDIR'])
+
+function openIfRegular(path: string): number | null {
+  try {
+    return openSync(path, READ)
+  } catch (error) {
+    if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return null
+    throw error
+  }
+}
+
+function readUpTo(fd: number, size: number): string {
+  const buffer = Buffer.allocUnsafe(size)
+  let filled = 0
+  while (filled < size) {
+    const read = readSync(fd, buffer, filled, size - filled, filled)
+    if (read === 0) break
+    filled += read
+  }
+  return buffer.toString('utf8', 0, filled)
+}
