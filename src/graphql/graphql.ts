@@ -5,8 +5,8 @@ import { GraphQLError } from 'graphql'
 import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
+import { mayReadMetrics } from '../services/authorize.ts'
 import { sessionReader } from '../services/read-selected-sessions.ts'
-import type { Role } from '../services/service-context.ts'
 import { sessionSelects } from './session-selects.ts'
 import { sharedSessionReader } from './shared-session-reader.ts'
 import { createServeHttp } from './serve-http.ts'
@@ -27,8 +27,10 @@ export type GraphQLDependencies = Omit<
 export interface GraphQL {
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   serveWebSockets(server: WebSocketServer): Disposable
-  /** Authenticates an `Authorization` header for endpoints outside GraphQL, which know what a role may do there. */
-  identify(authorization: string | undefined): Promise<{ role: Role } | { status: number; refusal: string }>
+  /** Authenticates an `Authorization` header for endpoints outside GraphQL. */
+  identify(
+    authorization: string | undefined,
+  ): Promise<{ mayReadMetrics: boolean } | { status: number; refusal: string }>
   /** Ends the subscriptions of all transports; new ones end at once. */
   endSubscriptions(): void
 }
@@ -54,7 +56,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
       serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trace, trustedDocuments }),
     async identify(authorization) {
       const identity = await identify(authenticate, authorization, () => true)
-      if (!(identity instanceof GraphQLError)) return { role: identity.viewer.role }
+      if (!(identity instanceof GraphQLError)) return { mayReadMetrics: mayReadMetrics(identity.viewer) }
       const { status } = identity.extensions['http'] as { status: number }
       return { status, refusal: identity.message }
     },

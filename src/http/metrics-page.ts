@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQL } from '../graphql/graphql.ts'
-import { mayReadMetrics } from '../services/authorize.ts'
 import { respond } from './respond.ts'
 
 export interface MetricsPage {
@@ -18,7 +17,7 @@ export async function answerMetrics(
   if (!page.public) {
     const identity = await identify(request.headers.authorization)
     if ('refusal' in identity) return respond(response, identity.status, 'text/plain', `${identity.refusal}\n`)
-    if (!mayReadMetrics(identity))
+    if (!identity.mayReadMetrics)
       return respond(response, 403, 'text/plain', 'The role of the token does not allow it.\n')
   }
   respond(response, 200, 'text/plain; version=0.0.4; charset=utf-8', await page.render())

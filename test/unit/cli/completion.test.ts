@@ -27,7 +27,7 @@ describe.skipIf(!has('bash'))('bash (needs bash)', () => {
     ],
     [['list', '--lim'], ['--limit']],
     [['list', '--json', '--status', 'er'], ['error']],
-    [['tokens', 'create', '--role', 'm'], ['member']],
+    [['tokens', 'create', '--role', 'mem'], ['member']],
     [['switch', 'set', 'c'], ['cluster']],
     [['completion', 'z'], ['zsh']],
     [['run', '--', '/etc/hosts'], ['/etc/hosts']],
