@@ -35,9 +35,8 @@ function runWithNewerNode() {
   }
   const args = [join(root, 'src/main.ts'), ...process.argv.slice(2)]
   const child = spawn(node, args, { stdio: 'inherit', shell: process.platform === 'win32' })
-  // A terminal sends its signals to both; this one only waits for the other.
-  process.on('SIGINT', () => {})
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  // A terminal sends its signals to both, other senders to this one alone; the other takes two at once for one.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (status, signal) => {
     if (signal === null) process.exit(status)
     process.removeAllListeners(signal)

@@ -1,7 +1,7 @@
-import { once } from 'node:events'
 import { ConfigurationError, loadConfig, type Config } from './config.ts'
 import { messageOf } from './observability/error-message.ts'
 import { createLogger, type Logger } from './observability/log.ts'
+import { listenForStop } from './observability/stop-signals.ts'
 
 /** Shared by the long-running commands. */
 
@@ -11,9 +11,6 @@ const EXIT_FAULT = 1
 const EXIT_CONFIGURATION = 78
 /** A clean stop that takes longer is aborted; the next start does what was left undone. */
 const STOP_WITHIN_MS = 30_000
-const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Ctrl-C reaches `npm start` and the server, and npm forwards it: a second signal this soon is the same one. */
-const SAME_SIGNAL_WITHIN_MS = 1_000
 
 /** Returns the exit status. A ConfigurationError is printed without a stack. */
 export async function withConfig(
@@ -37,31 +34,9 @@ export async function withConfig(
   }
 }
 
-/**
- * Resolves with the signal that asks this process to stop. A second signal, at least SAME_SIGNAL_WITHIN_MS later, kills
- * it.
- */
-export async function stopSignal(): Promise<string> {
-  const ending = new AbortController()
-  try {
-    return await Promise.race(
-      STOP_SIGNALS.map(async (name) => {
-        await once(process, name, { signal: ending.signal })
-        return name
-      }),
-    )
-  } finally {
-    ignoreSignals(SAME_SIGNAL_WITHIN_MS)
-    ending.abort()
-  }
-}
-
-function ignoreSignals(forMs: number): void {
-  const ignore = () => {}
-  for (const name of STOP_SIGNALS) process.on(name, ignore)
-  setTimeout(() => {
-    for (const name of STOP_SIGNALS) process.off(name, ignore)
-  }, forMs).unref()
+/** Resolves with the first signal that asks this process to stop. */
+export function stopSignal(): Promise<string> {
+  return new Promise((resolve) => listenForStop(resolve))
 }
 
 /** Exits if a clean stop takes too long. `drainMs`: time before the stop begins. */

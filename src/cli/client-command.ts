@@ -11,6 +11,7 @@ import {
   type Progress,
 } from '../client/node/index.ts'
 import { messageOf } from '../observability/error-message.ts'
+import { listenForStop } from '../observability/stop-signals.ts'
 import { exitStatus } from './exit-codes.ts'
 import { createOutput, type Output } from './output/output.ts'
 import { presentError } from './present-error.ts'
@@ -68,8 +69,7 @@ export function act<Options extends object>(
     const out = createOutput(options.json ?? false)
     let server: FoundServer | undefined
     const interrupted = new AbortController()
-    const interrupt = () => interrupted.abort()
-    process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+    const stopListening = listenForStop(() => interrupted.abort())
     try {
       server = serverOf(options)
       await using client = createClient({
@@ -84,7 +84,7 @@ export function act<Options extends object>(
     } catch (error) {
       process.exitCode = interrupted.signal.aborted ? exitStatus('INTERRUPTED') : tellError(error, server, out)
     } finally {
-      process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+      stopListening()
     }
   })
 }

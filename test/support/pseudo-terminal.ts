@@ -13,12 +13,14 @@ function findScript(): boolean {
   }
 }
 
-/** Runs a command in a terminal of this width: its screen output, and keys to press. */
+/** Runs a command in a terminal of this width: its screen output, and keys to press. `main`: what runs it, if not ours. */
 export function startInTerminal(
   args: readonly string[],
-  options: { columns: number; environment: Readonly<Record<string, string>> },
+  options: { columns: number; environment: Readonly<Record<string, string>>; main?: readonly string[] },
 ) {
-  const words = [process.execPath, MAIN, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  const words = [process.execPath, ...(options.main ?? [MAIN]), ...args].map(
+    (word) => `'${word.replaceAll("'", `'\\''`)}'`,
+  )
   const command = `stty cols ${options.columns} rows 24; exec ${words.join(' ')}`
   const env = cleanEnvironment({ TERM: 'xterm-256color', SHELL: '/bin/sh', ...options.environment })
   const child = spawn('script', ['-qefc', command, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] })

@@ -61,13 +61,19 @@ function statusOf({ result, exitCode }: Attempt): number {
   return exitCode < 0 ? SIGNALLED - exitCode : exitCode
 }
 
+/** npm forwards a Ctrl-C that the terminal has sent already: people do not press it again this soon. */
+const SAME_CTRL_C_WITHIN_MS = 200
+
 /** The first Ctrl-C detaches or terminates; a second one exits at once. */
 function onInterrupt(
   what: 'DETACH' | 'TERMINATE',
   { client, out, sessionId, stopped }: { client: Client; out: Output; sessionId: string; stopped: AbortController },
 ) {
   const state = { interrupted: false, dispose: () => void process.off('SIGINT', interrupt) }
+  let firstAt = -Infinity
   function interrupt(): void {
+    if (performance.now() - firstAt < SAME_CTRL_C_WITHIN_MS) return
+    firstAt = performance.now()
     if (state.interrupted || what === 'DETACH') {
       out.note(`\ndetached: the work goes on. \`reprise logs --follow ${sessionId}\` shows it again,`)
       out.note(`\`reprise cancel ${sessionId}\` ends it.`)

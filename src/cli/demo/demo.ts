@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { styleText } from 'node:util'
 import { createClient, hasEnded, type Client } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
+import { listenForStop } from '../../observability/stop-signals.ts'
+import { exitStatus } from '../exit-codes.ts'
 import { CASES } from './cases.ts'
 import { drawChain, readChain, type Attempt } from './chain.ts'
 import { checkCase } from './check-case.ts'
@@ -29,9 +31,7 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
   const onLog = (line: string) => options.verbose && console.error(styleText('dim', line))
   let server: ServerProcess | undefined
   const interrupted = new AbortController()
-  const interrupt = () => interrupted.abort()
-  process.once('SIGINT', interrupt)
-  process.once('SIGTERM', interrupt)
+  const stopListening = listenForStop(() => interrupted.abort())
   const faults: string[] = []
   try {
     server = await startServer({ dataDir, port: 0, onLog })
@@ -39,21 +39,23 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
     const { url } = server
     const token = await readAdminToken(dataDir)
     await using client = createClient({ url, token })
+    // Ctrl-C stops the server too, and calls would wait for it to come back.
+    interrupted.signal.addEventListener('abort', () => void client.close(), { once: true })
     const running = { client, sessions: new Map<string, string>() }
     const beginning = await client.eventCursor()
     await submitAll(running)
     const ended = new AbortController()
-    const printing = printEvents(running, beginning, ended.signal)
+    const silent = AbortSignal.any([ended.signal, interrupted.signal])
+    const printing = printEvents(running, beginning, silent).catch((error) => void faults.push(messageOf(error)))
     const acting = act(running, interrupted.signal, async () => {
       await server!.kill()
       say(styleText('red', 'the server was killed with SIGKILL'))
+      server = undefined
       await sleep(DEAD_MS)
       server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
       say(styleText('green', `the server is back after ${seconds(server.readyAfterMs)}, on the same data`))
-    })
+    }).finally(() => ended.abort())
     const chains = await acting
-    await sleep(POLL_MS)
-    ended.abort()
     await printing
     faults.push(...CASES.flatMap((demoCase) => checkCase(demoCase, chains.get(demoCase.name)!)))
     summarise(chains)
@@ -61,8 +63,11 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
     faults.push(messageOf(error))
   }
   faults.push(...(await cleanUp(server, dataDir)))
-  process.off('SIGINT', interrupt)
-  process.off('SIGTERM', interrupt)
+  stopListening()
+  if (interrupted.signal.aborted) {
+    say('interrupted: all has been stopped and removed')
+    return exitStatus('INTERRUPTED')
+  }
   for (const fault of faults) console.error(styleText('red', `demo failed: ${fault}`))
   if (faults.length === 0) say(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
   return faults.length === 0 ? 0 : 1
@@ -114,7 +119,10 @@ async function act(
       await crash()
       continue
     }
-    if (crashed && [...chains.values()].every(hasEnded)) return chains
+    if (crashed && [...chains.values()].every(hasEnded)) {
+      await sleep(POLL_MS)
+      return chains
+    }
     if (performance.now() > deadline) {
       const open = [...chains].filter(([, chain]) => !hasEnded(chain)).map(([name, chain]) => drawChain(name, chain))
       throw new Error(`not all ended within ${DEADLINE_MS / 1000} s:\n${open.join('\n')}`)
