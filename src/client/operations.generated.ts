@@ -199,6 +199,8 @@ export type CreateSessionInput = {
   dependsOn?: Array<string> | null | undefined;
   /** Environment of its kernels, in addition to the variables set by Reprise. */
   environ?: Array<EnvVarInput> | null | undefined;
+  /** Agents that must not run it, nor its retries: it waits if no other is left. */
+  excludeAgents?: Array<string> | null | undefined;
   /** Preset of environment and interpreter for its kernels. */
   image?: string | null | undefined;
   /** Labels of your choice. */
@@ -551,6 +553,8 @@ export type ResubmissionOverrides = {
   batchTimeout?: number | null | undefined;
   /** Variables by name; other variables stay. */
   environ?: Array<EnvVarInput> | null | undefined;
+  /** Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction. */
+  excludeAgents?: Array<string> | null | undefined;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
   /** Name of the resource group to run in. */
@@ -590,7 +594,7 @@ export type ResumeAgentInput = {
   reason?: string | null | undefined;
 };
 
-/** What the retry avoids. */
+/** What the retry avoids: it is used all the same if there is no other. */
 export type RetryAvoidance =
   /** The agents on which the attempt failed. */
   | 'AGENT'
@@ -650,6 +654,11 @@ export type RetryEventType =
   | 'RETRY_SCHEDULED'
   /** A retry succeeded. */
   | 'RETRY_SUCCEEDED';
+
+/** What the retry excludes: it waits rather than go there. */
+export type RetryExclusion =
+  /** The agents on which the attempt failed. */
+  | 'AGENT';
 
 /** How delays are spread, so that sessions that failed together do not return together. */
 export type RetryJitter =
@@ -750,10 +759,12 @@ export type RetryRuleAction =
 export type RetryRuleInput = {
   /** What to do. */
   action: RetryRuleAction;
-  /** What the retry avoids. */
+  /** What the retry avoids, as long as there is another place. */
   avoid?: RetryAvoidance | null | undefined;
   /** Base delay in seconds, in place of the formula's. */
   delay?: number | null | undefined;
+  /** What the retry excludes, even if it has to wait. */
+  exclude?: RetryExclusion | null | undefined;
   /** Which failures. */
   match: RetryRuleMatchInput;
   /** Slots that grow. */
@@ -1433,7 +1444,7 @@ export type AttemptFragment = (
 
 export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
 
-export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number> | null, exitCodesNotIn: Array<number> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
+export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number> | null, exitCodesNotIn: Array<number> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
   { image: string | null, command: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
@@ -2386,6 +2397,7 @@ export const RuleFragmentDoc = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -2429,6 +2441,7 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -2587,6 +2600,7 @@ fragment Policy on RetryPolicy {
 fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -2678,6 +2692,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -3696,6 +3711,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
 fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -3767,6 +3783,7 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -3832,6 +3849,7 @@ export const SetRetryDefaultsDocument = new TypedDocumentString(`
 fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes
@@ -4042,6 +4060,7 @@ fragment Policy on RetryPolicy {
 fragment Rule on RetryRule {
   action
   avoid
+  exclude
   delay
   match {
     causes

@@ -41,6 +41,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     retryPolicySources: parent.retryPolicySources,
     avoidAgents: parent.avoidAgents,
     allowAgents: parent.allowAgents,
+    excludeAgents: parent.excludeAgents,
     agentLabels: parent.agentLabels,
     avoidGroups: parent.avoidGroups,
     traceParent: parent.traceParent,

@@ -45,6 +45,7 @@ export const createSessionSchema = z.strictObject({
   labels: labels.default({}),
   allowAgents: agentIds.default([]),
   avoidAgents: agentIds.default([]),
+  excludeAgents: agentIds.default([]),
   agentLabels: labels.default({}),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
   creationId: text(CREATION_ID_LENGTH_MAX).nullish(),

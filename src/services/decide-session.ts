@@ -35,7 +35,7 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
     delayMs: decided.delayMs,
     dueAt,
     explanation: decided.explanation,
-    details: { growth: decided.growth, avoid: decided.avoid },
+    details: { growth: decided.growth, avoid: decided.avoid, exclude: decided.exclude },
     event: decided.emit,
     eventData: decided.emit && {
       attempt: session.retryCount + 1,

@@ -1,4 +1,4 @@
-import { createAgentPool } from '../domain/scheduling/agent-pool.ts'
+import { avoidedInOrder, createAgentPool } from '../domain/scheduling/agent-pool.ts'
 import { explainPending } from '../domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../domain/scheduling/quantity.ts'
 import { firstQuotaShortage, type QuotaRoom } from '../domain/scheduling/quota-room.ts'
@@ -60,7 +60,7 @@ function fitsQuotas(session: PendingDemand, quotas: readonly QuotaRoom[]): boole
 /** Reserves room as the scheduler does. */
 function keepFor(holders: readonly PendingDemand[], rooms: readonly AgentRoom[]): void {
   const pool = createAgentPool(rooms, 'DISPERSED', null)
-  for (const holder of holders) pool.keepFor(shapeOfDemand(holder), new Set(holder.avoidAgents))
+  for (const holder of holders) pool.keepFor(shapeOfDemand(holder), avoidedInOrder(holder.avoidAgents))
 }
 
 /** Sessions for which room is reserved may use that room. */

@@ -6,9 +6,13 @@ import { readAgentGroups } from '../store/sql/read-agent-groups.sql.ts'
 
 /** Problems with overrides that only the database can reveal, even if they have other faults. */
 export async function overrideIssues(db: Queryable, overrides: object): Promise<ValidationIssue[]> {
-  const { resourceGroup, allowAgents, avoidAgents } = overrides as Record<string, unknown>
+  const { resourceGroup, allowAgents, avoidAgents, excludeAgents } = overrides as Record<string, unknown>
   const group = typeof resourceGroup === 'string' ? resourceGroup : null
-  const lists = { allowAgents: idsOf(allowAgents), avoidAgents: idsOf(avoidAgents) }
+  const lists = {
+    allowAgents: idsOf(allowAgents),
+    avoidAgents: idsOf(avoidAgents),
+    excludeAgents: idsOf(excludeAgents),
+  }
   const [groups, agents] = await Promise.all([
     readGroupTypes(db, group === null ? [] : [group]),
     readAgentGroups(

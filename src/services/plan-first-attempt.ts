@@ -100,6 +100,7 @@ export function planFirstAttempt(
     epochStartedAt: null,
     avoidAgents: value.avoidAgents,
     allowAgents: value.allowAgents,
+    excludeAgents: value.excludeAgents,
     avoidGroups: [],
     agentLabels: value.agentLabels,
     traceParent: currentSpan()?.traceParent ?? null,

@@ -32,12 +32,15 @@ const overrides = z
     resourceGroup: text(NAME_LENGTH_MAX).optional(),
     allowAgents: agentIds.optional(),
     avoidAgents: agentIds.optional(),
+    excludeAgents: agentIds.optional(),
     retryPolicy: retryPolicy.optional(),
   })
-  .superRefine(({ allowAgents = [], avoidAgents = [] }, context) => {
-    for (const [index, id] of avoidAgents.entries()) {
-      if (allowAgents.includes(id))
-        context.addIssue({ code: 'custom', path: ['avoidAgents', index], message: 'stands in allowAgents, too' })
+  .superRefine(({ allowAgents = [], ...others }, context) => {
+    for (const list of ['avoidAgents', 'excludeAgents'] as const) {
+      for (const [index, id] of (others[list] ?? []).entries()) {
+        if (allowAgents.includes(id))
+          context.addIssue({ code: 'custom', path: [list, index], message: 'stands in allowAgents, too' })
+      }
     }
   })
 

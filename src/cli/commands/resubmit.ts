@@ -1,20 +1,19 @@
 import type { Command } from 'commander'
 import type { ResubmissionOverrides, Resubmission, ResubmitSessionsInput } from '../../client/node/index.ts'
-import { act, collect, describedCommand, type ClientContext } from '../client-command.ts'
+import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { addFilterOptions, readFilter, type FilterOptions } from '../options/filter-options.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
-import { addSpecOptions, named, slotsOf, type SpecOptions } from '../options/session-options.ts'
+import { addAgentOptions, addSpecOptions, agentLists, named, slotsOf } from '../options/session-options.ts'
+import type { AgentOptions, SpecOptions } from '../options/session-options.ts'
 import { progressBar } from '../output/progress-bar.ts'
 import { UsageError } from '../present-error.ts'
 import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
 import { takeAll } from '../session/take.ts'
 
-interface ResubmitOptions extends FilterOptions, SpecOptions, PolicyOptions {
+interface ResubmitOptions extends FilterOptions, SpecOptions, AgentOptions, PolicyOptions {
   clientKey?: string
   detach?: boolean
-  allowAgent?: string[]
-  avoidAgent?: string[]
 }
 
 export function resubmitCommand(): Command {
@@ -28,11 +27,8 @@ export function resubmitCommand(): Command {
     ],
   ).argument('[sessions...]', SESSION_ARGUMENT)
   addFilterOptions(command)
-  command
-    .optionsGroup('Overrides:')
-    .option('--allow-agent <id>', 'the only agents to run on; may be repeated', collect)
-    .option('--avoid-agent <id>', 'agents to avoid; may be repeated', collect)
-  addPolicyOptions(addSpecOptions(command))
+  command.optionsGroup('Overrides:')
+  addPolicyOptions(addAgentOptions(addSpecOptions(command)))
   command
     .optionsGroup('Execution:')
     .option('--client-key <key>', 'repeating the key returns the same resubmission')
@@ -68,8 +64,7 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
     batchTimeout: options.timeout,
     priority: options.priority,
     resourceGroup: options.resourceGroup,
-    allowAgents: options.allowAgent,
-    avoidAgents: options.avoidAgent,
+    ...agentLists(options),
     retryPolicy: readPolicy(options),
   }
   return Object.values(overrides).some((value) => value !== undefined) ? overrides : undefined

@@ -1,14 +1,15 @@
 import { InvalidArgumentError } from 'commander'
-import type { RetryAvoidance, RetryRuleAction, RetryRuleInput } from '../../client/node/index.ts'
+import type { RetryAvoidance, RetryExclusion, RetryRuleAction, RetryRuleInput } from '../../client/node/index.ts'
 import { decimal, oneOf, pair, seconds, wholeNumber } from './values.ts'
 import { CAUSES } from './api-enums.ts'
 
 const AVOIDANCES: readonly RetryAvoidance[] = ['AGENT', 'RESOURCE_GROUP']
+const EXCLUSIONS: readonly RetryExclusion[] = ['AGENT']
 const ACTIONS: readonly RetryRuleAction[] = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL']
 
 export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncounted, fail), then words in any order:
   cause=oom-killed,…  exit=137,143  exit-not=1,2  reason='*CUDA*'    which failures; all conditions must hold
-  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent             what changes for the retry
+  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent  exclude=agent   what changes for the retry
   It may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
 
 /** Parses a rule in its short form or as JSON. @throws InvalidArgumentError */
@@ -32,6 +33,7 @@ const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => vo
   reason: ({ match }, value) => (match.reason = value),
   delay: (rule, value) => (rule.delay = seconds(value)),
   avoid: (rule, value) => (rule.avoid = oneOf(value, AVOIDANCES)),
+  exclude: (rule, value) => (rule.exclude = oneOf(value, EXCLUSIONS)),
   timeout(rule, value) {
     const [factor = '', max] = value.split(':')
     rule.scaleTimeout = { factor: decimal(factor), max: max === undefined ? null : seconds(max) }

@@ -7,7 +7,7 @@ import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-optio
 import { choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
 import { SESSION_TYPES } from './api-enums.ts'
 
-export interface SessionOptions extends PolicyOptions, SpecOptions {
+export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions {
   name?: string
   project?: string
   image?: string
@@ -31,6 +31,24 @@ export interface SpecOptions {
   resourceGroup?: string
 }
 
+/** The agents that may run it. */
+export interface AgentOptions {
+  allowAgent?: string[]
+  avoidAgent?: string[]
+  excludeAgent?: string[]
+}
+
+export function addAgentOptions(command: Command): Command {
+  return command
+    .option('--allow-agent <id>', 'the only agents to run on; may be repeated', collect)
+    .option('--avoid-agent <id>', 'agents to use only if no other fits; may be repeated', collect)
+    .option('--exclude-agent <id>', 'agents never to run on; may be repeated', collect)
+}
+
+export function agentLists({ allowAgent, avoidAgent, excludeAgent }: AgentOptions) {
+  return { allowAgents: allowAgent, avoidAgents: avoidAgent, excludeAgents: excludeAgent }
+}
+
 export function addSpecOptions(command: Command): Command {
   return addPlaceOptions(command).option('--timeout <duration>', 'batch timeout', seconds)
 }
@@ -51,7 +69,7 @@ export function addSessionOptions(command: Command): Command {
     .optionsGroup('Session:')
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <name>', 'project')
-  addSpecOptions(command)
+  addAgentOptions(addSpecOptions(command))
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
@@ -76,6 +94,7 @@ export function sessionInput(options: SessionOptions, command: string[]): Create
     batchTimeout: timeout,
     priority: options.priority,
     resourceGroup: options.resourceGroup,
+    ...agentLists(options),
     clusterSize: options.clusterSize,
     clusterMode: options.clusterMode,
     sessionType: options.type,

@@ -13,6 +13,7 @@ export interface AttemptSpec {
   retryPolicy: Record<string, unknown>
   avoidAgents: string[]
   allowAgents: string[]
+  excludeAgents: string[]
   avoidGroups: string[]
 }
 

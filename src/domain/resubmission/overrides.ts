@@ -16,6 +16,7 @@ export interface ResubmissionOverrides {
   /** Replaces the existing list; an empty list removes the restriction. */
   allowAgents?: string[]
   avoidAgents?: string[]
+  excludeAgents?: string[]
   /** Applied field by field over the resolved policy. */
   retryPolicy?: Partial<RetryPolicy>
 }
@@ -29,6 +30,7 @@ export interface OverridableSpec {
   resourceGroup: string
   allowAgents: string[]
   avoidAgents: string[]
+  excludeAgents: string[]
   avoidGroups: string[]
   retryPolicy: object & { maxRetries: number }
   retryPolicySources: Record<string, string>
@@ -38,7 +40,8 @@ export interface OverridableSpec {
 export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
   const policy = overridePolicy(spec, overrides.retryPolicy)
   if (typeof policy === 'string') return policy
-  const { batchTimeout, priority, resourceGroup = spec.resourceGroup, allowAgents, avoidAgents } = overrides
+  const { batchTimeout, priority, resourceGroup = spec.resourceGroup } = overrides
+  const { allowAgents, avoidAgents, excludeAgents } = overrides
   const resourceSlots = mergeSlots(spec.resourceSlots, overrides.resourceSlots)
   if (Object.keys(resourceSlots).length > SLOTS_MAX) return `it would have more than ${SLOTS_MAX} resource slots`
   const environ = mergeEnviron(spec.environ, overrides.environ)
@@ -51,6 +54,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
     resourceGroup,
     allowAgents: allowAgents ?? spec.allowAgents,
     avoidAgents: avoidAgents ?? spec.avoidAgents,
+    excludeAgents: excludeAgents ?? spec.excludeAgents,
     // A group that a person chose is no longer avoided.
     avoidGroups: overrides.resourceGroup ? spec.avoidGroups.filter((name) => name !== resourceGroup) : spec.avoidGroups,
     ...policy,

@@ -1,3 +1,4 @@
+import { AGENTS_NAMED_MAX } from '../limits.ts'
 import type { FailureCause } from './causes.ts'
 import type { RetryVerdict } from './verdict.ts'
 
@@ -13,7 +14,9 @@ export interface RetriedParent {
   epochStartedAt: Date
   resourceSlots: Record<string, string>
   batchTimeout: number | null
+  resourceGroup: string
   avoidAgents: string[]
+  excludeAgents: string[]
   avoidGroups: string[]
 }
 
@@ -32,13 +35,16 @@ export interface DerivedChild {
   resourceSlots: Record<string, string>
   batchTimeout: number | null
   avoidAgents: string[]
+  excludeAgents: string[]
   avoidGroups: string[]
 }
 
-/** The part of a verdict that shapes the child, as stored with the decision. */
-export type ChildShape = Pick<RetryVerdict, 'cause' | 'counted' | 'growth' | 'avoid'>
+/** The part of a verdict that shapes the child, as stored with the decision; decisions of before exclude nothing. */
+export type ChildShape = Pick<RetryVerdict, 'cause' | 'counted' | 'growth' | 'avoid'> &
+  Partial<Pick<RetryVerdict, 'exclude'>>
 
 export function deriveChild(parent: RetriedParent, shape: ChildShape): DerivedChild {
+  const failedAgain = parent.avoidGroups.includes(parent.resourceGroup) ? [parent.resourceGroup] : []
   return {
     parentSessionId: parent.id,
     chainId: parent.chainId,
@@ -52,8 +58,9 @@ export function deriveChild(parent: RetriedParent, shape: ChildShape): DerivedCh
     retryCause: shape.cause,
     resourceSlots: { ...(shape.growth?.resourceSlots ?? parent.resourceSlots) },
     batchTimeout: shape.growth ? shape.growth.batchTimeout : parent.batchTimeout,
-    avoidAgents: union(parent.avoidAgents, shape.avoid.agents),
-    avoidGroups: union(parent.avoidGroups, shape.avoid.groups),
+    avoidAgents: withLast(parent.avoidAgents, shape.avoid.agents),
+    excludeAgents: withLast(parent.excludeAgents, shape.exclude?.agents ?? []),
+    avoidGroups: withLast(parent.avoidGroups, [...shape.avoid.groups, ...failedAgain]),
   }
 }
 
@@ -62,6 +69,8 @@ export function retryCreationId(chainCreationId: string, attempt: number): strin
   return `${chainCreationId}:retry:${attempt - 1}`
 }
 
-function union(a: readonly string[], b: readonly string[]): string[] {
-  return [...new Set([...a, ...b])]
+/** The places that failed last are at the end. The oldest are forgotten when the list grows too long. */
+function withLast(places: readonly string[], failed: readonly string[]): string[] {
+  const last = new Set(failed)
+  return [...places.filter((place) => !last.has(place)), ...last].slice(-AGENTS_NAMED_MAX)
 }

@@ -1,9 +1,11 @@
+import type { FailureError } from '../session/failure.ts'
 import type { SessionOrigin, SessionResult, SessionType } from '../session/statuses.ts'
 import { judgeBudget } from './budget.ts'
 import { classifyFailure, type Classification, type FinishedSession } from './classify.ts'
 import { computeDelay, type Delay } from './delay.ts'
 import { judgeEligibility } from './eligibility.ts'
-import { describeDelay, describeFailure, describeGrowth, describeRule } from './explain.ts'
+import { describeDelay, describeExcluded, describeFailure, describeGrowth, describeRule } from './explain.ts'
+import { failedPlaces, type FailedSession } from './failed-places.ts'
 import { applyGrowth, type Growable } from './growth.ts'
 import type { RetryPolicy } from './policy.ts'
 import { firstMatch, type MatchedRule } from './rules.ts'
@@ -11,7 +13,7 @@ import { readStoredPolicy } from './stored-policy.ts'
 import { verdict, type RetryVerdict } from './verdict.ts'
 
 /** The facts about a finished session that the decision needs. */
-export interface DecidedSession extends FinishedSession {
+export interface DecidedSession extends FinishedSession, FailedSession {
   id: string
   result: SessionResult
   sessionType: SessionType
@@ -29,9 +31,6 @@ export interface DecidedSession extends FinishedSession {
   epochStartedAt: Date
   resourceSlots: Record<string, string>
   batchTimeout: number | null
-  /** The agents whose kernels failed in this attempt. */
-  failedAgents: string[]
-  resourceGroup: string
 }
 
 export interface DecisionInput {
@@ -79,7 +78,8 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
     const explanation = `retries exhausted: ${budget.reason}; ${withRule(failure, matched)}`
     return verdict('EXHAUSTED', { ...common, explanation, emit: mayEmit ? 'session.retry_exhausted' : null })
   }
-  return scheduled(session, policy, { common, matched, delay, dueAt, failure, ordinal: budget.ordinal })
+  const { error } = classified
+  return scheduled(session, policy, { common, matched, delay, dueAt, failure, error, ordinal: budget.ordinal })
 }
 
 interface Planned {
@@ -88,6 +88,7 @@ interface Planned {
   delay: Delay
   dueAt: Date
   failure: string
+  error: FailureError | null
   ordinal: string
 }
 
@@ -96,7 +97,13 @@ function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planne
   const before: Growable = { resourceSlots: session.resourceSlots, batchTimeout: session.batchTimeout }
   const after = matched ? applyGrowth(before, matched.rule) : before
   const grew = describeGrowth(before, after)
-  const parts = [withRule(planned.failure, matched), grew, `waits ${describeDelay(delay)}`]
+  const places = failedPlaces(session, matched?.rule, planned.error)
+  const parts = [
+    withRule(planned.failure, matched),
+    grew,
+    describeExcluded(places.exclude.agents),
+    `waits ${describeDelay(delay)}`,
+  ]
   return verdict('SCHEDULED', {
     ...common,
     baseMs: delay.baseMs,
@@ -105,10 +112,7 @@ function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planne
     dueAt,
     explanation: `${planned.ordinal}: ${parts.filter((part) => part !== '').join('; ')}`,
     growth: grew === '' ? null : { resourceSlots: { ...after.resourceSlots }, batchTimeout: after.batchTimeout },
-    avoid: {
-      agents: matched?.rule.avoid === 'AGENT' ? [...session.failedAgents] : [],
-      groups: matched?.rule.avoid === 'RESOURCE_GROUP' ? [session.resourceGroup] : [],
-    },
+    ...places,
     emit: policy.emitRetryEvents ? 'session.retry_scheduled' : null,
   })
 }

@@ -43,6 +43,11 @@ export function describeGrowth(before: Growable, after: Growable): string {
   return changes.join(', ')
 }
 
+/** `excludes agent 0199…`; empty if no agent is excluded. */
+export function describeExcluded(agents: readonly string[]): string {
+  return agents.length === 0 ? '' : `excludes agent ${agents.join(', ')}`
+}
+
 export function seconds(ms: number): string {
   return `${ms / 1000} s`
 }

@@ -16,7 +16,7 @@ import {
 import { parseAmount } from '../session/amounts.ts'
 import { isStorableText, STORABLE_TEXT } from '../storable-text.ts'
 import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
-import { AVOIDANCES, BACKOFFS, JITTERS, RULE_ACTIONS, type RetryPolicy } from './policy.ts'
+import { AVOIDANCES, BACKOFFS, EXCLUSIONS, JITTERS, RULE_ACTIONS, type RetryPolicy } from './policy.ts'
 import { PRESETS, RETRY_POLICY_PRESETS } from './presets.ts'
 
 export type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue[] }
@@ -70,7 +70,7 @@ const timeoutGrowth = z.strictObject({
   max: z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX).optional(),
 })
 
-const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleTimeout', 'avoid'] as const
+const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleTimeout', 'avoid', 'exclude'] as const
 
 const ruleFields = z.strictObject({
   match: ruleMatch,
@@ -79,6 +79,7 @@ const ruleFields = z.strictObject({
   scaleResources: z.array(slotGrowth).max(SLOTS_MAX).optional(),
   scaleTimeout: timeoutGrowth.optional(),
   avoid: z.enum(AVOIDANCES).optional(),
+  exclude: z.enum(EXCLUSIONS).optional(),
 })
 
 /** Also runs if a field is invalid, so that all errors are reported at once; values may then have any type. */

@@ -13,6 +13,9 @@ export type RuleAction = (typeof RULE_ACTIONS)[number]
 export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
 export type Avoidance = (typeof AVOIDANCES)[number]
 
+export const EXCLUSIONS = ['AGENT'] as const
+export type Exclusion = (typeof EXCLUSIONS)[number]
+
 /** A resolved policy, as a session stores it. Durations are in seconds. */
 export interface RetryPolicy {
   /** Total attempts = 1 + maxRetries. */
@@ -43,7 +46,10 @@ export interface RetryRule {
   delay?: number
   scaleResources?: SlotGrowth[]
   scaleTimeout?: TimeoutGrowth
+  /** A wish: the place is used all the same if there is no other. */
   avoid?: Avoidance
+  /** A condition: the retry waits rather than go there. */
+  exclude?: Exclusion
 }
 
 /** All given conditions must match; an empty match matches every failure. */

@@ -18,8 +18,10 @@ export interface RetryVerdict {
   explanation: string
   /** Values that replace the parent's in the child; null if nothing grows. */
   growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null
-  /** Added to what the parent already avoids. */
+  /** What the retry goes to last, behind what its parent avoids already. */
   avoid: { agents: string[]; groups: string[] }
+  /** Added to what the parent excludes already. */
+  exclude: { agents: string[] }
   /** The event to write in the decision's transaction. */
   emit: RetryVerdictEvent | null
 }
@@ -45,6 +47,7 @@ export function verdict(
     dueAt: null,
     growth: null,
     avoid: { agents: [], groups: [] },
+    exclude: { agents: [] },
     emit: null,
     ...rest,
   }

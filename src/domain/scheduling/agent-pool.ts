@@ -13,14 +13,22 @@ export interface AgentPool {
   /** The agent that was chosen last. */
   readonly roundRobinAt: string | null
   /** The agent of each kernel; undefined if the session does not fit, and then nothing is taken. */
-  place(shape: Shape, avoidAgents: ReadonlySet<string>): string[] | undefined
+  place(shape: Shape, avoidAgents: Avoided): string[] | undefined
   /**
    * Keeps room where the session will fit soonest: on the agents that lack the least. They only gain room while it is
    * kept, so the session comes closer to fitting with each pass. Undefined if these agents could never take it, and
    * then nothing is kept.
    */
-  keepFor(shape: Shape, avoidAgents: ReadonlySet<string>): Kept | undefined
+  keepFor(shape: Shape, avoidAgents: Avoided): Kept | undefined
   release(kept: Kept): void
+}
+
+/** The place of each agent to avoid, from 1: the greater, the later it is chosen. An agent that is not to be avoided has none. */
+export type Avoided = ReadonlyMap<string, number>
+
+/** The agents to avoid, the one to be chosen last at the end. */
+export function avoidedInOrder(agentIds: readonly string[]): Avoided {
+  return new Map(agentIds.map((id, index) => [id, index + 1]))
 }
 
 export interface Kept {
@@ -83,15 +91,15 @@ export function createAgentPool(
     return index > turn ? index - turn : index - turn + rooms.length
   }
 
-  function choose(candidates: Candidates, avoidAgents: ReadonlySet<string>): Candidate | undefined {
+  function choose(candidates: Candidates, avoidAgents: Avoided): Candidate | undefined {
     refresh(candidates)
     const { open } = candidates
     if (avoidAgents.size === 0) return lowest(open, rankOf)
-    return (
-      lowest(
-        open.filter(({ room }) => !avoidAgents.has(room.id)),
-        rankOf,
-      ) ?? lowest(open, rankOf)
+    const placeOf = ({ room }: Candidate) => avoidAgents.get(room.id) ?? 0
+    const least = Math.min(...open.map(placeOf))
+    return lowest(
+      open.filter((candidate) => placeOf(candidate) === least),
+      rankOf,
     )
   }
 
@@ -126,7 +134,7 @@ export function createAgentPool(
         (a, b) => a.lack < b.lack || (a.lack === b.lack && a.room.id < b.room.id),
       )
       const add = (room: AgentRoom) => {
-        const lack = lackOf(room, demand) + (avoidAgents.has(room.id) ? AVOIDED : 0)
+        const lack = lackOf(room, demand) + (avoidAgents.get(room.id) ?? 0) * AVOIDED
         if (couldTake(room, demand)) nearest.push({ room, lack })
       }
       for (const room of rooms) if (suits(shape, room)) add(room)

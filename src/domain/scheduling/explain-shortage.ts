@@ -20,6 +20,9 @@ type Has = (room: AgentRoom, slot: string) => Quantity
 export function explainShortage(shape: Shape, rooms: readonly AgentRoom[], group: string): Shortage | undefined {
   if (rooms.length === 0) return always(`no agent of resource group ${group} is alive`)
   const suitable = rooms.filter((room) => suits(shape, room))
+  if (suitable.length === 0 && rooms.some((room) => suits({ ...shape, excludeAgents: new Set() }, room))) {
+    return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)
+  }
   if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
   const unit = unitOf(shape)
   const ever = shortOf(unit, suitable, (room, slot) => room.capacity.get(slot) ?? 0n)

@@ -1,11 +1,11 @@
 import { LINE_KEEPS_MAX } from '../limits.ts'
-import type { AgentPool, Kept } from './agent-pool.ts'
+import type { AgentPool, Avoided, Kept } from './agent-pool.ts'
 import type { Shape } from './shape.ts'
 
 interface Placeable {
   priority: number
   shape: Shape
-  avoidAgents: ReadonlySet<string>
+  avoidAgents: Avoided
 }
 
 /** The room of a pool that is kept for sessions that hold the line. */

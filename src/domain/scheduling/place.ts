@@ -1,4 +1,4 @@
-import type { AgentPool } from './agent-pool.ts'
+import type { AgentPool, Avoided } from './agent-pool.ts'
 import { ROOM_IS_KEPT } from './explain-pending.ts'
 import { explainShortage } from './explain-shortage.ts'
 import { createKeptRooms } from './kept-rooms.ts'
@@ -16,7 +16,7 @@ export interface PlaceableSession extends Sequenced {
    */
   claimedLane: string
   /** These agents are chosen last, and only if nothing else fits. */
-  avoidAgents: ReadonlySet<string>
+  avoidAgents: Avoided
   /** The quotas that limit it. */
   quotas: readonly QuotaRoom[]
 }

@@ -15,6 +15,8 @@ export interface Shape {
   slots: Quantities
   /** Only these agents; empty for all. */
   allowAgents: ReadonlySet<string>
+  /** None of these agents. */
+  excludeAgents: ReadonlySet<string>
   /** An agent must have all of these labels. */
   agentLabels: Readonly<Record<string, string>>
 }
@@ -25,11 +27,13 @@ export function shapeOf(session: {
   kernels: number
   slots: Quantities
   allowAgents: readonly string[]
+  excludeAgents: readonly string[]
   agentLabels: Readonly<Record<string, string>>
 }): Shape {
   const { clusterMode, kernels, agentLabels } = session
   const slots = new Map([...session.slots].filter(([, amount]) => amount > 0n).toSorted(byKey))
   const allowed = session.allowAgents.toSorted()
+  const excluded = session.excludeAgents.toSorted()
   const labels = Object.entries(agentLabels).toSorted(byKey)
   const mode = kernels === 1 ? 'SINGLE_NODE' : clusterMode
   const key = JSON.stringify([
@@ -37,9 +41,11 @@ export function shapeOf(session: {
     kernels,
     [...slots].map(([slot, amount]) => [slot, String(amount)]),
     allowed,
+    excluded,
     labels,
   ])
-  return { key, clusterMode: mode, kernels, slots, allowAgents: new Set(allowed), agentLabels }
+  const agents = { allowAgents: new Set(allowed), excludeAgents: new Set(excluded), agentLabels }
+  return { key, clusterMode: mode, kernels, slots, ...agents }
 }
 
 function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
@@ -68,6 +74,7 @@ export function totalOf(shape: Shape): Quantities {
 /** Whether the agent may take the session at all, regardless of its room. */
 export function suits(shape: Shape, agent: Pick<AgentRoom, 'id' | 'labels'>): boolean {
   if (shape.allowAgents.size > 0 && !shape.allowAgents.has(agent.id)) return false
+  if (shape.excludeAgents.has(agent.id)) return false
   return Object.entries(shape.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 

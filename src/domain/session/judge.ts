@@ -135,16 +135,17 @@ function leave(
   handler: LifecycleDeclaration,
   session: Judged,
   outcome: 'GIVE_UP' | 'EXPIRED',
-  error: FailureError,
+  cause: FailureError,
 ): Judgement {
   const move = outcome === 'GIVE_UP' ? handler.giveUp : handler.expired
   const to = move.session ?? session.status
   if (to !== 'PENDING') {
-    const ended = to === 'CANCELLED' ? { result: 'FAILURE' as const, error } : { result: null, error: null }
+    const ended = to === 'CANCELLED' ? { result: 'FAILURE' as const, error: cause } : { result: null, error: null }
     return { ...stay(session), outcome, to, kernelTo: move.kernel, tries: 0, ...ended }
   }
   // A kernel that runs or has ended cannot go back: its user code has begun, or its end is final.
-  const failedAgents = error.agentId === undefined ? silentAgents(handler, session) : [error.agentId]
+  const failedAgents = cause.agentId === undefined ? silentAgents(handler, session) : [cause.agentId]
+  const error = failedAgents.length === 1 ? { ...cause, agentId: failedAgents[0]! } : cause
   const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
   if (ranAlready || session.reschedules >= session.reschedulesMax) {
     return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, failedAgents, result: 'FAILURE', error }

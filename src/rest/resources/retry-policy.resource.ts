@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { ELIGIBLE_CAUSES, FAILURE_CAUSES } from '../../domain/retry/causes.ts'
-import { AVOIDANCES, BACKOFFS, JITTERS, RULE_ACTIONS, type RetryPolicy } from '../../domain/retry/policy.ts'
+import { AVOIDANCES, BACKOFFS, EXCLUSIONS, JITTERS, RULE_ACTIONS, type RetryPolicy } from '../../domain/retry/policy.ts'
 import { renamed, snakeCase } from './snake-case.ts'
 
 const FailureCause = z.enum(FAILURE_CAUSES)
@@ -18,6 +18,7 @@ const RetryRule = z
     scale_resources: z.array(z.object({ slot: z.string(), factor: z.number(), max: z.string().optional() })).optional(),
     scale_timeout: z.object({ factor: z.number(), max: z.number().optional() }).optional(),
     avoid: z.enum(AVOIDANCES).optional(),
+    exclude: z.enum(EXCLUSIONS).optional(),
   })
   .openapi('RetryRule', { description: 'The first rule whose `match` holds decides.' })
 

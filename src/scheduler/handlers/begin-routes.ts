@@ -89,6 +89,7 @@ function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRo
       epochStartedAt: null,
       avoidAgents: [],
       allowAgents: [],
+      excludeAgents: [],
       avoidGroups: [],
       traceParent: null,
     },

@@ -1,4 +1,4 @@
-import { createAgentPool } from '../../domain/scheduling/agent-pool.ts'
+import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
 import { byDominantShare } from '../../domain/scheduling/by-dominant-share.ts'
 import { inOrderOfAge } from '../../domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession, type Placement } from '../../domain/scheduling/place.ts'
@@ -74,7 +74,7 @@ function toPlaceable(session: PendingSession, quotas: QuotaRoom[]): PlaceableSes
     skips,
     kernelIds,
     quotas,
-    avoidAgents: new Set(session.avoidAgents),
+    avoidAgents: avoidedInOrder(session.avoidAgents),
     shape,
   }
 }

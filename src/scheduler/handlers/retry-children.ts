@@ -21,7 +21,7 @@ function childOf(retry: DueRetry): NewSession {
   const shape = {
     cause: retry.cause,
     counted: retry.counted,
-    ...(retry.details as Pick<ChildShape, 'growth' | 'avoid'>),
+    ...(retry.details as Pick<ChildShape, 'growth' | 'avoid' | 'exclude'>),
   }
   const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
   const derived = deriveChild(parent, shape)

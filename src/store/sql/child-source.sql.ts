@@ -28,6 +28,7 @@ export interface ChildSource {
   retryPolicySources: Record<string, string>
   avoidAgents: string[]
   allowAgents: string[]
+  excludeAgents: string[]
   agentLabels: Record<string, string>
   avoidGroups: string[]
   dependsOnChains: string[]
@@ -42,7 +43,7 @@ export const CHILD_SOURCE_COLUMNS = `
   s.labels, s.chain_id AS "chainId", s.attempt, s.epoch, s.epoch_started_at AS "epochStartedAt",
   s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
   s.retry_policy AS "retryPolicy", s.retry_policy_sources AS "retryPolicySources", s.avoid_agents AS "avoidAgents",
-  s.allow_agents AS "allowAgents", s.agent_labels AS "agentLabels", s.avoid_groups AS "avoidGroups",
+  s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents", s.agent_labels AS "agentLabels", s.avoid_groups AS "avoidGroups",
   s.trace_parent AS "traceParent",
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 

@@ -20,6 +20,7 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   skips: number
   avoidAgents: string[]
   allowAgents: string[]
+  excludeAgents: string[]
   agentLabels: Record<string, string>
   kernelIds: string[]
   /** Milliseconds until `startsAt`; null if it has passed. */
@@ -57,7 +58,7 @@ export interface PendingClaim {
 }
 
 export const LANE = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
-    s.cluster_mode = 'SINGLE_NODE', s.allow_agents, s.agent_labels)`
+    s.cluster_mode = 'SINGLE_NODE', s.allow_agents, s.exclude_agents, s.agent_labels)`
 
 /** In line, ready to be scheduled. */
 export const IN_LINE = `s.status = 'PENDING' AND s.next_try_at IS NULL`
@@ -121,8 +122,8 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
   s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
-  s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.agent_labels AS "agentLabels",
-  ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
+  s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
+  s.agent_labels AS "agentLabels", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
   CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
   coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.lane::text AS lane,
   s.id IN (SELECT id FROM head) AS "atHead", s.next_try_at IS NOT NULL AS rests,

@@ -37,6 +37,8 @@ export interface NewSession {
   epochStartedAt: string | null
   avoidAgents: string[]
   allowAgents: string[]
+  /** Agents that must not run it. */
+  excludeAgents: string[]
   /** { key: value }: an agent must have all of these labels. */
   agentLabels: Record<string, string>
   avoidGroups: string[]
@@ -63,7 +65,7 @@ WITH input AS (
     "priority" smallint, "labels" jsonb, "dependsOnChains" uuid[], "parentSessionId" uuid, "chainId" uuid,
     "attempt" int, "epoch" int, "origin" session_origin, "retryCount" int, "uncountedRetries" int,
     "retryCause" failure_cause, "epochStartedAt" timestamptz, "avoidAgents" uuid[], "allowAgents" uuid[],
-    "avoidGroups" text[], "agentLabels" jsonb, "traceParent" text, "portVariable" text, "policyNumber" int)
+    "excludeAgents" uuid[], "avoidGroups" text[], "agentLabels" jsonb, "traceParent" text, "portVariable" text, "policyNumber" int)
 ), limited AS MATERIALIZED (
   SELECT i."projectId" AS project_id, i."userId" AS user_id FROM (SELECT DISTINCT "projectId", "userId" FROM input) AS i
   WHERE NOT $4 AND EXISTS (SELECT FROM resource_policies q WHERE q.max_pending IS NOT NULL
@@ -77,13 +79,13 @@ WITH input AS (
     environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
     parent_session_id, chain_id, attempt, epoch, origin, retry_count, uncounted_retries, max_retries,
     retry_policy, retry_policy_sources, retry_cause, retry_decided, epoch_started_at, avoid_agents, allow_agents,
-    avoid_groups, agent_labels, trace_parent, port_variable, created_by)
+    exclude_agents, avoid_groups, agent_labels, trace_parent, port_variable, created_by)
   SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "name", "sessionType", "image", "command",
     "environ", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
     "labels", "parentSessionId", "chainId", "attempt", "epoch", "origin", "retryCount", "uncountedRetries",
     (p.policy ->> 'maxRetries')::int, p.policy, p.sources, "retryCause",
-    "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents", "avoidGroups", "agentLabels",
-    "traceParent", "portVariable", $2
+    "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents",
+    "excludeAgents", "avoidGroups", "agentLabels", "traceParent", "portVariable", $2
   FROM input JOIN policies p ON p.number = "policyNumber"
   WHERE NOT EXISTS (SELECT FROM limited l
     WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")

@@ -31,6 +31,7 @@ const SPEC: Readonly<Record<keyof AttemptSpec, string>> = {
   retryPolicy: 'retry_policy',
   avoidAgents: 'avoid_agents',
   allowAgents: 'allow_agents',
+  excludeAgents: 'exclude_agents',
   avoidGroups: 'avoid_groups',
 }
 

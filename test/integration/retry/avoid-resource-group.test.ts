@@ -58,11 +58,11 @@ it('an agent that is not alive, or could never take it, is none', async () => {
   expect((await groupsAfterFailure())[1]).toMatchObject({ group: 'default' })
 })
 
-it('what it avoids adds up over the chain, and when none is left it stays where it is', async () => {
+it('when all have failed it goes where it has not been for the longest, never where it failed last', async () => {
   const { server, db } = given
   const others = { a: await agentIn('a'), b: await agentIn('b') }
-  await groupsAfterFailure()
-  for (const agent of [others.a, others.b]) {
+  await groupsAfterFailure({ retryPolicy: { ...ELSEWHERE, maxRetries: 5 } })
+  for (const agent of [others.a, others.b, given.agent, others.a]) {
     await server.run('schedule-sessions', 'prepare-sessions')
     await agent.comply()
     await server.run('promote-to-prepared', 'start-sessions')
@@ -78,6 +78,8 @@ it('what it avoids adds up over the chain, and when none is left it stays where 
     { group: 'default', avoids: [] },
     { group: 'a', avoids: ['default'] },
     { group: 'b', avoids: ['default', 'a'] },
-    { group: 'b', avoids: ['default', 'a', 'b'] },
+    { group: 'default', avoids: ['default', 'a', 'b'] },
+    { group: 'a', avoids: ['a', 'b', 'default'] },
+    { group: 'b', avoids: ['b', 'default', 'a'] },
   ])
 })

@@ -16,7 +16,6 @@ beforeAll(async () => {
 afterAll(() => api?.close())
 beforeEach(async () => {
   await api.database.fresh()
-  await api.db.query('DELETE FROM api_tokens')
   api.adminToken = await api.factory.token({ role: 'ADMIN' })
   server = testServer(api.db)
   agent = await registered('64')

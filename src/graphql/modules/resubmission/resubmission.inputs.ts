@@ -23,6 +23,11 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
       type: ['UUID'],
       description: 'Agents to avoid if another fits; replaces those that retries have come to avoid.',
     }),
+    excludeAgents: t.field({
+      type: ['UUID'],
+      description:
+        'Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction.',
+    }),
     retryPolicy: t.field({
       type: RetryPolicyInput,
       description: 'Fields of the retry policy; missing fields stay as resolved.',

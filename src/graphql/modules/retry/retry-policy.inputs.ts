@@ -1,6 +1,13 @@
 import type { RetryPolicyPreset } from '../../../domain/retry/presets.ts'
 import { builder } from '../../builder.ts'
-import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
+import {
+  AvoidanceEnum,
+  BackoffEnum,
+  ExclusionEnum,
+  FailureCauseEnum,
+  JitterEnum,
+  RuleActionEnum,
+} from './retry.enums.ts'
 
 const RuleMatchInput = builder.inputType('RetryRuleMatchInput', {
   description: 'Conditions of a rule. All given conditions must match.',
@@ -37,7 +44,8 @@ const RetryRuleInput = builder.inputType('RetryRuleInput', {
     delay: t.float({ description: "Base delay in seconds, in place of the formula's." }),
     scaleResources: t.field({ type: [SlotGrowthInput], description: 'Slots that grow.' }),
     scaleTimeout: t.field({ type: TimeoutGrowthInput, description: 'Growth of the batch timeout.' }),
-    avoid: t.field({ type: AvoidanceEnum, description: 'What the retry avoids.' }),
+    avoid: t.field({ type: AvoidanceEnum, description: 'What the retry avoids, as long as there is another place.' }),
+    exclude: t.field({ type: ExclusionEnum, description: 'What the retry excludes, even if it has to wait.' }),
   }),
 })
 

@@ -1,7 +1,14 @@
 import type { RetryPolicy, RetryRule, RuleMatch, SlotGrowth, TimeoutGrowth } from '../../../domain/retry/policy.ts'
 import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/resolve-policy.ts'
 import { builder } from '../../builder.ts'
-import { AvoidanceEnum, BackoffEnum, FailureCauseEnum, JitterEnum, RuleActionEnum } from './retry.enums.ts'
+import {
+  AvoidanceEnum,
+  BackoffEnum,
+  ExclusionEnum,
+  FailureCauseEnum,
+  JitterEnum,
+  RuleActionEnum,
+} from './retry.enums.ts'
 
 const RuleMatchType = builder.objectRef<RuleMatch>('RetryRuleMatch').implement({
   description: 'Conditions of a rule. All given conditions must match.',
@@ -50,6 +57,7 @@ export const RetryRuleType = builder.objectRef<RetryRule>('RetryRule').implement
       description: 'Growth of the batch timeout.',
     }),
     avoid: t.expose('avoid', { type: AvoidanceEnum, nullable: true, description: 'What the retry avoids.' }),
+    exclude: t.expose('exclude', { type: ExclusionEnum, nullable: true, description: 'What the retry excludes.' }),
   }),
 })
 

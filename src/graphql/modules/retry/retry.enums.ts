@@ -81,9 +81,16 @@ export const RuleActionEnum = builder.enumType('RetryRuleAction', {
 })
 
 export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
-  description: 'What the retry avoids.',
+  description: 'What the retry avoids: it is used all the same if there is no other.',
   values: {
     AGENT: { description: 'The agents on which the attempt failed.' },
     RESOURCE_GROUP: { description: 'The resource group in which the attempt failed.' },
+  } as const,
+})
+
+export const ExclusionEnum = builder.enumType('RetryExclusion', {
+  description: 'What the retry excludes: it waits rather than go there.',
+  values: {
+    AGENT: { description: 'The agents on which the attempt failed.' },
   } as const,
 })

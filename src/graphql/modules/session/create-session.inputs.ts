@@ -25,6 +25,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
     allowAgents: t.field({ type: ['UUID'], description: 'Only these agents may run it, and its retries; none: all.' }),
     avoidAgents: t.field({ type: ['UUID'], description: 'Agents to avoid: used only if no other has room.' }),
+    excludeAgents: t.field({
+      type: ['UUID'],
+      description: 'Agents that must not run it, nor its retries: it waits if no other is left.',
+    }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run it.' }),
     dependsOn: t.field({ type: ['UUID'], description: 'Sessions whose chains must succeed first.' }),
     creationId: t.string({ description: 'Idempotency key chosen by the client, unique in the project.' }),

@@ -80,7 +80,11 @@ export const SessionNode = builder.prismaNode('Session', {
       resolve: ({ labels }) => labelsOf(labels),
     }),
     allowAgents: t.expose('allowAgents', { type: ['UUID'], description: 'Only these agents may run it; none: all.' }),
-    avoidAgents: t.expose('avoidAgents', { type: ['UUID'], description: 'Agents that go last.' }),
+    avoidAgents: t.expose('avoidAgents', {
+      type: ['UUID'],
+      description: 'Agents that go last, those at the end of the list after the others.',
+    }),
+    excludeAgents: t.expose('excludeAgents', { type: ['UUID'], description: 'Agents that must not run it.' }),
     agentLabels: t.field({
       type: [Label],
       description: 'An agent must have all of them to run it.',

@@ -18,6 +18,7 @@ const SPEC: AttemptSpec = {
   retryPolicy: { maxRetries: 1, maxElapsed: null, rules: [] },
   avoidAgents: [],
   allowAgents: [],
+  excludeAgents: [],
   avoidGroups: [],
 }
 

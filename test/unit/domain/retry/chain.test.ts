@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { AGENTS_NAMED_MAX } from '../../../../src/domain/limits.ts'
 import { deriveChild, retryCreationId, type RetriedParent } from '../../../../src/domain/retry/child.ts'
 import { decideRetry, type DecidedSession } from '../../../../src/domain/retry/decide.ts'
 import { anyFailure, anyPolicy, ENDED_AT, failedSession } from './sessions.ts'
@@ -15,7 +16,9 @@ const PARENT: RetriedParent = {
   epochStartedAt: ENDED_AT,
   resourceSlots: { cpu: '1' },
   batchTimeout: 60,
+  resourceGroup: 'x',
   avoidAgents: ['a'],
+  excludeAgents: ['e'],
   avoidGroups: ['g'],
 }
 const PLAIN = { cause: 'OOM_KILLED', counted: true, growth: null, avoid: { agents: [], groups: [] } } as const
@@ -36,6 +39,7 @@ it('a counted child has one retry more and the rest of its parent', () => {
     resourceSlots: { cpu: '1' },
     batchTimeout: 60,
     avoidAgents: ['a'],
+    excludeAgents: ['e'],
     avoidGroups: ['g'],
   })
 })
@@ -50,6 +54,22 @@ it('an uncounted child keeps the count; growth replaces, avoidance adds up', () 
     avoidAgents: ['a', 'b'],
     avoidGroups: ['g', 'h'],
   })
+})
+
+it('the place that failed last is the last to be chosen again', () => {
+  const parent = { ...PARENT, resourceGroup: 'g', avoidAgents: ['a', 'b', 'c'], avoidGroups: ['g', 'h'] }
+  const avoid = { agents: ['b', 'd'], groups: [] }
+  expect(deriveChild(parent, { ...PLAIN, avoid, exclude: { agents: ['e', 'f'] } })).toMatchObject({
+    avoidAgents: ['a', 'c', 'b', 'd'],
+    excludeAgents: ['e', 'f'],
+    avoidGroups: ['h', 'g'],
+  })
+})
+
+it('the list of failed agents is bounded: the oldest are forgotten', () => {
+  const avoidAgents = Array.from({ length: AGENTS_NAMED_MAX }, (_, n) => `agent ${n}`)
+  const child = deriveChild({ ...PARENT, avoidAgents }, { ...PLAIN, avoid: { agents: ['b'], groups: [] } })
+  expect(child.avoidAgents).toEqual([...avoidAgents.slice(1), 'b'])
 })
 
 it('the second attempt is the first retry', () => {

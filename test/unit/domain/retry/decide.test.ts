@@ -162,6 +162,7 @@ describe('scheduled', () => {
       explanation: 'retry 2 of 3: exit code 1; waits 120 s',
       growth: null,
       avoid: { agents: [], groups: [] },
+      exclude: { agents: [] },
       emit: 'session.retry_scheduled',
     })
     expect(decide({}, { emitRetryEvents: false })).toMatchObject({ phase: 'SCHEDULED', emit: null })
@@ -190,6 +191,20 @@ describe('scheduled', () => {
       'retry 1 of 3: exit code 137 matched rules[0] (RETRY); mem 2 GiB → 2.6 GiB, timeout 60 s → 90 s; ' +
         'waits 68.85 s = 61.2 s + 7.65 s jitter',
     )
+  })
+
+  it('may exclude the agents that failed, and says so', () => {
+    const rules: RetryPolicy['rules'] = [{ match: {}, action: 'RETRY', exclude: 'AGENT' }]
+    const named = '01990000-0000-7000-8000-00000000000a'
+    const error = { name: 'scheduler-timeout', message: 'm', agentId: named }
+    const verdict = decide({ failedAgents: ['agent-a'], statusData: { error } }, { rules })
+    expect(verdict).toMatchObject({ avoid: { agents: [], groups: [] }, exclude: { agents: ['agent-a', named] } })
+    expect(verdict.explanation).toContain(`; excludes agent agent-a, ${named}; waits`)
+  })
+
+  it('an avoided agent that fails once more is avoided anew, whatever the rules say', () => {
+    const verdict = decide({ failedAgents: ['a', 'b'], avoidAgents: ['b', 'c'] }, {})
+    expect(verdict).toMatchObject({ avoid: { agents: ['b'], groups: [] }, exclude: { agents: [] } })
   })
 
   it('has no growth where all is at its maximum, and may avoid the group', () => {

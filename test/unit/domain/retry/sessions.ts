@@ -37,6 +37,7 @@ export function failedSession(given: Partial<DecidedSession> = {}): DecidedSessi
     resourceSlots: { cpu: '1', mem: '2147483648' },
     batchTimeout: 60,
     failedAgents: ['agent-a'],
+    avoidAgents: [],
     resourceGroup: 'default',
     ...given,
   }

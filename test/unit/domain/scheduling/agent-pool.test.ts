@@ -75,6 +75,32 @@ describe('whatever the selector', () => {
     expect(placement.skipped.map(({ sessionId }) => sessionId)).toEqual(['t', 'v'])
   })
 
+  it('goes to the avoided agent that has been avoided for the longest, however full it is', () => {
+    const rooms = () => [room('a', cpu('8'), cpu('2')), room('b', cpu('8')), room('c', cpu('8'))]
+    const where = (avoidAgents: string[], excludeAgents: string[] = []) =>
+      agentsOf(placeAll([session('s', cpu('1'), { avoidAgents, excludeAgents })], rooms()))
+    expect(where(['a', 'b', 'c'])).toEqual({ s: 'a' })
+    expect(where(['c', 'a', 'b'])).toEqual({ s: 'c' })
+    expect(where(['b', 'a'])).toEqual({ s: 'c' })
+    expect(where(['c', 'a', 'b'], ['c'])).toEqual({ s: 'a' })
+  })
+
+  it('goes to no agent that is excluded, and says that none is left', () => {
+    const rooms = () => [room('a', cpu('1')), room('b', cpu('1'))]
+    const line = [
+      session('s', cpu('1'), { excludeAgents: ['b'] }),
+      session('t', cpu('1'), { excludeAgents: ['a', 'b'] }),
+      session('u', cpu('1'), { excludeAgents: ['a'], allowAgents: ['a'] }),
+    ]
+    const placement = placeAll(line, rooms())
+    expect(agentsOf(placement)).toEqual({ s: 'a' })
+    const reason = 'it excludes every agent of resource group g that it may go to and that is alive'
+    expect(placement.skipped).toEqual([
+      { sessionId: 't', reason },
+      { sessionId: 'u', reason },
+    ])
+  })
+
   it('a single node has room for all kernels on one agent; several nodes spread as far as they must', () => {
     const rooms = () => [room('a', cpu('3')), room('b', cpu('5'))]
     expect(agentsOf(placeAll([session('s', cpu('2'), { size: 2 })], rooms()))).toEqual({ s: 'b b' })

@@ -1,4 +1,4 @@
-import { createAgentPool } from '../../../../src/domain/scheduling/agent-pool.ts'
+import { avoidedInOrder, createAgentPool } from '../../../../src/domain/scheduling/agent-pool.ts'
 import { inOrderOfAge } from '../../../../src/domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession, type Placement } from '../../../../src/domain/scheduling/place.ts'
 import { parseQuantities } from '../../../../src/domain/scheduling/quantity.ts'
@@ -19,11 +19,12 @@ export interface ShapeSpec {
   size?: number
   mode?: ClusterMode
   allowAgents?: string[]
+  excludeAgents?: string[]
   agentLabels?: Record<string, string>
 }
 
 export function shape(slots: Amounts, { size = 1, mode = 'SINGLE_NODE', ...spec }: ShapeSpec = {}): Shape {
-  const given = { allowAgents: [], agentLabels: {}, ...spec }
+  const given = { allowAgents: [], excludeAgents: [], agentLabels: {}, ...spec }
   return shapeOf({ clusterMode: mode, kernels: size, slots: parseQuantities(slots), ...given })
 }
 
@@ -31,11 +32,12 @@ export type SessionSpec = ShapeSpec & Partial<Omit<PlaceableSession, 'avoidAgent
 
 /** Created in the order of their ids, where nothing is said. */
 export function session(id: string, slots: Amounts, spec: SessionSpec = {}): PlaceableSession {
-  const { size = 1, mode, allowAgents, agentLabels, avoidAgents = [], ...given } = spec
+  const { size = 1, mode, allowAgents, excludeAgents, agentLabels, avoidAgents = [], ...given } = spec
   const theirs = shape(slots, {
     size,
     ...(mode && { mode }),
     ...(allowAgents && { allowAgents }),
+    ...(excludeAgents && { excludeAgents }),
     ...(agentLabels && { agentLabels }),
   })
   const { owner = 'ada', priority = 10 } = given
@@ -51,7 +53,7 @@ export function session(id: string, slots: Amounts, spec: SessionSpec = {}): Pla
     skips: 0,
     quotas: [],
     kernelIds: Array.from({ length: size }, (_, n) => `${id}-${n}`),
-    avoidAgents: new Set(avoidAgents),
+    avoidAgents: avoidedInOrder(avoidAgents),
     ...given,
   }
 }

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { driveAll, failWith } from '../../support/drive-session.ts'
+import { startGraphQLServer, type TestServer as ApiServer } from '../../support/graphql-server.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
+import { chainRows, kernelRows } from '../../support/session-rows.ts'
+import { testServer, type TestServer } from '../../support/test-server.ts'
+
+let api: ApiServer
+let server: TestServer
+let large: PlayedAgent
+let small: PlayedAgent
+
+beforeAll(async () => {
+  api = await startGraphQLServer()
+})
+afterAll(() => api?.close())
+beforeEach(async () => {
+  await api.database.fresh()
+  api.adminToken = await api.factory.token({ role: 'ADMIN' })
+  server = testServer(api.db)
+  // An idle session goes to the large one, unless something speaks against it.
+  large = await registered('64')
+  small = await registered('2')
+})
+
+async function registered(cpu: string): Promise<PlayedAgent> {
+  const one = playedAgent(server.gateway, { slots: { cpu } })
+  await one.register()
+  await server.run('watch-agents')
+  return one
+}
+
+async function rest(method: string, path: string, body?: object): Promise<{ status: number; body: any }> {
+  const response = await fetch(`${api.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${api.adminToken}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: await response.json() }
+}
+
+async function create(input: object): Promise<string> {
+  const { data } = await api.query(
+    `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
+      ... on CreateSessionPayload { session { sessionId excludeAgents } } ... on Error { message } } }`,
+    { input: { name: 'work', command: ['true'], resourceSlots: [{ slot: 'cpu', amount: '1' }], ...input } },
+    api.adminToken,
+  )
+  return data.createSession.session.sessionId
+}
+
+async function ask(id: string): Promise<{ pendingReason: string | null; excludeAgents: string[] }> {
+  const { data, errors } = await api.query(
+    'query ($id: UUID!) { session(id: $id) { pendingReason excludeAgents } }',
+    { id },
+    api.adminToken,
+  )
+  expect(errors).toBeUndefined()
+  return data.session
+}
+
+/** Fails the chain's newest attempt on whichever agent it is, and dispatches its retry. */
+async function failOnce(chainId: string): Promise<{ agentId: string; childId: string }> {
+  const attempt = (await chainRows(api.db, chainId)).at(-1)!
+  await server.run('schedule-sessions')
+  const agentId = (await kernelRows(api.db, attempt.id))[0]!.agent!
+  const agent = agentId === large.id ? large : small
+  await driveAll(server, agent, 'RUNNING')
+  await failWith(server, agent, 3)
+  await passTime(api.db, 5)
+  await server.run('dispatch-retries')
+  return { agentId, childId: (await chainRows(api.db, chainId)).at(-1)!.id }
+}
+
+const RULE = { match: {}, action: 'RETRY' }
+const NONE_LEFT = 'it excludes every agent of resource group default that it may go to and that is alive'
+
+describe('a session that excludes agents', () => {
+  it('runs on another, and waits with a reason while there is none', async () => {
+    const id = await create({ excludeAgents: [large.id] })
+    const stuck = await create({ excludeAgents: [large.id, small.id] })
+    await server.run('schedule-sessions')
+    expect((await kernelRows(api.db, id))[0]!.agent).toBe(small.id)
+    expect(await ask(stuck)).toEqual({ pendingReason: NONE_LEFT, excludeAgents: [large.id, small.id] })
+
+    const third = await registered('1')
+    await server.run('schedule-sessions')
+    expect((await kernelRows(api.db, stuck))[0]!.agent).toBe(third.id)
+  })
+
+  it('is the same over REST', async () => {
+    const { status, body } = await rest('POST', '/v2/sessions', {
+      name: 'work',
+      command: ['true'],
+      exclude_agents: [large.id, small.id],
+      retry_policy: { max_retries: 1, rules: [{ match: {}, action: 'RETRY', exclude: 'AGENT' }] },
+    })
+    expect({ status, lists: [body.exclude_agents, body.avoid_agents, body.allow_agents] }).toEqual({
+      status: 201,
+      lists: [[large.id, small.id], [], []],
+    })
+    expect(body.retry_policy.rules).toEqual([{ match: {}, action: 'RETRY', exclude: 'AGENT' }])
+    await server.run('schedule-sessions')
+    expect((await rest('GET', `/v2/sessions/${body.id}`)).body).toMatchObject({
+      status: 'PENDING',
+      pending_reason: NONE_LEFT,
+    })
+  })
+
+  it('does not stop those behind it that exclude nothing', async () => {
+    await create({ excludeAgents: [large.id, small.id] })
+    const other = await create({})
+    await server.run('schedule-sessions')
+    expect((await kernelRows(api.db, other))[0]!.agent).toBe(large.id)
+  })
+})
+
+describe('a rule', () => {
+  it('that excludes: the retry waits rather than go back, even if that is all there is', async () => {
+    const retryPolicy = { maxRetries: 5, retryDelay: 1, rules: [{ ...RULE, exclude: 'AGENT' }] }
+    const id = await create({ retryPolicy })
+    const first = await failOnce(id)
+    const second = await failOnce(id)
+    expect([first.agentId, second.agentId]).toEqual([large.id, small.id])
+    await server.run('schedule-sessions')
+    expect(await ask(second.childId)).toEqual({ pendingReason: NONE_LEFT, excludeAgents: [large.id, small.id] })
+  })
+
+  it('that avoids: never the agent that failed last while another fits, even when all have failed', async () => {
+    const retryPolicy = { maxRetries: 5, retryDelay: 1, rules: [{ ...RULE, avoid: 'AGENT' }] }
+    const id = await create({ retryPolicy })
+    const agents: string[] = []
+    for (let attempt = 1; attempt <= 5; attempt++) agents.push((await failOnce(id)).agentId)
+    expect(agents).toEqual([large.id, small.id, large.id, small.id, large.id])
+  })
+
+  it('that avoids goes back where nothing else is left', async () => {
+    await api.db.query(`UPDATE agents SET status = 'SUSPECT' WHERE id = $1`, [small.id])
+    const id = await create({ retryPolicy: { maxRetries: 5, retryDelay: 1, rules: [{ ...RULE, avoid: 'AGENT' }] } })
+    expect([(await failOnce(id)).agentId, (await failOnce(id)).agentId]).toEqual([large.id, large.id])
+  })
+})
+
+describe('a resubmission', () => {
+  const RESUBMIT = `mutation ($input: ResubmitSessionsInput!) { resubmitSessions(input: $input) {
+    ... on ResubmitSessionsPayload { sessions { sessionId excludeAgents } }
+    ... on ValidationError { issues { path message } } } }`
+
+  it('may exclude agents, or let those in again that rules have excluded', async () => {
+    const id = await create({ retryPolicy: { maxRetries: 1, retryDelay: 1, rules: [{ ...RULE, exclude: 'AGENT' }] } })
+    await failOnce(id)
+    await failOnce(id)
+    const [, last] = await chainRows(api.db, id)
+    const overrides = { excludeAgents: [small.id] }
+    const { data } = await api.query(RESUBMIT, { input: { sessionIds: [last!.id], overrides } }, api.adminToken)
+    const [made] = data.resubmitSessions.sessions
+    expect(made.excludeAgents).toEqual([small.id])
+    await server.run('schedule-sessions')
+    expect((await kernelRows(api.db, made.sessionId))[0]!.agent).toBe(large.id)
+  })
+
+  it('may not name an agent that does not exist, nor one that it allows', async () => {
+    const id = await create({})
+    const unknown = '01990000-0000-7000-8000-00000000000a'
+    for (const [overrides, path] of [
+      [{ excludeAgents: [unknown] }, 'overrides.excludeAgents.0'],
+      [{ excludeAgents: [small.id], allowAgents: [small.id] }, 'overrides.excludeAgents.0'],
+    ] as const) {
+      const { data } = await api.query(RESUBMIT, { input: { sessionIds: [id], overrides } }, api.adminToken)
+      expect(data.resubmitSessions.issues.map((issue: { path: string }) => issue.path)).toContain(path)
+    }
+  })
+})
