@@ -6,6 +6,7 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { applyAnswer } from './apply-answer.ts'
 import type { Executor } from './executors/executor.ts'
+import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
 import type { LogShipper } from './log-shipper.ts'
 import { NewsInterrupt, type News } from './news.ts'
@@ -82,7 +83,7 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
 }
 
 async function register({ gateway, identity, shipper, fence, news, log, signal }: LoopParts): Promise<RegisterAnswer> {
-  const sentAt = performance.now()
+  const sentAt = uptimeSeconds()
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   const answer = await untilAborted(request, gateway.register(identity, request))
   fence.renew(sentAt, answer.fenceAfterMs)
@@ -105,7 +106,7 @@ async function syncOnce(
   const logs = await shipper.gather(observed)
   const waitMs = hasNews || logs.length > 0 ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
-  const sentAt = performance.now()
+  const [sentAt, began] = [uptimeSeconds(), performance.now()]
   const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs }
   const answer = await send(parts, request).catch((error: unknown) => {
     shipper.failed()
@@ -116,7 +117,7 @@ async function syncOnce(
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) news.tell()
   applyAnswer(executor, answer, log)
-  const tookMs = performance.now() - sentAt
+  const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await sleep(Math.max(0, NEWS_INTERVAL_MS - tookMs))
   return 'told'

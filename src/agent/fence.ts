@@ -2,51 +2,70 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readBootId, uptimeSeconds } from './executors/process/proc-stat.ts'
 
-/** Minimum time between two writes of the file. */
+/** Time between two writes of the file, unless the fence is short. */
 const WRITE_INTERVAL_MS = 2_000
+const WRITES_PER_FENCE = 8
 
 /**
  * Limits how long kernels may run without an answer from the server. The server relies on it: it gives a session to
  * another agent once `fenceAfterMs` plus a margin have passed since it last heard from this one.
  *
  * `<agentDir>/fence` holds the deadline in whole seconds of machine uptime, followed by the boot id. Neither a restart
- * nor a crash of the agent extends it: the next instance continues with the same deadline, and while no agent runs, the
- * nursery enforces it. Uptime is used because, unlike the wall clock, nobody can set it.
+ * nor a crash of the agent extends it: the next instance continues with the same deadline, and the executor's keeper
+ * kills what this process, dead or stopped, does not stop. Uptime is used because nobody can set it, unlike the wall
+ * clock, and because it counts the time that the machine was suspended, unlike timers and `performance.now()`.
  */
 export function createFence(agentDir: string, expired: () => void): Fence {
   const path = join(agentDir, 'fence')
   const bootId = readBootId()
+  let deadline = Number.POSITIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
+  let writing: NodeJS.Timeout | undefined
   let writtenAt = Number.NEGATIVE_INFINITY
-  let writtenFor = 0
+  let written: number | null = null
 
-  function arm(afterMs: number): void {
+  function arm(): void {
     clearTimeout(timer)
-    timer = setTimeout(expired, afterMs).unref()
+    timer = setTimeout(expired, Math.max(0, deadline - uptimeSeconds()) * 1000).unref()
+  }
+
+  function write(): void {
+    clearTimeout(writing)
+    writing = undefined
+    writtenAt = performance.now()
+    written = deadline
+    writeDeadline(path, bootId, Math.ceil(deadline))
   }
 
   return {
     resume() {
-      const deadline = readDeadline(path, bootId)
-      if (deadline !== null) arm(Math.max(0, deadline - uptimeSeconds()) * 1000)
+      const kept = readDeadline(path, bootId)
+      if (kept === null) return
+      deadline = kept
+      arm()
     },
     renew(sentAt, fenceAfterMs) {
-      const now = performance.now()
-      const leftMs = fenceAfterMs - (now - sentAt)
-      arm(Math.max(0, leftMs))
-      if (now - writtenAt < WRITE_INTERVAL_MS && writtenFor === fenceAfterMs) return
-      writtenAt = now
-      writtenFor = fenceAfterMs
-      writeDeadline(path, bootId, Math.ceil(uptimeSeconds() + leftMs / 1000))
+      // The process or the machine stood still, and the timer has not run yet.
+      if (uptimeSeconds() >= deadline) expired()
+      const shorter = sentAt + fenceAfterMs / 1000 < deadline
+      deadline = sentAt + fenceAfterMs / 1000
+      arm()
+      const pauseMs = Math.min(WRITE_INTERVAL_MS, fenceAfterMs / WRITES_PER_FENCE)
+      if (shorter || performance.now() - writtenAt >= pauseMs) return write()
+      writing ??= setTimeout(write, pauseMs).unref()
     },
-    close: () => clearTimeout(timer),
+    close() {
+      clearTimeout(timer)
+      if (Number.isFinite(deadline) && written !== null && written !== deadline) write()
+      clearTimeout(writing)
+    },
   }
 }
 
 export interface Fence {
   /** Continues with the deadline of an earlier instance. */
   resume(): void
-  /** @param sentAt `performance.now()` when the answered request was sent */
+  /** @param sentAt `uptimeSeconds()` when the answered request was sent */
   renew(sentAt: number, fenceAfterMs: number): void
   close(): void
 }

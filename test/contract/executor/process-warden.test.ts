@@ -1,10 +1,18 @@
 import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { isAlive, parseProcStat, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
+import { createFence } from '../../../src/agent/fence.ts'
+import {
+  isAlive,
+  parseProcStat,
+  readBootId,
+  readProcStat,
+  uptimeSeconds,
+} from '../../../src/agent/executors/process/proc-stat.ts'
 import { eventually } from '../../support/eventually.ts'
-import { find, kernelSpec } from './executor-subject.ts'
+import { processesIn } from '../../integration/agent/processes.ts'
+import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
 
 async function leaveKernelBehind(fenceSeconds: number) {
@@ -23,7 +31,7 @@ async function leaveKernelBehind(fenceSeconds: number) {
   })
   const shim = parseProcStat(began)
   if (shim === null) throw new Error(began)
-  writeFileSync(join(agentDir, 'fence'), `${Math.floor(uptimeSeconds()) + fenceSeconds} boot\n`)
+  writeFileSync(join(agentDir, 'fence'), `${Math.floor(uptimeSeconds()) + fenceSeconds} ${readBootId()}\n`)
   holder.kill('SIGKILL')
   return { fixture, spec, shim }
 }
@@ -38,10 +46,11 @@ test('kernels of a dead agent are stopped when its fence has passed', async () =
   await fixture.dispose()
 })
 
-test('and not before, nor once another instance is there', async () => {
+test('and not before, nor once another instance has renewed it', async () => {
   const { fixture, spec, shim } = await leaveKernelBehind(3)
   const next = fixture.create({ changed: () => undefined })
   await next.recover()
+  createFence(fixture.agentDir, () => undefined).renew(uptimeSeconds(), 60_000)
   const deadline = Math.ceil(uptimeSeconds()) + 6
   await eventually(() => uptimeSeconds() > deadline)
   expect(isAlive(shim)).toBe(true)
@@ -50,3 +59,65 @@ test('and not before, nor once another instance is there', async () => {
   await next.close()
   await fixture.dispose()
 }, 15_000)
+
+/** The processes of the agent's keeper and of one kernel that has begun. */
+async function startKept() {
+  const fixture = await createProcessFixture()
+  const executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+  const fence = createFence(fixture.agentDir, () => undefined)
+  fence.renew(uptimeSeconds(), 60_000)
+  const keeper = () => readFileSync(join(fixture.agentDir, 'keeper'), 'latin1').split(' ').map(Number)[0]!
+  await eventually(() => existsSync(join(fixture.agentDir, 'keeper')))
+  const begin = async () => {
+    const spec = kernelSpec({ command: ['sleep', '1000'] })
+    executor.start(spec, 1)
+    await reaches(executor, spec.kernelId, 'RUNNING')
+    return spec.kernelId
+  }
+  const dispose = async () => {
+    for (const { kernelId } of executor.observe()) executor.forget(kernelId, 9)
+    await eventually(() => executor.observe().length === 0)
+    await executor.close()
+    await eventually(() => processesIn(fixture.agentDir).length === 0)
+    await fixture.dispose()
+  }
+  return { executor, fence, keeper, begin, dispose }
+}
+
+test.each(['SIGKILL', 'SIGSTOP'] as const)(
+  'a keeper that gets %s has a successor before a kernel is started',
+  async (signal) => {
+    const { executor, fence, keeper, begin, dispose } = await startKept()
+    await begin()
+    const first = keeper()
+    process.kill(first, signal)
+    await begin()
+    expect(keeper()).not.toBe(first)
+    if (signal === 'SIGSTOP') process.kill(first, 'SIGCONT')
+    await eventually(() => readProcStat(first)?.state !== 'S')
+    fence.renew(uptimeSeconds() - 60, 1)
+    await eventually(() => executor.observe().every(({ error }) => error?.name === 'agent-fenced'))
+    await dispose()
+  },
+)
+
+test('a keeper heeds no signal but SIGKILL and SIGSTOP, and leaves with the last kernel and the agent', async () => {
+  const { keeper, begin, dispose } = await startKept()
+  await begin()
+  const first = keeper()
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGPIPE', 'SIGUSR1'] as const) process.kill(first, signal)
+  await begin()
+  expect(keeper()).toBe(first)
+  await dispose()
+})
+
+test('a kernel does not begin behind the fence', async () => {
+  const { executor, fence, dispose } = await startKept()
+  fence.renew(uptimeSeconds() - 60, 1)
+  const spec = kernelSpec({ command: ['sh', '-c', 'echo ran'] })
+  executor.start(spec, 1)
+  expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ error: { name: 'agent-fenced' } })
+  expect(await readAll(executor, spec.kernelId, 'STDOUT')).toMatchObject({ bytes: 0 })
+  await dispose()
+})

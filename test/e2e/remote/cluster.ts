@@ -17,7 +17,7 @@ export const SHORT_LEASE: Lease = {
   checkIntervalMs: 250,
   suspectAfterMs: 3_000,
   lostAfterMs: 5_000,
-  fenceMarginMs: 3_000,
+  fenceMarginMs: 4_000,
   // A restart that is quicker leaves agents 2 s of their lease to come back in.
   outageAfterMs: 2_000,
 }
@@ -59,6 +59,8 @@ export interface RemoteCluster extends AsyncDisposable {
   chain(sessionId: string): Promise<Seen[]>
   until(sessionId: string, what: (chain: Seen[]) => boolean, withinMs?: number): Promise<Seen[]>
   agentStatus(name: string): Promise<string | undefined>
+  /** Where the agent of this name keeps its id and kernels. */
+  agentDir(name: string): string
   /** A token of the role AGENT. */
   token(): Promise<string>
   /** `reprise agent` in a directory that belongs to its name. */
@@ -133,6 +135,7 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
       const { agents: found } = await cluster.graphql('{ agents { edges { node { name status } } } }')
       return found.edges.map(({ node }: any) => node).find((node: any) => node.name === name)?.status
     },
+    agentDir: (name) => join(root, name, 'agent'),
     async token() {
       const input = { name: `agents-${randomUUID()}`, role: 'AGENT' }
       return (await cluster.graphql(TOKEN, { input })).createToken.secret

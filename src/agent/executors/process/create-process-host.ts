@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
+import { createKeeper } from './keeper.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { giveUpLaunch } from './launch-kernel.ts'
 import { openMemoryCgroups, type MemoryCgroups } from './memory-cgroup.ts'
@@ -52,6 +53,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
       message: (message) => handleShimMessage(host, message),
       gone: (reason) => kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
     }),
+    keeper: createKeeper(kernelsDir, log),
     log,
     sessionsToSweep: new Set(),
     cgroupsToRemove: new Set(),

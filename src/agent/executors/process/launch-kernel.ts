@@ -23,6 +23,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
   kernel.phase = 'LAUNCHING'
   kernel.token = `${host.tokenPrefix}${(launches++).toString(36)}`
   try {
+    await host.keeper.ready()
     await orderStart(host, kernel)
   } catch (error) {
     return failKernel(host, kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)

@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Logger } from '../../../observability/log.ts'
-import { FENCED } from '../fenced.ts'
-import type { StopMark } from './kernel-directory.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
+import { ALIVE_FUNCTION } from './shell-functions.ts'
 import { splitOnce } from './shim.ts'
 
-const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)
+/** In seconds after the fence. */
+const KEEPER_DONE = 10
 
 /**
  * The nursery: one small `sh` that starts the shims. Forking from Node copies the page tables of the whole server each
@@ -15,12 +15,11 @@ const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMa
  * Input: one line `<kernelId> <token>` per launch, which runs `./<kernelId>/run.<token>` in a new session. An empty
  * line reaps ended shims. Output: the lines of all shims, through one pipe.
  *
- * When its input ends, the agent is gone. The nursery then enforces the fence in the agent's place, so that kernels do
- * not outlive it. Every two seconds it reads `../fence` (the uptime in seconds until which kernels may run, renewed by
- * each agent instance); once that has passed, it marks and kills every kernel. It exits when a later nursery has taken
- * over, or when no kernel is left.
+ * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the nursery then
+ * starts a new keeper whenever there is none. It exits when a later nursery has taken over, or when no kernel is left.
  */
 const NURSERY_SCRIPT = `exec 8>&1 1>/dev/null
+${ALIVE_FUNCTION}
 echo $$ >../nursery
 while read -r kernel token; do
   if [ -n "$kernel" ]; then
@@ -29,23 +28,12 @@ while read -r kernel token; do
   jobs
 done
 exec 8>&- 2>/dev/null
-while read -r owner <../nursery && [ "$owner" = $$ ] && read -r deadline boot <../fence; do
+while read -r owner <../nursery && [ "$owner" = $$ ] && read -r until boot <../fence; do
   set -- */status
-  [ -e "$1" ] || exit 0
+  [ -e "$1" ] || exit
   read -r up rest </proc/uptime
-  if [ "\${up%.*}" -ge "$deadline" ]; then
-    for status do
-      pid='' ended=''
-      while read -r word first rest; do
-        case $word in began) pid=$first start=$rest ;; exit) ended=1 ;; esac
-      done <"$status"
-      [ -n "$pid" ] && [ -z "$ended" ] && read -r now </proc/$pid/stat || continue
-      set -- $start; started=\${21}; set -- \${now#* }; [ "\${21}" = "$started" ] || continue
-      [ -e "\${status%status}stop" ] || echo '${FENCED_MARK}' >"\${status%status}stop"
-      kill -KILL -$pid
-    done
-    exit 0
-  fi
+  [ "\${up%.*}" -lt $((until + ${KEEPER_DONE})) ] || exit
+  read -r keeper ticks <../keeper && alive "$keeper" "$ticks" || setsid /bin/sh ../keeper.sh &
   sleep 2
 done
 `

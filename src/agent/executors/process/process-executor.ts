@@ -46,6 +46,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
   return {
     name: 'process',
     recover() {
+      host.keeper.open()
       host.nursery.open()
       return recoverKernels(host)
     },
@@ -75,6 +76,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.close()
       await Promise.all([...host.kernels.values()].map(({ busy }) => busy))
       host.nursery.close()
+      host.keeper.close()
       host.cgroups?.close()
     },
   }

@@ -1,5 +1,6 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { ImagePresets } from './image-preset.ts'
+import type { Keeper } from './keeper.ts'
 import type { MemoryCgroups } from './memory-cgroup.ts'
 import type { Nursery } from './nursery.ts'
 import type { ProcessKernel } from './process-kernel.ts'
@@ -18,6 +19,7 @@ export interface ProcessHost {
   readonly cgroups: MemoryCgroups | null
   readonly kernels: Map<string, ProcessKernel>
   readonly nursery: Nursery
+  readonly keeper: Keeper
   readonly log: Logger
   /** Process sessions, by their leader's pid, in which processes may be left to kill. */
   readonly sessionsToSweep: Set<number>

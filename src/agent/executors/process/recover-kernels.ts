@@ -29,13 +29,15 @@ export async function recoverKernels(host: ProcessHost): Promise<void> {
     const kernel = newProcessKernel(record.spec, record.assignment, path)
     kernel.heard = false
     host.kernels.set(name, kernel)
-    if (directory.claimStatus(path, 'never') || parseStatus(directory.readStatus(path)).never) beginAnew(host, kernel)
+    if (directory.claimStatus(path, 'never') || parseStatus(directory.readStatus(path)).never)
+      beginAnew(host, kernel, record)
     else await takeOver(host, kernel, record)
   }
 }
 
-function beginAnew(host: ProcessHost, kernel: ProcessKernel): void {
-  kernel.startWanted = directory.wasStartOrdered(kernel.path)
+function beginAnew(host: ProcessHost, kernel: ProcessKernel, { bootId }: directory.KernelRecord): void {
+  // No fence covers an order from before the machine started; the server repeats it.
+  kernel.startWanted = bootId === host.bootId && directory.wasStartOrdered(kernel.path)
   kernel.heard = true
   const mark = directory.readStopMark(kernel.path)
   if (mark !== null) return endBeforeRunning(host, kernel, mark.error ?? null)

@@ -1,3 +1,4 @@
+import { FENCED_MARK } from './fenced-mark.ts'
 import { parseProcStat, type ProcStat } from './proc-stat.ts'
 
 /**
@@ -9,6 +10,8 @@ import { parseProcStat, type ProcStat } from './proc-stat.ts'
  *   while the kernel, which another shim has run, is being removed; it then finds no `spec.json` and runs nothing.
  * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full disk
  *   rarely loses the exit line. One `write` per line is atomic without a rename.
+ * - A fence that has passed, or is one of an earlier boot, keeps the command from running: the launch may have waited
+ *   in a machine or a nursery that stood still. It is looked at after the line `began`, for the keeper's sake.
  * - Signals to the group are caught, not ignored: the command gets the default action back, and the shim keeps waiting.
  * - The command misses a signal that arrives between its fork and the reset of its traps. The mark `stop` is written
  *   before any signal of a stop, and is checked after the reset.
@@ -38,6 +41,12 @@ trap - EXIT
 say() { echo "$*" >&9; echo "${tag} $*" >&8; }
 ${enter}read -r stat </proc/$$/stat
 say "began $stat"
+if read -r until boot <../../fence; then
+  read -r booted </proc/sys/kernel/random/boot_id
+  read -r up rest </proc/uptime
+  [ "$boot" = "$booted" ] && [ "\${up%.*}" -lt "$until" ] ||
+    { [ -e stop ] || echo '${FENCED_MARK}' >stop; kill -KILL 0; }
+fi
 ([ -e stop ] && exit 143
 cd ./work && exec 8>&- 9>&- && ${environment(options.environ)} ${options.argv.map(quote).join(' ')}) >>stdout 2>>stderr
 say "exit $?"

@@ -21,6 +21,8 @@ export function stopKernel(
   kernel.killAt = killAt
   if (first) kernel.stopError = error
   if (kernel.phase === 'RUNNING') beginStop(host, kernel, first)
+  // A shim that has yet to begin finds the mark, and does not run the command.
+  else if (kernel.handedOver) markStop(host, kernel, killAt)
 }
 
 /** Also used when a kernel begins to run after its stop was ordered, and after a restart within the grace period. */

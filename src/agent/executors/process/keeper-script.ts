@@ -1,0 +1,71 @@
+import { FENCED_MARK } from './fenced-mark.ts'
+import { ALIVE_FUNCTION } from './shell-functions.ts'
+
+/** In seconds: what an agent that works needs to begin its own, orderly stops. */
+const AGENT_FIRST = 1
+/** In seconds: the grace period of these stops, and what its SIGKILL may take. */
+const STOPS_END = 7
+
+/**
+ * The keeper: one detached `sh` per agent that keeps the fence, whatever becomes of agent and nursery. It has its own
+ * session and no input, ignores the signals that end others, and where it may, it has a real-time priority and is the
+ * last that a lack of memory kills. It runs in `kernels/` and reads
+ *
+ *   ../keeper  its own pid and start time; it leaves when another keeper has written its own
+ *   ../kept    pid and start time of the agent, while the agent uses this directory
+ *   ../fence   the uptime in whole seconds until which kernels may run, and the boot id
+ *
+ * four times a second while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
+ * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
+ * known by pid and start time from its `status`; besides its process group, its session is killed. It leaves when the
+ * agent is gone and no kernel is left, or none that lives beyond the fence.
+ *
+ * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
+ * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence
+ * is renewed.
+ */
+export const KEEPER_SCRIPT = `trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE
+exec </dev/null >/dev/null 2>&1
+echo -900 >/proc/$$/oom_score_adj
+chrt -f -p 1 $$ || renice -n -20 -p $$
+${ALIVE_FUNCTION}
+enforce() {
+  quiet=$until
+  for status in */status; do
+    [ -f "$status" ] || continue
+    pid='' over=''
+    while read -r word first rest; do
+      case $word in began) pid=$first start=\${rest##*) } ;; exit) over=1 ;; esac
+    done <"$status"
+    [ -n "$pid" ] && [ -z "$over" ] || continue
+    set -- $start; alive "$pid" "\${20}" || continue
+    quiet=''
+    stop=\${status%status}stop
+    if [ -e "$stop" ] || [ -L "$stop" ]; then [ "$up" -ge $((until + ${STOPS_END})) ] || continue
+    else echo '${FENCED_MARK}' >"$stop"
+    fi
+    kill -KILL -$pid
+    for each in /proc/[0-9]*/stat; do
+      read -r stat <"$each" && set -- \${stat##*) } && [ "$4" = "$pid" ] && each=\${each#/proc/} && kill -KILL \${each%/*}
+    done
+  done
+}
+read -r stat </proc/$$/stat; set -- \${stat##*) }; own="$$ \${20}"
+echo "$own" >"../keeper.$$" && mv -f "../keeper.$$" ../keeper || exit
+read -r boot </proc/sys/kernel/random/boot_id
+quiet=''
+while read -r owner <../keeper && [ "$owner" = "$own" ]; do
+  until='' passed=''
+  read -r until was <../fence && [ "$was" = "$boot" ] || until=''
+  read -r up rest </proc/uptime; up=\${up%.*}
+  [ -n "$until" ] && [ "$up" -ge $((until + ${AGENT_FIRST})) ] && passed=1
+  [ -n "$passed" ] && [ "$quiet" != "$until" ] && enforce
+  set -- *
+  if [ -e "./$1" ]; then pause=0.25; else pause=1; fi
+  if read -r pid ticks <../kept && alive "$pid" "$ticks"; then :
+  elif [ $pause = 1 ]; then exit
+  elif [ -z "$until" ] || [ "$quiet" = "$until" ]; then exit
+  fi
+  sleep $pause
+done
+`

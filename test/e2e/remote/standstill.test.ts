@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startPartitionProxy, type PartitionProxy } from '../../support/partition-proxy.ts'
+import type { SpawnedProgram } from '../../support/spawned-program.ts'
+import { processesIn } from '../../integration/agent/processes.ts'
+import { startRemoteCluster, type RemoteCluster } from './cluster.ts'
+import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
+
+/**
+ * Agents and their nurseries are stopped or killed while each has a kernel; another agent takes the retries. The
+ * kernels themselves note when they lived.
+ */
+
+const FENCE_AFTER_MS = 6_000
+
+interface Victim {
+  agent: SpawnedProgram
+  nursery: number
+  /** The agent and everything that runs in its directory: nursery, keeper, shim, kernel. */
+  all(): number[]
+}
+
+let cluster: RemoteCluster
+let proxy: PartitionProxy
+const victims = new Map<string, Victim>()
+
+function signal(name: NodeJS.Signals, ...pids: number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch (error) {
+      // It has ended by itself, as the kernel's short sleeps do.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}
+
+/** Whoever is not stopped yet may start another process. */
+function stopAll({ all }: Victim): void {
+  for (let pids = all(); pids.length > 0; pids = all().filter((pid) => 'SRD'.includes(readProcStat(pid)?.state ?? 'X')))
+    signal('SIGSTOP', ...pids)
+}
+
+const MISDEEDS: Record<string, (victim: Victim) => void> = {
+  'agent stopped': ({ agent }) => signal('SIGSTOP', agent.pid),
+  'agent killed': ({ agent }) => signal('SIGKILL', agent.pid),
+  'nursery killed': ({ nursery }) => (signal('SIGKILL', nursery), proxy.set('cut')),
+  'both killed': ({ agent, nursery }) => signal('SIGKILL', agent.pid, nursery),
+  'both stopped': ({ agent, nursery }) => signal('SIGSTOP', agent.pid, nursery),
+  suspended: stopAll,
+}
+
+beforeAll(async () => {
+  cluster = await startRemoteCluster()
+  proxy = await startPartitionProxy(cluster.url)
+  await cluster.sql(`UPDATE resource_groups SET fence_after_ms = ${FENCE_AFTER_MS}, stop_grace_ms = 1000`)
+}, 120_000)
+afterAll(async () => {
+  for (const { all } of victims.values()) signal('SIGCONT', ...all())
+  proxy.set('open')
+  await endKernelsOf(cluster)
+  const dirs = [...victims.keys()].map((name) => cluster.agentDir(nameOf(name)))
+  await cluster[Symbol.asyncDispose]()
+  await proxy.close()
+  await eventually(() => dirs.every((dir) => processesIn(dir).length === 0), { withinMs: 30_000 })
+}, 60_000)
+
+async function startVictim(name: string): Promise<void> {
+  const url = name === 'nursery killed' ? proxy.url : cluster.url
+  const agent = await cluster.startAgent({ name: nameOf(name), url, token: await cluster.token() })
+  const nursery = Number(readFileSync(join(cluster.agentDir(nameOf(name)), 'nursery'), 'latin1'))
+  const all = () => [agent.pid, ...processesIn(cluster.agentDir(nameOf(name))).map(Number)]
+  victims.set(name, { agent, nursery, all })
+}
+
+const nameOf = (name: string) => name.replace(' ', '-')
+
+/** Each needs all slots of an agent. */
+async function startNoting(name: string): Promise<string> {
+  return cluster.createSession({
+    command: ['sh', '-c', notingProgram(cluster, nameOf(name), { first: 2_000, later: 5 })],
+    environ: [{ name: 'VICTIM', value: nameOf(name) }],
+    resourceSlots: [{ slot: 'cpu', amount: '2' }],
+    retryPolicy: { maxRetries: 2, retryDelay: 0.1, jitter: 'NONE' },
+  })
+}
+
+test('two attempts are never alive together, whoever stands still or is gone', { timeout: 180_000 }, async () => {
+  const sessions = new Map<string, string>()
+  for (const name of Object.keys(MISDEEDS)) {
+    await startVictim(name)
+    // It is the only one with room.
+    const id = await startNoting(name)
+    sessions.set(name, id)
+    await cluster.until(id, ([first]) => first!.status === 'RUNNING')
+    await eventually(async () => (await lives(cluster, nameOf(name))).length === 1)
+  }
+  await cluster.startAgent({ name: 'beside', token: await cluster.token() })
+  for (const [name, misdeed] of Object.entries(MISDEEDS)) misdeed(victims.get(name)!)
+
+  for (const [name, id] of sessions) {
+    const chain = await cluster.until(id, (attempts) => attempts.at(-1)!.status === 'TERMINATED')
+    expect([name, chain]).toMatchObject([
+      name,
+      [
+        { attempt: 1, failureCause: 'AGENT_TRANSIENT', kernels: [{ agent: { name: nameOf(name) } }] },
+        { attempt: 2, kernels: [{ agent: { name: 'beside' } }] },
+      ],
+    ])
+    const [first, second] = await lives(cluster, nameOf(name))
+    expect([name, second!.firstAt - first!.lastAt]).toEqual([name, expect.toSatisfy((ms: number) => ms > 0)])
+  }
+
+  // What can be had from user space: the fence is looked at within a quarter of a second of running again.
+  const suspended = victims.get('suspended')!
+  const resumedAt = Date.now()
+  signal('SIGCONT', ...suspended.all())
+  const dir = cluster.agentDir('suspended')
+  await eventually(() => !processesIn(join(dir, 'kernels')).some((pid) => isKernel(pid)))
+  const [first] = await lives(cluster, 'suspended')
+  expect(first!.lastAt - resumedAt).toBeLessThan(500)
+})
+
+function isKernel(pid: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').includes('VICTIM=')
+  } catch {
+    return false
+  }
+}
