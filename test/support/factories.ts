@@ -211,6 +211,7 @@ function buildSession(spec: SessionSpec, agentId: string | null): Built {
             due_at: waits ? later(64_000) : null,
             ready_at: waits ? later(64_000) : null,
             hold_reason: phase === 'HELD' ? 'QUOTA' : null,
+            details: { growth: null, avoid: { agents: [], groups: [] } },
             decided_at: later(3_000),
           },
   }

@@ -42,6 +42,7 @@ function isCounted(
   return policy.countPreStartFailures || session.startedAt !== null
 }
 
-function isTooLate(maxElapsed: number | null, epochStartedAt: Date, dueAt: Date): boolean {
-  return maxElapsed !== null && dueAt.getTime() > epochStartedAt.getTime() + maxElapsed * 1000
+/** Whether a retry that starts at this time would start later than `maxElapsed` (seconds) allows. */
+export function isTooLate(maxElapsed: number | null, epochStartedAt: Date, startsAt: Date): boolean {
+  return maxElapsed !== null && startsAt.getTime() > epochStartedAt.getTime() + maxElapsed * 1000
 }

@@ -4,23 +4,24 @@ import {
   DISPATCH_WINDOW_RETRIES_MAX,
   HELD_RELEASE_RETRIES_MAX,
 } from '../../domain/limits.ts'
-import { readStoredPolicy } from '../../domain/retry/stored-policy.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
-import { addChildren, type Refusal } from '../../services/add-children.ts'
+import { addChildren } from '../../services/add-children.ts'
 import type { Database } from '../../store/database.ts'
 import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
 import { releaseQuotaHolds } from '../../store/sql/release-quota-holds.sql.ts'
-import { settleDispatched, settleRefused } from '../../store/sql/settle-retries.sql.ts'
+import { settleDispatched, settleExhausted, settleRefused } from '../../store/sql/settle-retries.sql.ts'
+import { wakeDependents } from '../../store/sql/wake-dependents.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
 import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
 import { retryChildren } from './retry-children.ts'
 import { retryEventData } from './retry-event-data.ts'
+import { siftDueRetries } from './sift-due-retries.ts'
 
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,
@@ -49,12 +50,9 @@ export async function dispatchRetries(context: {
     if (due.length === 0) return NOTHING
     // The races: two servers find the same retry due, or a user cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')
-    const unreadable = refuseUnreadable(due)
-    const { go, held } = await admitRetries(
-      tx,
-      due.filter(({ sessionId }) => !unreadable.has(sessionId)),
-    )
-    const children = await retryChildren(tx, go)
+    const { sound, shapes, unreadable, exhausted } = siftDueRetries(due)
+    const { go, held } = await admitRetries(tx, sound)
+    const children = await retryChildren(tx, go, shapes)
     const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
     const created = go.filter((retry) => !refusals.has(retry.sessionId))
     await settleDispatched(
@@ -69,8 +67,18 @@ export async function dispatchRetries(context: {
         explanation: `not retried: the child was refused: ${message}`,
       })),
     )
+    await settleExhausted(
+      tx,
+      exhausted.map(({ settled }) => settled),
+    )
+    const late = exhausted.map(({ retry }) => retry)
+    const ended = due.filter((retry) => refusals.has(retry.sessionId)).concat(late)
+    await wakeDependents(
+      tx,
+      ended.map(({ chainId }) => chainId),
+    )
     await context.sync.reached('dispatch:before-commit')
-    return { claimed: due, created, children, held, refusals }
+    return { claimed: due, created, children, held, refusals, exhausted: late }
   })
   countDispatched(context.metrics, outcome, performance.now() - begun)
   tellDispatched(context.log, outcome)
@@ -79,16 +87,6 @@ export async function dispatchRetries(context: {
   if (claimed > 0) context.wake.wake('schedule-sessions', 'events')
   if (claimed === DISPATCH_BATCH_RETRIES_MAX) return { done: claimed, more: true }
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
-}
-
-/** A policy damaged since the decision would otherwise fail the statement that creates all children of the batch. */
-function refuseUnreadable(due: readonly DueRetry[]): Map<string, Refusal> {
-  const refusals = due.map(({ sessionId, retryPolicy }) => ({ sessionId, policy: readStoredPolicy(retryPolicy) }))
-  return new Map(
-    refusals.flatMap(({ sessionId, policy }) =>
-      typeof policy === 'string' ? [[sessionId, { code: 'VALIDATION_FAILED', message: policy }] as const] : [],
-    ),
-  )
 }
 
 function dispatched(retry: DueRetry, child: NewSession) {

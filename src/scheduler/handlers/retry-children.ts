@@ -1,5 +1,6 @@
-import { deriveChild, type ChildShape } from '../../domain/retry/child.ts'
+import { deriveChild } from '../../domain/retry/child.ts'
 import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
+import type { StoredShape } from '../../domain/retry/stored-shape.ts'
 import { childSession } from '../../services/child-session.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/claim-due-retries.sql.ts'
@@ -7,8 +8,12 @@ import type { NewSession } from '../../store/sql/insert-sessions.sql.ts'
 import { readAliveAgents } from '../../store/sql/read-alive-agents.sql.ts'
 
 /** The children of failed sessions, by parent. */
-export async function retryChildren(tx: Queryable, retries: readonly DueRetry[]): Promise<Map<string, NewSession>> {
-  const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry)]))
+export async function retryChildren(
+  tx: Queryable,
+  retries: readonly DueRetry[],
+  shapes: ReadonlyMap<string, StoredShape>,
+): Promise<Map<string, NewSession>> {
+  const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, shapes.get(retry.sessionId)!)]))
   const movers = [...children.values()].filter(({ avoidGroups, resourceGroup }) => avoidGroups.includes(resourceGroup))
   const agents: GroupAgent[] = movers.length > 0 ? await readAliveAgents(tx) : []
   for (const child of movers) {
@@ -17,12 +22,8 @@ export async function retryChildren(tx: Queryable, retries: readonly DueRetry[])
   return children
 }
 
-function childOf(retry: DueRetry): NewSession {
-  const shape = {
-    cause: retry.cause,
-    counted: retry.counted,
-    ...(retry.details as Pick<ChildShape, 'growth' | 'avoid' | 'exclude'>),
-  }
+function childOf(retry: DueRetry, stored: StoredShape): NewSession {
+  const shape = { cause: retry.cause, counted: retry.counted, ...stored }
   const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
   const derived = deriveChild(parent, shape)
   return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })

@@ -63,7 +63,8 @@ export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): 
 
 const REFUSED_SQL = `
 UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, explanation = i."explanation",
-  details = d.details || jsonb_build_object('error', i."code")
+  details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
+    || jsonb_build_object('error', i."code")
 FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
 WHERE d.session_id = i."sessionId"`
 
@@ -73,4 +74,35 @@ export async function settleRefused(
   retries: readonly { sessionId: string; code: string; explanation: string }[],
 ): Promise<void> {
   if (retries.length > 0) await tx.query(REFUSED_SQL, [JSON.stringify(retries)])
+}
+
+export interface ExhaustedRetry {
+  sessionId: string
+  /** Precedes the decision's own explanation. */
+  explanation: string
+  /** Null if the policy emits no retry events. */
+  eventData: RetryEventData | null
+}
+
+const EXHAUSTED_SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "explanation" text, "eventData" jsonb)
+), exhausted AS (
+  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL,
+    explanation = i."explanation" || '; ' || d.explanation
+  FROM input i WHERE d.session_id = i."sessionId"
+  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
+  FROM exhausted WHERE "eventData" IS NOT NULL
+)
+INSERT INTO audit_log (actor, action, project_id, session_id, details)
+SELECT 'scheduler', 'retry.decided', project_id, session_id,
+  jsonb_build_object('phase', 'EXHAUSTED', 'cause', cause, 'explanation', explanation)
+FROM exhausted`
+
+/** Ends retries that came too late: decision, event, audit entry. */
+export async function settleExhausted(tx: Queryable, retries: readonly ExhaustedRetry[]): Promise<void> {
+  if (retries.length > 0) await tx.query(EXHAUSTED_SQL, [JSON.stringify(retries)])
 }

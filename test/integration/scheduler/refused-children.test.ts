@@ -55,6 +55,27 @@ it.each(['{"maxRetries": "many"}', '{"emitRetryEvents": 7}', '[]', 'null'])(
   },
 )
 
+it.each([
+  '{}',
+  'null',
+  '[]',
+  '"gone"',
+  '{"growth": null, "avoid": null}',
+  '{"growth": null, "avoid": {"agents": ["agent 7"], "groups": []}}',
+  '{"growth": {"resourceSlots": {"cpu": "many"}, "batchTimeout": null}, "avoid": {"agents": [], "groups": []}}',
+])('a decision whose details became %s stops its own retry alone', async (details) => {
+  const { server, db, sql } = given
+  const { spoilt, sound } = await twoDueRetries()
+  await sql('UPDATE retry_decisions SET details = $2::jsonb WHERE session_id = $1', [spoilt, details])
+  await server.run('dispatch-retries')
+  expect(await decisionRow(db, spoilt)).toMatchObject({
+    phase: 'NOT_ELIGIBLE',
+    child: null,
+    explanation: expect.stringMatching(/^not retried: the child was refused: the stored retry decision is not valid/),
+  })
+  expect(await decisionRow(db, sound)).toMatchObject({ phase: 'DISPATCHED', child: expect.any(String) })
+})
+
 it.each(['null', '[]', '{"error": "text"}', '{"error": {"name": 7}}', '"gone"'])(
   'a failure that is told as %s is not retried, says so, and stops no other decision',
   async (statusData) => {
