@@ -193,7 +193,7 @@ export type CreateSessionInput = {
   clusterSize?: number | null | undefined;
   /** The program and its arguments: `["sh", "-c", "exit 3"]`. */
   command: Array<string>;
-  /** Idempotency key chosen by the client, unique in the project. */
+  /** Idempotency key chosen by the client, unique in the project. The endings `:retry:<number>` and `:resubmission:<number>` are reserved. */
   creationId?: string | null | undefined;
   /** Sessions whose chains must succeed first. */
   dependsOn?: Array<string> | null | undefined;

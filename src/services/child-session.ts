@@ -20,6 +20,7 @@ type Own = Pick<
 export function childSession(parent: ChildSource, own: Own & Partial<NewSession>): NewSession {
   return {
     id: uuidv7(),
+    creationDigest: null,
     projectId: parent.projectId,
     userId: parent.userId,
     resourceGroup: parent.resourceGroup,

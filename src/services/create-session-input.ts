@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../domain/errors.ts'
 import { CLUSTER_SIZE_MAX, CREATION_ID_LENGTH_MAX, DEPENDENCIES_MAX, NAME_LENGTH_MAX } from '../domain/limits.ts'
+import { isClientsCreationId, NOT_DERIVED } from '../domain/session/creation-id.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
 import {
   agentIds,
@@ -48,7 +49,7 @@ export const createSessionSchema = z.strictObject({
   excludeAgents: agentIds.default([]),
   agentLabels: labels.default({}),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
-  creationId: text(CREATION_ID_LENGTH_MAX).nullish(),
+  creationId: text(CREATION_ID_LENGTH_MAX).refine(isClientsCreationId, NOT_DERIVED).nullish(),
   retryPolicy: retryPolicy.prefault({}),
 })
 

@@ -1,7 +1,8 @@
 import { RepriseError } from '../domain/errors.ts'
 import { CREATE_SESSIONS_MAX } from '../domain/limits.ts'
 import { currentSpan } from '../observability/trace.ts'
-import { readByCreationId } from '../store/sql/creation-scope.sql.ts'
+import { readByCreationId, type KnownSession } from '../store/sql/creation-scope.sql.ts'
+import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { addSessions } from './add-sessions.ts'
 import { assertMayChange } from './authorize.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
@@ -10,13 +11,13 @@ import type { ServiceContext } from './service-context.ts'
 
 export interface CreatedSession {
   sessionId: string
-  /** False if the creation id was known: it is the session created then. */
+  /** False if the creation id was known: it is the session created then, with the same input. */
   created: boolean
 }
 
 /**
  * @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, DEPENDENCY_NOT_FOUND,
- * QUOTA_EXCEEDED, FORBIDDEN
+ * CREATION_ID_REUSED, QUOTA_EXCEEDED, FORBIDDEN
  */
 export async function createSession(context: ServiceContext, input: CreateSessionInput): Promise<CreatedSession> {
   const [result] = await createSessions(context, [input])
@@ -58,8 +59,18 @@ export async function createSessions(
     if (inserted.has(session.id)) return { sessionId: session.id, created: true }
     const refusal = refused.get(session.id)
     if (refusal) return refusal
-    return { sessionId: known.get(`${session.projectId}/${session.creationId}`)!, created: false }
+    return repeated(session, known.get(`${session.projectId}/${session.creationId}`)!)
   })
+}
+
+/** The session that the creation id already names, if it was asked for in the same way. */
+function repeated(session: NewSession, known: KnownSession): CreatedSession | RepriseError {
+  const { creationId, creationDigest } = session
+  if (known.creationDigest === null || known.creationDigest === creationDigest) {
+    return { sessionId: known.id, created: false }
+  }
+  const message = `the creation id ${creationId} belongs to session ${known.id}, which was created with another input`
+  return new RepriseError('CREATION_ID_REUSED', message)
 }
 
 /** The id of a first attempt is also its chain's. */

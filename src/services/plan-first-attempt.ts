@@ -8,6 +8,7 @@ import { currentSpan } from '../observability/trace.ts'
 import { readGroupTypes, readProjectScopes, type ProjectScope } from '../store/sql/creation-scope.sql.ts'
 import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
+import { creationDigest } from './creation-digest.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
 import type { ServiceContext } from './service-context.ts'
 
@@ -74,6 +75,7 @@ export function planFirstAttempt(
     userId,
     resourceGroup: value.resourceGroup,
     creationId: value.creationId ?? id,
+    creationDigest: value.creationId ? creationDigest(value) : null,
     name: value.name,
     sessionType: value.sessionType,
     image: value.image ?? null,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ValidationIssue } from '../domain/errors.ts'
 import { CLIENT_KEY_LENGTH_MAX, NAME_LENGTH_MAX, RESUBMISSION_SESSIONS_MAX } from '../domain/limits.ts'
 import type { ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
+import { canonicalJson } from './canonical-json.ts'
 import { agentIds, batchTimeout, environ, priority, retryPolicy, text } from './session-fields.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
@@ -85,7 +86,7 @@ function givenOverrides(given: object): object {
 /** Fingerprint of a request: equal for the same sessions, in any order, and the same overrides. */
 export function requestHash({ sessionIds, filter, overrides: given }: ParsedResubmission): string {
   const request = { sessionIds: sessionIds?.toSorted() ?? null, filter: statedFilter(filter), overrides: given }
-  return createHash('sha256').update(canonical(request)).digest('hex')
+  return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }
 
 /** A filter without missing and null conditions. */
@@ -93,12 +94,4 @@ export function statedFilter(filter: SessionFilterInput | null): object | null {
   return filter === null
     ? null
     : (JSON.parse(JSON.stringify(filter, (_key, value: unknown) => value ?? undefined)) as object)
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
-  const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return `{${sorted.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`
 }

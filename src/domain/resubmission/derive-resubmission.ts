@@ -1,4 +1,5 @@
 import type { FailureCause } from '../retry/causes.ts'
+import { resubmissionCreationId } from '../session/creation-id.ts'
 
 export interface ResubmittedParent {
   id: string
@@ -22,7 +23,7 @@ export function deriveResubmission(parent: ResubmittedParent, cause: FailureCaus
   return {
     parentSessionId: parent.id,
     chainId: parent.chainId,
-    creationId: `${chainCreationId}:resubmission:${epoch + 1}`,
+    creationId: resubmissionCreationId(chainCreationId, epoch + 1),
     attempt: attempt + 1,
     retryCount: 0,
     uncountedRetries: 0,

@@ -1,4 +1,5 @@
 import { AGENTS_NAMED_MAX } from '../limits.ts'
+import { retryCreationId } from '../session/creation-id.ts'
 import type { FailureCause } from './causes.ts'
 import type { RetryVerdict } from './verdict.ts'
 
@@ -62,11 +63,6 @@ export function deriveChild(parent: RetriedParent, shape: ChildShape): DerivedCh
     excludeAgents: withLast(parent.excludeAgents, shape.exclude?.agents ?? []),
     avoidGroups: withLast(parent.avoidGroups, [...shape.avoid.groups, ...failedAgain]),
   }
-}
-
-/** Unique in the chain, because attempts are; two dispatchers derive the same one. */
-export function retryCreationId(chainCreationId: string, attempt: number): string {
-  return `${chainCreationId}:retry:${attempt - 1}`
 }
 
 /** The places that failed last are at the end. The oldest are forgotten when the list grows too long. */

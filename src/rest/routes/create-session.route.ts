@@ -15,7 +15,8 @@ const route = createRoute({
   path: '/v2/sessions',
   operationId: 'createSession',
   summary: 'Create a session',
-  description: 'Idempotent by `creation_id`: a repeated request returns the existing session.',
+  description:
+    'Idempotent by `creation_id`: a repeated request returns the existing session, and another request with the same id is refused with CREATION_ID_REUSED.',
   tags: ['sessions'],
   request: {
     body: body(SESSION_INPUT, {

@@ -69,6 +69,7 @@ function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRo
       projectId: deployment.projectId,
       userId: deployment.userId,
       creationId: `${deployment.id}:route:${routeId}`,
+      creationDigest: null,
       name: deployment.name,
       sessionType: 'INFERENCE',
       clusterMode: 'SINGLE_NODE',

@@ -37,17 +37,23 @@ export async function readGroupTypes(db: Queryable, names: readonly string[]): P
 }
 
 const EXISTING_SQL = `
-SELECT s.id, s.project_id AS "projectId", s.creation_id AS "creationId"
+SELECT s.id, s.project_id AS "projectId", s.creation_id AS "creationId", s.creation_digest AS "creationDigest"
 FROM unnest($1::uuid[], $2::text[]) AS i(project_id, creation_id)
 JOIN sessions s ON s.project_id = i.project_id AND s.creation_id = i.creation_id`
 
-/** Session ids by `<project id>/<creation id>`. */
+export interface KnownSession {
+  id: string
+  /** Null for sessions whose input was not recorded. */
+  creationDigest: string | null
+}
+
+/** By `<project id>/<creation id>`. */
 export async function readByCreationId(
   db: Queryable,
   keys: readonly { projectId: string; creationId: string }[],
-): Promise<Map<string, string>> {
+): Promise<Map<string, KnownSession>> {
   if (keys.length === 0) return new Map()
   const values = [keys.map((key) => key.projectId), keys.map((key) => key.creationId)]
-  const { rows } = await db.query<{ id: string; projectId: string; creationId: string }>(EXISTING_SQL, values)
-  return new Map(rows.map((row) => [`${row.projectId}/${row.creationId}`, row.id]))
+  const { rows } = await db.query<KnownSession & { projectId: string; creationId: string }>(EXISTING_SQL, values)
+  return new Map(rows.map((row) => [`${row.projectId}/${row.creationId}`, row]))
 }

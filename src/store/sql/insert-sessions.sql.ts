@@ -9,6 +9,8 @@ export interface NewSession {
   userId: string | null
   resourceGroup: string
   creationId: string
+  /** Of the client's input if the client chose the creation id. */
+  creationDigest: string | null
   name: string
   sessionType: SessionType
   image: string | null
@@ -59,7 +61,7 @@ export interface NewSession {
 const SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
-    "id" uuid, "projectId" uuid, "userId" uuid, "resourceGroup" text, "creationId" text, "name" text,
+    "id" uuid, "projectId" uuid, "userId" uuid, "resourceGroup" text, "creationId" text, "creationDigest" text, "name" text,
     "sessionType" session_type, "image" text, "command" text[], "environ" jsonb, "resourceSlots" jsonb,
     "clusterMode" cluster_mode, "kernelIds" uuid[], "batchTimeout" float8, "startsAt" timestamptz,
     "priority" smallint, "labels" jsonb, "dependsOnChains" uuid[], "parentSessionId" uuid, "chainId" uuid,
@@ -75,12 +77,12 @@ WITH input AS (
   SELECT (p.pair -> 'policy')::jsonb AS policy, (p.pair -> 'sources')::jsonb AS sources, p.number - 1 AS number
   FROM json_array_elements($3::json) WITH ORDINALITY AS p(pair, number)
 ), inserted AS (
-  INSERT INTO sessions (id, project_id, user_id, resource_group, creation_id, name, session_type, image, command,
+  INSERT INTO sessions (id, project_id, user_id, resource_group, creation_id, creation_digest, name, session_type, image, command,
     environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
     parent_session_id, chain_id, attempt, epoch, origin, retry_count, uncounted_retries, max_retries,
     retry_policy, retry_policy_sources, retry_cause, retry_decided, epoch_started_at, avoid_agents, allow_agents,
     exclude_agents, avoid_groups, agent_labels, trace_parent, port_variable, created_by)
-  SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "name", "sessionType", "image", "command",
+  SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "creationDigest", "name", "sessionType", "image", "command",
     "environ", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
     "labels", "parentSessionId", "chainId", "attempt", "epoch", "origin", "retryCount", "uncountedRetries",
     (p.policy ->> 'maxRetries')::int, p.policy, p.sources, "retryCause",

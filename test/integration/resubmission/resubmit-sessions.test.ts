@@ -299,7 +299,9 @@ describe('each of these is refused by name, and the others go through', () => {
 
   it('a child whose creation id somebody has taken', async () => {
     const session = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'SCHEDULED' })
-    await given.server.create({ creationId: `creation-${session.id}:resubmission:1` })
+    const taken = await given.server.create()
+    const values = [taken, `creation-${session.id}:resubmission:1`]
+    await given.sql('UPDATE sessions SET creation_id = $2 WHERE id = $1', values)
     const shown = await resubmit({ sessionIds: [session.id] })
     expect(refusals(shown)).toEqual([`CREATION_ID_REUSED ${session.id}`])
     // Nothing is lost: its retry still waits.

@@ -57,8 +57,8 @@ it('what does not exist yet cannot be depended upon, so there are no circles', a
   ])
   expect(results).toMatchObject([{ code: 'DEPENDENCY_NOT_FOUND' }, { created: true }, { created: true }])
   const { sessionId } = results[1] as { sessionId: string }
-  expect(await createSessions(context, [{ ...work, creationId: 'b', dependsOn: [sessionId] }])).toEqual([
-    { sessionId, created: false },
+  expect(await createSessions(context, [{ ...work, creationId: 'b', dependsOn: [sessionId] }])).toMatchObject([
+    { code: 'CREATION_ID_REUSED' },
   ])
   expect(await given.sql('SELECT FROM session_dependencies')).toEqual([])
 })

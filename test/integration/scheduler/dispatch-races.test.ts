@@ -159,8 +159,9 @@ it('retryNow does not wait for the delay', async () => {
 })
 
 it('a child whose creation id somebody has taken is refused for good, and says why', async () => {
-  const { server, agent, db } = given
-  const taken = await server.create({ creationId: 'nightly:retry:1', startsAt: new Date(Date.now() + 3_600_000) })
+  const { server, agent, db, sql } = given
+  const taken = await server.create({ startsAt: new Date(Date.now() + 3_600_000) })
+  await sql('UPDATE sessions SET creation_id = $2 WHERE id = $1', [taken, 'nightly:retry:1'])
   const id = await sessionIn(server, agent, 'RUNNING', {
     creationId: 'nightly',
     retryPolicy: { maxRetries: 1, retryDelay: 1 },

@@ -18,9 +18,10 @@ async function twoDueRetries() {
 }
 
 it('a child whose creation id somebody has taken is refused for good, and the others are dispatched', async () => {
-  const { server, db } = given
+  const { server, db, sql } = given
   const { spoilt, sound } = await twoDueRetries()
-  await server.create({ creationId: 'spoilt:retry:1' })
+  const taken = await server.create()
+  await sql('UPDATE sessions SET creation_id = $2 WHERE id = $1', [taken, 'spoilt:retry:1'])
   await server.run('dispatch-retries')
   expect(await decisionRow(db, spoilt)).toMatchObject({
     phase: 'NOT_ELIGIBLE',

@@ -36,7 +36,7 @@ describe('a creation id', () => {
     )
     expect(answers.filter(({ created }) => created)).toHaveLength(1)
     expect(new Set(answers.map(({ sessionId }) => sessionId)).size).toBe(1)
-    const again = await createSession(server.context, { ...WORK, creationId: 'once' })
+    const again = await createSession(server.context, { ...WORK, creationId: 'once', clusterSize: 2 })
     expect(again).toEqual({ sessionId: answers[0]!.sessionId, created: false })
     expect(await statuses(db, again.sessionId)).toBe('PENDING: PENDING PENDING')
     expect(await events(db, again.sessionId)).toEqual(['session.created →PENDING'])

@@ -31,7 +31,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run it.' }),
     dependsOn: t.field({ type: ['UUID'], description: 'Sessions whose chains must succeed first.' }),
-    creationId: t.string({ description: 'Idempotency key chosen by the client, unique in the project.' }),
+    creationId: t.string({
+      description:
+        'Idempotency key chosen by the client, unique in the project. The endings `:retry:<number>` and `:resubmission:<number>` are reserved.',
+    }),
     retryPolicy: t.field({ type: RetryPolicyInput, description: 'How it is retried.' }),
   }),
 })

@@ -61,7 +61,8 @@ const payload = (result: { sessionId: string; created: boolean }): CreatedShape 
 builder.mutationField('createSession', (t) =>
   t.field({
     type: CreateSessionResult,
-    description: 'Creates a session. Idempotent with a `creationId`: the same id returns the same session.',
+    description:
+      'Creates a session. Idempotent with a `creationId`: the same id with the same input returns the same session, and with another input CREATION_ID_REUSED.',
     args: { input: t.arg({ type: CreateSessionInput, required: true, description: 'What to run, and how.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => payload(await createSession(context, input as CreateSession))),

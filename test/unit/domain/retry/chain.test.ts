@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { AGENTS_NAMED_MAX } from '../../../../src/domain/limits.ts'
-import { deriveChild, retryCreationId, type RetriedParent } from '../../../../src/domain/retry/child.ts'
+import { deriveChild, type RetriedParent } from '../../../../src/domain/retry/child.ts'
+import {
+  isClientsCreationId,
+  resubmissionCreationId,
+  retryCreationId,
+} from '../../../../src/domain/session/creation-id.ts'
 import { decideRetry, type DecidedSession } from '../../../../src/domain/retry/decide.ts'
 import { anyFailure, anyPolicy, ENDED_AT, failedSession } from './sessions.ts'
 
@@ -74,6 +79,18 @@ it('the list of failed agents is bounded: the oldest are forgotten', () => {
 
 it('the second attempt is the first retry', () => {
   expect(retryCreationId('nightly', 2)).toBe('nightly:retry:1')
+})
+
+it('no client can choose what the server may derive', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.integer({ min: 2 }), (root, number) => {
+      expect(isClientsCreationId(retryCreationId(root, number))).toBe(false)
+      expect(isClientsCreationId(resubmissionCreationId(root, number))).toBe(false)
+    }),
+  )
+  for (const own of ['nightly', 'nightly:retry', 'retry:1x', 'a:retry:1:b', 'retry-1', ':retries:1']) {
+    expect(isClientsCreationId(own)).toBe(true)
+  }
 })
 
 it('whatever fails how often: attempts never pass the maximum, and every chain ends', () => {
