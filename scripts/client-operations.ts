@@ -26,7 +26,7 @@ export async function generateClientOperations(): Promise<string> {
       inlineFragmentTypes: 'combine',
       enumType: 'string-literal',
       strictScalars: true,
-      scalars: { UUID: 'string', DateTime: 'string', AirflowBackoff: 'boolean | number' },
+      scalars: { UUID: 'string', DateTime: 'string', AirflowBackoff: 'boolean | number', ExitCodes: 'number | string' },
       useTypeImports: true,
     },
   })

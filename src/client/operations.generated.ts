@@ -41,6 +41,8 @@ export type AgentStatus =
 
 /** Releases of Airflow, by how they compute delays. */
 export type AirflowRelease =
+  /** Up to 2.5.3: no limit of 24 hours yet. */
+  | 'AIRFLOW_2_5'
   /** 2.6 to 2.9. */
   | 'AIRFLOW_2_6'
   /** 2.10 to 3.1. */
@@ -743,7 +745,7 @@ export type RetryPolicyLayer =
 
 /** Policies to start from. */
 export type RetryPolicyPreset =
-  /** Ten retries, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final. */
+  /** Ten attempts, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final. */
   | 'CMS_EXIT_CODES';
 
 /** What a matching rule does. */
@@ -778,9 +780,9 @@ export type RetryRuleMatchInput = {
   /** One of these causes. */
   causes?: Array<FailureCause> | null | undefined;
   /** One of these exit codes. */
-  exitCodes?: Array<number> | null | undefined;
+  exitCodes?: Array<number | string> | null | undefined;
   /** An exit code, but none of these. */
-  exitCodesNotIn?: Array<number> | null | undefined;
+  exitCodesNotIn?: Array<number | string> | null | undefined;
   /** A reason like this, with `*` and `?`. */
   reason?: string | null | undefined;
 };
@@ -1444,7 +1446,7 @@ export type AttemptFragment = (
 
 export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
 
-export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number> | null, exitCodesNotIn: Array<number> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
+export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
   { image: string | null, command: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
@@ -1548,7 +1550,7 @@ export type ResubmissionItemsQueryVariables = Exact<{
 
 export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null } }> } } | null };
 
-export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, resourceSlots: Array<{ slot: string, amount: string }> };
+export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, batchTimeout: number | null, resourceSlots: Array<{ slot: string, amount: string }> };
 
 export type RetryPolicyPreviewQueryVariables = Exact<{
   policy: RetryPolicyInput;
@@ -2664,6 +2666,7 @@ export const PlannedFragmentDoc = new TypedDocumentString(`
     slot
     amount
   }
+  batchTimeout
 }
     `, {"fragmentName":"Planned"}) as unknown as TypedDocumentString<PlannedFragment, unknown>;
 export const DefaultsFragmentDoc = new TypedDocumentString(`
@@ -3664,6 +3667,7 @@ export const RetryPolicyPreviewDocument = new TypedDocumentString(`
     slot
     amount
   }
+  batchTimeout
 }`) as unknown as TypedDocumentString<RetryPolicyPreviewQuery, RetryPolicyPreviewQueryVariables>;
 export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
     query AirflowPolicyPreview($settings: AirflowSettingsInput!) {
@@ -3739,6 +3743,7 @@ fragment Planned on PlannedRetry {
     slot
     amount
   }
+  batchTimeout
 }`) as unknown as TypedDocumentString<AirflowPolicyPreviewQuery, AirflowPolicyPreviewQueryVariables>;
 export const RetryDecisionsDocument = new TypedDocumentString(`
     query RetryDecisions($filter: RetryDecisionFilter, $first: Int, $after: String) {

@@ -216,7 +216,7 @@ export const AIRFLOW_DELAY_SECONDS_MAX = 86_399_999_999_999
 export const RETRIES_MAX = 100
 export const UNCOUNTED_RETRIES_MAX = 100
 export const RULES_MAX = 20
-/** Exit codes in one list of a rule: all that a Unix process can have. */
+/** Exit codes and ranges in one list of a rule: all that a Unix process can have. */
 export const RULE_EXIT_CODES_MAX = 256
 /** The range of the column. Schedulers and wrappers have codes beyond a process's 0…255. */
 export const EXIT_CODE_MIN = -2_147_483_648

@@ -19,6 +19,7 @@ export const builder = new SchemaBuilder<{
     UUID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
     AirflowBackoff: { Input: boolean | number; Output: never }
+    ExitCodes: { Input: number | string; Output: number | string }
   }
 }>({
   plugins: [loadedColumns, ComplexityPlugin, RelayPlugin, PrismaPlugin],

@@ -12,13 +12,14 @@ const DIGEST_BYTES = 16
  * a value are left out: a field that a later release adds changes no digest.
  */
 export function creationDigest(input: ParsedCreateSession): string {
-  const { environ, allowAgents, avoidAgents, dependsOn, startsAt } = input
+  const { environ, allowAgents, avoidAgents, excludeAgents, dependsOn, startsAt } = input
   const asked = Object.entries({
     ...input,
     creationId: null,
     environ: environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     allowAgents: allowAgents.toSorted(),
     avoidAgents: avoidAgents.toSorted(),
+    excludeAgents: excludeAgents.toSorted(),
     dependsOn: [...new Set(dependsOn)].toSorted(),
     startsAt: startsAt?.toISOString(),
   }).filter(([, value]) => !isEmpty(value))

@@ -68,7 +68,11 @@ async function showAirflow({ client, out }: ClientContext, settings: AirflowSett
   })
 }
 
-type Row = Planned & { bar: string; resourceSlots?: readonly { slot: string; amount: string }[] }
+type Row = Planned & {
+  bar: string
+  resourceSlots?: readonly { slot: string; amount: string }[]
+  batchTimeout?: number | null
+}
 
 async function schedule(planned: readonly Planned[], terminal: Terminal): Promise<string> {
   if (planned.length === 0) return 'no retries'
@@ -80,10 +84,17 @@ async function schedule(planned: readonly Planned[], terminal: Terminal): Promis
     { title: 'DELAY', value: ({ delaySeconds }) => duration(delaySeconds), align: 'right' },
     { title: 'SPREAD', value: spreadOf, align: 'right' },
     { title: 'IN ALL', value: ({ elapsedSeconds }) => duration(elapsedSeconds), align: 'right' },
+    ...(rows.some(({ batchTimeout }) => batchTimeout) ? [TIMEOUT] : []),
     ...(grows ? [{ title: 'SLOTS', value: slotsOf } satisfies Column<Row>] : []),
   ]
   const lines = (await formatTable(rows, columns, { ...terminal, columns: undefined })).split('\n')
   return lines.map((line, index) => (index === 0 ? line : `${line}  ${bars[index - 1]}`)).join('\n')
+}
+
+const TIMEOUT: Column<Row> = {
+  title: 'TIMEOUT',
+  value: ({ batchTimeout }) => (batchTimeout ? duration(batchTimeout) : ''),
+  align: 'right',
 }
 
 function spreadOf({ earliestSeconds, latestSeconds }: Row): string {

@@ -93,4 +93,9 @@ export const RETRY_SCOPES = all<RetryScope>({ CLUSTER: true, DOMAIN: true, PROJE
 export const QUOTA_SCOPES = all<QuotaScope>({ USER: true, PROJECT: true, DOMAIN: true })
 export const TOKEN_ROLES = all<TokenRole>({ ADMIN: true, MEMBER: true, VIEWER: true, METRICS: true, AGENT: true })
 export const DELIVERY_STATUSES = all<WebhookDeliveryStatus>({ PENDING: true, DELIVERED: true, FAILED: true })
-export const AIRFLOW_RELEASES = all<AirflowRelease>({ AIRFLOW_2_6: true, AIRFLOW_2_10: true, AIRFLOW_3_2: true })
+export const AIRFLOW_RELEASES = all<AirflowRelease>({
+  AIRFLOW_2_5: true,
+  AIRFLOW_2_6: true,
+  AIRFLOW_2_10: true,
+  AIRFLOW_3_2: true,
+})

@@ -8,7 +8,7 @@ const EXCLUSIONS: readonly RetryExclusion[] = ['AGENT']
 const ACTIONS: readonly RetryRuleAction[] = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL']
 
 export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncounted, fail), then words in any order:
-  cause=oom-killed,…  exit=137,143  exit-not=1,2  reason='*CUDA*'    which failures; all conditions must hold
+  cause=oom-killed,…  exit=137,64-78  exit-not=1,2  reason='*CUDA*'  which failures; all conditions must hold
   delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent  exclude=agent   what changes for the retry
   It may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
 
@@ -28,8 +28,8 @@ export function parseRule(text: string): RetryRuleInput {
 
 const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => void>> = {
   cause: ({ match }, value) => (match.causes = value.split(',').map((cause) => oneOf(cause, CAUSES))),
-  exit: ({ match }, value) => (match.exitCodes = value.split(',').map(wholeNumber)),
-  'exit-not': ({ match }, value) => (match.exitCodesNotIn = value.split(',').map(wholeNumber)),
+  exit: ({ match }, value) => (match.exitCodes = value.split(',').map(exitCodes)),
+  'exit-not': ({ match }, value) => (match.exitCodesNotIn = value.split(',').map(exitCodes)),
   reason: ({ match }, value) => (match.reason = value),
   delay: (rule, value) => (rule.delay = seconds(value)),
   avoid: (rule, value) => (rule.avoid = oneOf(value, AVOIDANCES)),
@@ -42,6 +42,11 @@ const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => vo
     const [slot = '', factor = '', max = null] = value.split(':')
     rule.scaleResources = [...(rule.scaleResources ?? []), { slot, factor: decimal(factor), max }]
   },
+}
+
+/** `137`, or a range with both ends: `64-78`. */
+function exitCodes(text: string): number | string {
+  return /^\d+-\d+$/.test(text) ? text : wholeNumber(text)
 }
 
 function parseJson(text: string): RetryRuleInput {

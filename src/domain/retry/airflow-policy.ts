@@ -72,6 +72,9 @@ function exponential(settings: AirflowSettings, multiplier: number): AirflowConv
     'Jitter is a hash in both. Airflow hashes DAG, task, logical date and try, so mapped tasks wait equally long; here it is the session, so each waits differently.',
     'Airflow adds whole seconds of jitter, here it is milliseconds.',
   ]
+  if (settings.release === 'AIRFLOW_2_5' && (maxRetryDelay === null || maxRetryDelay > CEILING_SECONDS)) {
+    differs.push(`Before 2.6 Airflow has no limit of its own; here no delay is longer than ${CEILING_SECONDS} s.`)
+  }
   if (!Number.isInteger(retryDelay) || !Number.isInteger(multiplier)) {
     differs.push('Airflow rounds the delay before jitter up to whole seconds, at least 1; here it is exact.')
   }

@@ -10,7 +10,7 @@ import type { AirflowSettings } from './airflow-settings.ts'
 import type { PlannedRetry } from './preview.ts'
 
 /** A `PlannedRetry` with Airflow's delays. */
-export type AirflowRetry = Omit<PlannedRetry, 'resourceSlots'>
+export type AirflowRetry = Omit<PlannedRetry, 'resourceSlots' | 'batchTimeout'>
 
 /**
  * Airflow's delays, for as many retries as a policy can have; without a task the shortest ones, because the jitter is

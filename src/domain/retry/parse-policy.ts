@@ -2,8 +2,6 @@ import { z } from 'zod'
 import type { ValidationIssue } from '../errors.ts'
 import {
   BATCH_TIMEOUT_SECONDS_MAX,
-  EXIT_CODE_MAX,
-  EXIT_CODE_MIN,
   REASON_LENGTH_MAX,
   RETRIES_MAX,
   RULE_EXIT_CODES_MAX,
@@ -16,6 +14,7 @@ import {
 import { parseAmount } from '../session/amounts.ts'
 import { isStorableText, STORABLE_TEXT } from '../storable-text.ts'
 import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
+import { EXIT_CODES_WANTED, parseExitCodes, type ExitCodes } from './exit-codes.ts'
 import { AVOIDANCES, BACKOFFS, EXCLUSIONS, JITTERS, RULE_ACTIONS, type RetryPolicy } from './policy.ts'
 import { PRESETS, RETRY_POLICY_PRESETS } from './presets.ts'
 
@@ -35,7 +34,13 @@ export function parseRetryPolicy(input: unknown): ParsedPolicy {
   return { issues: parsed.error.issues.flatMap(asIssues) }
 }
 
-const exitCodes = z.array(z.int().min(EXIT_CODE_MIN).max(EXIT_CODE_MAX)).max(RULE_EXIT_CODES_MAX)
+const exitCode = z.unknown().transform((written, context): ExitCodes => {
+  const codes = parseExitCodes(written)
+  if (codes !== undefined) return codes
+  context.addIssue({ code: 'custom', message: `Must be ${EXIT_CODES_WANTED}` })
+  return z.NEVER
+})
+const exitCodes = z.array(exitCode).max(RULE_EXIT_CODES_MAX)
 
 const ruleMatch = z.strictObject({
   causes: z

@@ -1,5 +1,6 @@
 import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
 import { ELIGIBLE_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
+import type { ExitCodes } from './exit-codes.ts'
 
 export const BACKOFFS = ['FIXED', 'EXPONENTIAL'] as const
 export type Backoff = (typeof BACKOFFS)[number]
@@ -55,8 +56,8 @@ export interface RetryRule {
 /** All given conditions must match; an empty match matches every failure. */
 export interface RuleMatch {
   causes?: FailureCause[]
-  exitCodes?: number[]
-  exitCodesNotIn?: number[]
+  exitCodes?: ExitCodes[]
+  exitCodesNotIn?: ExitCodes[]
   /** Glob with `*` and `?` over the whole reason. */
   reason?: string
 }

@@ -48,7 +48,8 @@ const CMS_RULES: RetryRule[] = [
 
 export const PRESETS: Readonly<Record<RetryPolicyPreset, Readonly<Partial<RetryPolicy>>>> = {
   CMS_EXIT_CODES: {
-    maxRetries: 10,
+    // The source's budget of 10 counts attempts, the first included.
+    maxRetries: 9,
     retryDelay: DELAY_SECONDS,
     backoff: 'FIXED',
     jitter: 'NONE',

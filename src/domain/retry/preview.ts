@@ -39,6 +39,8 @@ export interface PlannedRetry {
   latestSeconds: number
   elapsedSeconds: number
   resourceSlots: Record<string, string>
+  /** Seconds; null if there is none, or no session whose timeout could grow. */
+  batchTimeout: number | null
 }
 
 /** The retries that would follow if each attempt failed in the same way. */
@@ -78,6 +80,7 @@ function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean
       latestSeconds: bounds.latestMs / 1000,
       elapsedSeconds: elapsedMs / 1000,
       resourceSlots: { ...size.resourceSlots },
+      batchTimeout: size.batchTimeout,
     })
   }
   return schedule

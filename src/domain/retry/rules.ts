@@ -1,4 +1,5 @@
 import type { FailureCause } from './causes.ts'
+import { exitCodesInclude } from './exit-codes.ts'
 import { globMatches } from './glob.ts'
 import type { RetryRule, RuleMatch } from './policy.ts'
 
@@ -29,7 +30,7 @@ export function ruleMatches(match: RuleMatch, facts: FailureFacts): boolean {
   const { cause, exitCode, reasons } = facts
   const { causes, exitCodes, exitCodesNotIn, reason } = match
   if (causes && (cause === null || !causes.includes(cause))) return false
-  if (exitCodes && (exitCode === null || !exitCodes.includes(exitCode))) return false
-  if (exitCodesNotIn && (exitCode === null || exitCodesNotIn.includes(exitCode))) return false
+  if (exitCodes && (exitCode === null || !exitCodesInclude(exitCodes, exitCode))) return false
+  if (exitCodesNotIn && (exitCode === null || exitCodesInclude(exitCodesNotIn, exitCode))) return false
   return reason === undefined || reasons.some((text) => globMatches(reason, text))
 }

@@ -5,12 +5,16 @@ import { renamed, snakeCase } from './snake-case.ts'
 
 const FailureCause = z.enum(FAILURE_CAUSES)
 
+const ExitCodes = z
+  .union([z.int(), z.string()])
+  .openapi({ description: 'An exit code, or a range of them with both ends: `"64-78"`.', example: '64-78' })
+
 const RetryRule = z
   .object({
     match: z.object({
       causes: z.array(FailureCause).optional(),
-      exit_codes: z.array(z.int()).optional(),
-      exit_codes_not_in: z.array(z.int()).optional(),
+      exit_codes: z.array(ExitCodes).optional(),
+      exit_codes_not_in: z.array(ExitCodes).optional(),
       reason: z.string().optional().openapi({ description: 'A pattern with `*` and `?` for the whole reason.' }),
     }),
     action: z.enum(RULE_ACTIONS),

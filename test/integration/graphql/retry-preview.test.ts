@@ -53,15 +53,58 @@ describe('a preset', () => {
     const { session } = await create({ preset: 'CMS_EXIT_CODES' })
     const text = `query ($policy: RetryPolicyInput!, $sessionId: UUID) {
       retryPolicyPreview(policy: $policy, exitCode: 50115, sessionId: $sessionId) {
-        eligible schedule { delaySeconds resourceSlots { slot amount } } } }`
+        eligible schedule { delaySeconds resourceSlots { slot amount } batchTimeout } } }`
     const policy = { preset: 'CMS_EXIT_CODES', maxRetries: 7 }
     const { data } = await server.query(text, { policy, sessionId: session.sessionId })
     const { schedule } = data.retryPolicyPreview
     expect(schedule.map((retry: any) => retry.delaySeconds)).toEqual(Array.from({ length: 7 }, () => 900))
     const memory = schedule.map((retry: any) => retry.resourceSlots.find(({ slot }: any) => slot === 'mem').amount)
+    expect(schedule[0].batchTimeout).toBeNull()
     expect(memory.map((bytes: string) => Math.floor(Number(bytes) / 2 ** 20))).toEqual([
       2600, 3380, 4394, 5712, 7425, 7500, 7500,
     ])
+  })
+})
+
+describe('exit codes of a rule', () => {
+  const rules = [
+    { match: { exitCodes: [2, '64-78'] }, action: 'FAIL' },
+    { match: { exitCodesNotIn: ['0-9', 75] }, action: 'RETRY' },
+  ]
+
+  test('are numbers and ranges, in and out', async () => {
+    const { session } = await create({ maxRetries: 2, rules })
+    expect(session.retryPolicy.rules).toMatchObject(rules)
+    const literal = await server.query(`{ retryPolicyPreview(exitCode: 70, policy: { maxRetries: 1, rules: [
+      { action: FAIL, match: { exitCodes: [2, "64-78"] } }] }) { eligible explanation } }`)
+    expect(literal.data.retryPolicyPreview).toEqual({
+      eligible: false,
+      explanation: 'no retry: matched rules[0] (FAIL)',
+    })
+  })
+
+  test('decide what is previewed', async () => {
+    const text = `query ($policy: RetryPolicyInput!, $exitCode: Int) {
+      retryPolicyPreview(policy: $policy, exitCode: $exitCode) { explanation } }`
+    const explain = async (exitCode: number) => {
+      const { data } = await server.query(text, { policy: { maxRetries: 2, rules }, exitCode })
+      return data.retryPolicyPreview.explanation
+    }
+    expect(await explain(2)).toBe('no retry: matched rules[0] (FAIL)')
+    expect(await explain(63)).toBe('2 retries by rules[1] (RETRY)')
+    for (const code of [64, 75, 78]) expect(await explain(code)).toBe('no retry: matched rules[0] (FAIL)')
+    expect(await explain(5)).toBe('2 retries by the eligible causes')
+  })
+
+  test('that are none are refused', async () => {
+    const { errors } = await server.query(CREATE, {
+      input: {
+        name: 'x',
+        command: ['true'],
+        retryPolicy: { rules: [{ match: { exitCodes: ['78-64'] }, action: 'FAIL' }] },
+      },
+    })
+    expect(errors?.[0]?.message).toMatch(/ExitCodes cannot represent "78-64": it is an exit code, or a range/)
   })
 })
 

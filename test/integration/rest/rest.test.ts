@@ -47,7 +47,7 @@ describe('POST /v2/sessions', () => {
         labels: [{ key: 'someKey', value: 'some_value' }],
         cluster_size: 2,
         batch_timeout: 90.5,
-        retry_policy: { max_retries: 2, rules: [{ match: { exit_codes: [3] }, action: 'FAIL' }] },
+        retry_policy: { max_retries: 2, rules: [{ match: { exit_codes: [3, '64-78'] }, action: 'FAIL' }] },
       },
     })
     expect(status).toBe(201)
@@ -64,7 +64,11 @@ describe('POST /v2/sessions', () => {
       parent_session_id: null,
       retry_count: 0,
       max_retries: 2,
-      retry_policy: { max_retries: 2, retry_delay: 60, rules: [{ match: { exit_codes: [3] }, action: 'FAIL' }] },
+      retry_policy: {
+        max_retries: 2,
+        retry_delay: 60,
+        rules: [{ match: { exit_codes: [3, '64-78'] }, action: 'FAIL' }],
+      },
       retry_cause: null,
       retry_chain: [body.id],
       retry_state: { phase: 'UNDECIDED', label: 'attempt 1 of 3' },

@@ -41,10 +41,15 @@ test('pairs, words, numbers', () => {
 describe('rules', () => {
   test('all words', () => {
     const text =
-      'retry cause=oom-killed,unknown exit=137,143 exit-not=1 reason=*CUDA* delay=5m scale=mem:2:64g scale=cpu:1.5 timeout=1.5:4h avoid=agent'
+      'retry cause=oom-killed,unknown exit=137,64-78 exit-not=1,100-120 reason=*CUDA* delay=5m scale=mem:2:64g scale=cpu:1.5 timeout=1.5:4h avoid=agent'
     expect(parseRule(text)).toEqual({
       action: 'RETRY',
-      match: { causes: ['OOM_KILLED', 'UNKNOWN'], exitCodes: [137, 143], exitCodesNotIn: [1], reason: '*CUDA*' },
+      match: {
+        causes: ['OOM_KILLED', 'UNKNOWN'],
+        exitCodes: [137, '64-78'],
+        exitCodesNotIn: [1, '100-120'],
+        reason: '*CUDA*',
+      },
       delay: 300,
       scaleResources: [
         { slot: 'mem', factor: 2, max: '64g' },
@@ -59,10 +64,16 @@ describe('rules', () => {
     expect(parseRule('{"action": "FAIL", "match": {}}')).toEqual({ action: 'FAIL', match: {} })
   })
 
-  test.each(['', 'again', 'retry cause=tired', 'retry colour=red', 'retry exit=x', 'retry constructor=1', '{"action"'])(
-    'not %j',
-    (text) => {
-      expect(() => parseRule(text)).toThrow(InvalidArgumentError)
-    },
-  )
+  test.each([
+    '',
+    'again',
+    'retry cause=tired',
+    'retry colour=red',
+    'retry exit=x',
+    'retry exit=64-',
+    'retry constructor=1',
+    '{"action"',
+  ])('not %j', (text) => {
+    expect(() => parseRule(text)).toThrow(InvalidArgumentError)
+  })
 })

@@ -1,5 +1,6 @@
 import type { RetryPolicyPreset } from '../../../domain/retry/presets.ts'
 import { builder } from '../../builder.ts'
+import './exit-codes.scalar.ts'
 import {
   AvoidanceEnum,
   BackoffEnum,
@@ -13,8 +14,8 @@ const RuleMatchInput = builder.inputType('RetryRuleMatchInput', {
   description: 'Conditions of a rule. All given conditions must match.',
   fields: (t) => ({
     causes: t.field({ type: [FailureCauseEnum], description: 'One of these causes.' }),
-    exitCodes: t.intList({ description: 'One of these exit codes.' }),
-    exitCodesNotIn: t.intList({ description: 'An exit code, but none of these.' }),
+    exitCodes: t.field({ type: ['ExitCodes'], description: 'One of these exit codes.' }),
+    exitCodesNotIn: t.field({ type: ['ExitCodes'], description: 'An exit code, but none of these.' }),
     reason: t.string({ description: 'A reason like this, with `*` and `?`.' }),
   }),
 })
@@ -54,7 +55,7 @@ const RetryPolicyPresetEnum = builder.enumType('RetryPolicyPreset', {
   values: {
     CMS_EXIT_CODES: {
       description:
-        'Ten retries, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final.',
+        'Ten attempts, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final.',
     },
   } as const satisfies Record<RetryPolicyPreset, { description: string }>,
 })

@@ -1,6 +1,7 @@
 import type { RetryPolicy, RetryRule, RuleMatch, SlotGrowth, TimeoutGrowth } from '../../../domain/retry/policy.ts'
 import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/resolve-policy.ts'
 import { builder } from '../../builder.ts'
+import './exit-codes.scalar.ts'
 import {
   AvoidanceEnum,
   BackoffEnum,
@@ -14,8 +15,9 @@ const RuleMatchType = builder.objectRef<RuleMatch>('RetryRuleMatch').implement({
   description: 'Conditions of a rule. All given conditions must match.',
   fields: (t) => ({
     causes: t.expose('causes', { type: [FailureCauseEnum], nullable: true, description: 'One of these causes.' }),
-    exitCodes: t.exposeIntList('exitCodes', { nullable: true, description: 'One of these exit codes.' }),
-    exitCodesNotIn: t.exposeIntList('exitCodesNotIn', {
+    exitCodes: t.expose('exitCodes', { type: ['ExitCodes'], nullable: true, description: 'One of these exit codes.' }),
+    exitCodesNotIn: t.expose('exitCodesNotIn', {
+      type: ['ExitCodes'],
       nullable: true,
       description: 'An exit code, but none of these.',
     }),

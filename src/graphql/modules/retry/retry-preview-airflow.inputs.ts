@@ -13,6 +13,7 @@ builder.scalarType('AirflowBackoff', {
 const AirflowReleaseEnum = builder.enumType('AirflowRelease', {
   description: 'Releases of Airflow, by how they compute delays.',
   values: {
+    AIRFLOW_2_5: { description: 'Up to 2.5.3: no limit of 24 hours yet.' },
     AIRFLOW_2_6: { description: '2.6 to 2.9.' },
     AIRFLOW_2_10: { description: '2.10 to 3.1.' },
     AIRFLOW_3_2: { description: '3.2 and later.' },

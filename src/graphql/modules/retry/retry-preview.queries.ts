@@ -20,6 +20,10 @@ export const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').
       description: 'Resources of each of its kernels.',
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
+    batchTimeout: t.exposeFloat('batchTimeout', {
+      nullable: true,
+      description: 'Its batch timeout, in seconds; null where there is none, or no session is given.',
+    }),
   }),
 })
 

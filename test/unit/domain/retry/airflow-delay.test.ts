@@ -30,7 +30,8 @@ function taskOf(vector: Vector) {
 
 it('has examples of each formula, of overflow and of backoff that is off', () => {
   expect(vectors.length).toBe(60)
-  expect(new Set(vectors.map(({ family }) => RELEASES[family]))).toEqual(new Set(AIRFLOW_RELEASES))
+  const releases = [...vectors.map(({ family }) => RELEASES[family]), 'AIRFLOW_2_5']
+  expect(new Set(releases)).toEqual(new Set(AIRFLOW_RELEASES))
   expect(vectors.filter(({ expect: { overflow_path: overflow } }) => overflow)).toHaveLength(2)
   expect(vectors.filter(({ expect: { exponential } }) => !exponential)).toHaveLength(2)
 })
@@ -61,10 +62,45 @@ it.each([
   ['AIRFLOW_3_2', 2.5, 2.5],
   ['AIRFLOW_2_10', 2.5, 2],
   ['AIRFLOW_2_10', 1, 2],
+  ['AIRFLOW_2_5', 2.5, 2],
   ['AIRFLOW_2_6', 0, 0],
   ['AIRFLOW_2_6', true, 2],
 ] as const)('%s takes %s for the multiplier %d', (release, setting, multiplier) => {
   expect(airflowMultiplier(release, setting)).toBe(multiplier)
+})
+
+/** Computed by `next_retry_datetime` of Airflow 2.5.3 for the task `wait` of the DAG `example`. */
+it.each([
+  [2, 30, null, 56],
+  [3, 30, null, 65],
+  [4, 30, null, 184],
+  [3, 7.25, null, 20],
+  [2, 0, null, 1],
+  [14, 30, null, 147_460],
+  [14, 30, 100_000, 100_000],
+  [14, 30, 3_600, 3_600],
+  [50, 30, null, 86_399_999_999_999],
+  [60, 30, null, 86_399_999_999_999],
+  [5_000, 30, null, 86_399_999_999_999],
+  [5_000, 30, 7_200, 7_200],
+])('2.5.3, try %d of %d s up to %s s, waits %d s', (tryNumber, retryDelay, maxRetryDelay, seconds) => {
+  const backoff = { release: 'AIRFLOW_2_5', retryDelay, multiplier: 2, maxRetryDelay } as const
+  const task = { dagId: 'example', taskId: 'wait', logicalDate: '2016-01-01 00:00:00+00:00' }
+  expect(airflowDelay(backoff, task, tryNumber).seconds).toBe(seconds)
+})
+
+/** Measured with 2.5.3 on the page that the formula was read from: three runs of three retries after 30 s. */
+it.each([
+  [1, [40, 54, 35]],
+  [2, [113, 118, 94]],
+  [3, [214, 205, 132]],
+])('retry %d of 2.5.3 waited as long as the formula allows', (retry, measured) => {
+  const backoff = { release: 'AIRFLOW_2_5', retryDelay: 30, multiplier: 2, maxRetryDelay: null } as const
+  const { earliest, latest } = airflowDelayBounds(backoff, airflowTryNumber('AIRFLOW_2_5', retry))
+  for (const seconds of measured) {
+    expect(seconds).toBeGreaterThanOrEqual(earliest)
+    expect(seconds).toBeLessThanOrEqual(latest)
+  }
 })
 
 it('every release waits the retry delay at least before the first retry, and twice as long before the next', () => {

@@ -136,7 +136,7 @@ describe('a preset', () => {
     const policy = 'policy' in parsed ? parsed.policy : null
     const project = { source: 'PROJECT' as const, policy: { maxRetries: 2, backoffMultiplier: 3 } }
     const overProject = resolvePolicy([project, { source: 'SESSION', policy }])
-    expect(overProject.policy).toMatchObject({ maxRetries: 10, backoffMultiplier: 3 })
+    expect(overProject.policy).toMatchObject({ maxRetries: 9, backoffMultiplier: 3 })
     expect(overProject.sources).toMatchObject({ maxRetries: 'SESSION', rules: 'SESSION', backoffMultiplier: 'PROJECT' })
     const underProject = resolvePolicy([project, { source: 'CLUSTER', policy }])
     expect(underProject.policy).toMatchObject({ maxRetries: 2, rules: fields.rules })

@@ -26,6 +26,7 @@ it('plans each retry with its delay and the sum so far', () => {
       latestSeconds: seconds,
       elapsedSeconds: [10, 30, 70][index],
       resourceSlots: {},
+      batchTimeout: null,
     })),
   )
 })
@@ -52,6 +53,16 @@ it('grows by the rule that matches', () => {
     [5, '3000'],
   ])
   expect(explanation).toBe('2 retries by rules[0] (RETRY)')
+})
+
+it('shows the batch timeout that each retry would have', () => {
+  const rules = [{ match: { exitCodes: ['190-199'] }, action: 'RETRY' as const, scaleTimeout: { factor: 2, max: 300 } }]
+  const { schedule } = preview({
+    policy: policyOf({ rules }),
+    exitCode: 195,
+    session: { ...SESSION, batchTimeout: 100 },
+  })
+  expect(schedule.map(({ batchTimeout }) => batchTimeout)).toEqual([200, 300])
 })
 
 it('plans uncounted retries by their own bound, at the same delay', () => {

@@ -49,14 +49,16 @@ export function policyOf(given: Partial<RetryPolicy> = {}): RetryPolicy {
 
 const seconds = fc.double({ min: 0.001, max: 1e7, noNaN: true })
 
+const anyExitCodes = fc.constantFrom(0, 1, 2, 3, '0-1', '1-2', '2-300')
+
 export const anyRule: fc.Arbitrary<RetryRule> = fc
   .record(
     {
       match: fc.record(
         {
           causes: fc.subarray([...FAILURE_CAUSES]),
-          exitCodes: fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }),
-          exitCodesNotIn: fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }),
+          exitCodes: fc.array(anyExitCodes, { maxLength: 3 }),
+          exitCodesNotIn: fc.array(anyExitCodes, { maxLength: 3 }),
           reason: fc.constantFrom('*', '*exited*', 'oom*', '?'),
         },
         { requiredKeys: [] },
