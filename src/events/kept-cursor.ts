@@ -1,16 +1,27 @@
 import { RepriseError } from '../domain/errors.ts'
 import { compareCursors, encodeCursor, type EventCursor } from '../domain/event-cursor.ts'
 import type { Database } from '../store/database.ts'
-import { readRemovedThrough } from '../store/sql/read-removed-through.sql.ts'
+import { isUnsettled } from '../store/postgres/outbox-era.ts'
+import { readOutboxBounds } from '../store/sql/read-outbox-bounds.sql.ts'
 
 /**
- * Checks that all events after this cursor still exist; removed ones would otherwise be skipped silently.
+ * Checks that all events after this cursor still exist, since removed ones would be skipped silently, and that the
+ * database knows it: a copy from before the cursor was handed out has no events there for a long time.
  *
- * @throws RepriseError CURSOR_EXPIRED
+ * @throws RepriseError CURSOR_EXPIRED; DATABASE_UNAVAILABLE until a promoted database has begun its era
  */
 export async function assertCursorKept(db: Database, cursor: EventCursor): Promise<void> {
-  const removed = await readRemovedThrough(db)
-  if (compareCursors(cursor, removed) >= 0) return
-  const message = `after: events behind this cursor are no longer kept; what is kept begins at ${encodeCursor(removed)}`
-  throw new RepriseError('CURSOR_EXPIRED', message, [{ path: 'after', message }])
+  const { removed, next } = await readOutboxBounds(db)
+  if (compareCursors(cursor, removed) < 0) {
+    throw expired(`events behind this cursor are no longer kept; what is kept begins at ${encodeCursor(removed)}`)
+  }
+  if (cursor.xid > next.xid) {
+    if (await isUnsettled(db)) throw new RepriseError('DATABASE_UNAVAILABLE', 'The database has just been promoted.')
+    throw expired(`this database has never come to this cursor; the next event is behind ${encodeCursor(next)}`)
+  }
+}
+
+function expired(why: string): RepriseError {
+  const message = `after: ${why}`
+  return new RepriseError('CURSOR_EXPIRED', message, [{ path: 'after', message }])
 }

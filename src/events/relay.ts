@@ -23,8 +23,15 @@ export interface Relay {
 const RELOOK_PAUSE_MIN_MS = 10
 const FAULT_PAUSE_MAX_MS = 5_000
 
-export function createRelay(options: { db: Database; bus: EventBus; log: Logger; pollIntervalMs?: number }): Relay {
-  const { db, bus, log, pollIntervalMs = RELAY_POLL_INTERVAL_MS } = options
+export function createRelay(options: {
+  db: Database
+  bus: EventBus
+  log: Logger
+  /** Called before reading goes on after a fault: the database that answers may be another one, promoted meanwhile. */
+  settle: () => Promise<void>
+  pollIntervalMs?: number
+}): Relay {
+  const { db, bus, log, settle, pollIntervalMs = RELAY_POLL_INTERVAL_MS } = options
   const stopped = new AbortController()
   let woken = false
   let wakeUp: AbortController | undefined
@@ -50,6 +57,7 @@ export function createRelay(options: { db: Database; bus: EventBus; log: Logger;
       if (woken) pause = RELOOK_PAUSE_MIN_MS
       woken = false
       try {
+        if (faults > 0) await settle()
         const events = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
         faults = 0
         if (events.length > 0) {

@@ -1,10 +1,11 @@
 import { createRelay } from '../events/relay.ts'
 import { createWakeExchange } from '../events/wake-exchange.ts'
+import { settleOutboxOf } from '../store/postgres/outbox-era.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 /** Starts relaying events from the outbox to the bus, and exchanging wake-ups with other servers. */
 export async function startRelay({ db, bus, log, connectionString, wake, resources }: RuntimeParts): Promise<void> {
-  const relay = createRelay({ db, bus, log })
+  const relay = createRelay({ db, bus, log, settle: () => settleOutboxOf(connectionString, log) })
   wake.on('events', relay.wake)
   await relay.start()
   resources.defer(() => relay.stop())

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -18,6 +18,19 @@ const SYSTEM_PATHS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin',
 export function findProgram(name: string): string | null {
   const paths = [...(process.env['PATH'] ?? '').split(':').filter((path) => path.startsWith('/')), ...SYSTEM_PATHS]
   return paths.map((path) => join(path, name)).find(isExecutable) ?? null
+}
+
+/** Debian has the programs of each PostgreSQL in a directory by themselves: that of the newest; null without any. */
+export function findPostgres(): string | null {
+  const root = '/usr/lib/postgresql'
+  const versions = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : []
+  const directories = versions.map((version) => join(root, version, 'bin'))
+  return directories.find((directory) => isExecutable(join(directory, 'initdb'))) ?? null
+}
+
+/** The same for a PostgreSQL with pg_dump and pg_basebackup, which the embedded one does not have. */
+export function whyNoPostgres(): string | null {
+  return skipReason('postgresql', findPostgres() === null ? 'there is no server: apt-get install postgresql' : null)
 }
 
 /**

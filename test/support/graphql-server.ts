@@ -39,7 +39,7 @@ export async function startGraphQLServer(
   const bus = createEventBus()
   const topics = createTopics()
   const wake = createWakeHub()
-  const relay = createRelay({ db, bus, log, pollIntervalMs: 50 })
+  const relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs: 50 })
   wake.on('events', relay.wake)
   await relay.start()
   const metrics = createMetrics()

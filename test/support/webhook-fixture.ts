@@ -34,9 +34,8 @@ export function webhookServer(db: Database, options: { sync?: SyncPoints; attemp
 
   /** Transactions in other databases may hold the horizon while one of them fills tables. */
   async function fanOut(): Promise<void> {
-    const left = `SELECT FROM settings WHERE key = 'webhooks.cursor' AND (
-      (value ->> 'xid')::xid8 > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
-        SELECT FROM session_events WHERE (xid, id) > ((value ->> 'xid')::xid8, (value ->> 'id')::int8)))`
+    const left = `SELECT FROM settings WHERE key = 'webhooks.cursor' AND EXISTS (
+      SELECT FROM session_events WHERE (xid, id) > ((value ->> 'xid')::xid8, (value ->> 'id')::int8))`
     await eventually(async () => {
       await run('fan-out-webhooks')
       return (await db.query(left)).rowCount === 0

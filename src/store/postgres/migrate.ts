@@ -4,6 +4,7 @@ import type { Logger } from '../../observability/log.ts'
 import { connectionSettings, PATIENCE, type Patience } from '../connection-settings.ts'
 import { RUNNING_MIGRATION_LOCK_KEY } from './catalog-adapter.ts'
 import { migrationNames } from './migration-files.ts'
+import { settleOutbox } from './outbox-era.ts'
 import { applyMigrations } from './schema-engine.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
@@ -49,10 +50,10 @@ export async function migrate(
     await waitForTurn(client, signal)
     const known = await migrationNames()
     await refuseNewer(client, known)
-    if (await isUpToDate(client, known)) return []
-    const applied = await applyMigrations(connectionString)
+    const applied = (await isUpToDate(client, known)) ? [] : await applyMigrations(connectionString)
     for (const name of applied) log.info({ migration: name }, 'applied a migration')
-    await assertComplete(client, known)
+    if (applied.length > 0) await assertComplete(client, known)
+    await settleOutbox(client, log)
     return applied
   } finally {
     await client.end()

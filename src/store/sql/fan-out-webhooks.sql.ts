@@ -1,6 +1,7 @@
 import type { EventCursor } from '../../domain/event-cursor.ts'
 import { EVENT_TYPES } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
+import { HORIZON } from './read-events.sql.ts'
 import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
 
 /**
@@ -9,9 +10,9 @@ import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } fro
  * that out in any other way would scan the whole outbox. A cursor from the future is handled by `lockWebhookCursor`.
  */
 const WAITING_SQL = `
-SELECT c.xid > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS (
+SELECT EXISTS (
   SELECT FROM (SELECT FROM session_events e
-    WHERE (e.xid, e.id) > (c.xid, c.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    WHERE (e.xid, e.id) > (c.xid, c.id) AND e.xid < ${HORIZON}
     ORDER BY e.xid, e.id LIMIT 1) AS first
 ) AS waiting
 FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM settings WHERE key = 'webhooks.cursor') AS c
@@ -22,35 +23,28 @@ export async function hasWaitingEvents(db: Queryable): Promise<boolean> {
   return (await db.query<{ waiting: boolean }>(WAITING_SQL)).rows[0]?.waiting ?? false
 }
 
-/** `since`: no webhook wants what was committed before. `next`: no transaction has this id yet. */
+/** `since`: no webhook wants what was committed before. */
 const LOCK_SQL = `
-SELECT value ->> 'xid' AS xid, value ->> 'id' AS id, pg_snapshot_xmax(pg_current_snapshot())::text AS next,
+SELECT value ->> 'xid' AS xid, value ->> 'id' AS id,
   (SELECT pg_snapshot_xmin(active_since)::text FROM webhooks WHERE enabled
     ORDER BY pg_snapshot_xmin(active_since) LIMIT 1) AS since
 FROM settings WHERE key = 'webhooks.cursor' FOR UPDATE SKIP LOCKED`
 
 /**
  * The position in the outbox from which to continue, locked for the transaction; undefined if another server holds it
- * or no webhook is enabled. Transaction ids from the future come from another cluster whose dump was restored here:
- * everything written by this cluster has lower ids, so reading starts from the beginning.
+ * or no webhook is enabled.
  */
 export async function lockWebhookCursor(tx: Queryable): Promise<EventCursor | undefined> {
-  const { rows } = await tx.query<{ xid: string; id: string; next: string; since: string | null }>(LOCK_SQL)
+  const { rows } = await tx.query<{ xid: string; id: string; since: string | null }>(LOCK_SQL)
   const row = rows[0]
   if (!row || row.since === null) return undefined
-  const next = BigInt(row.next)
-  const known = (xid: bigint, id: bigint) => (xid > next ? { xid: 0n, id: 0n } : { xid, id })
-  const cursor = known(BigInt(row.xid), BigInt(row.id))
-  const since = known(BigInt(row.since), 0n)
-  return since.xid > cursor.xid ? since : cursor
+  const cursor = { xid: BigInt(row.xid), id: BigInt(row.id) }
+  const since = BigInt(row.since)
+  return since > cursor.xid ? { xid: since, id: 0n } : cursor
 }
 
-/**
- * A webhook gets an event if its own snapshot, taken when it was enabled, did not include the event; a snapshot from
- * another cluster excludes nothing.
- */
-const HEARS = `(NOT pg_visible_in_snapshot(e.xid, w.active_since)
-    OR pg_snapshot_xmin(w.active_since) > pg_snapshot_xmax(pg_current_snapshot()))`
+/** A webhook gets an event if its own snapshot, taken when it was enabled, did not include the event. */
+const HEARS = 'NOT pg_visible_in_snapshot(e.xid, w.active_since)'
 
 /**
  * Turns events into deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id,
@@ -61,7 +55,7 @@ const HEARS = `(NOT pg_visible_in_snapshot(e.xid, w.active_since)
 const SQL = `
 WITH events AS MATERIALIZED (
   SELECT e.*, row_number() OVER (ORDER BY e.xid, e.id) AS place FROM session_events e
-  WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+  WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}
   ORDER BY e.xid, e.id LIMIT $3
 ), hearers AS MATERIALIZED (
   SELECT w.*, t.type FROM webhooks w JOIN unnest($4::text[]) AS t(type) ON ${hasPatternFor('t.type')}

@@ -2,6 +2,11 @@ import type { EventCursor } from '../../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../../domain/events.ts'
 import type { Queryable } from '../database.ts'
 
+/** Position of the oldest running transaction. */
+export const HORIZON = 'outbox_position(pg_snapshot_xmin(pg_current_snapshot()))'
+/** Position that no transaction has had yet. */
+export const NEXT_POSITION = 'outbox_position(pg_snapshot_xmax(pg_current_snapshot()))'
+
 /**
  * Events after a cursor, in cursor order, up to the oldest running transaction. A transaction that commits late keeps
  * all its events above that horizon until it ends, so a reader in this order cannot skip them. A transaction that
@@ -12,7 +17,7 @@ const SQL = `
 SELECT xid::text AS xid, id::text AS id, type, session_id AS "sessionId", chain_id AS "chainId",
   deployment_id AS "deploymentId", route_id AS "routeId", project_id AS "projectId", data, occurred_at AS "occurredAt"
 FROM session_events e
-WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}
   AND ($3::uuid IS NULL OR project_id = $3) AND ($4::uuid IS NULL OR chain_id = $4)
   AND ($5::uuid IS NULL OR session_id = $5) AND ($6::text[] IS NULL OR type = ANY($6))
   AND ($8::uuid IS NULL OR deployment_id = $8)
@@ -40,7 +45,7 @@ function asText(value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }
 
-const HORIZON_SQL = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid`
+const HORIZON_SQL = `SELECT ${HORIZON}::text AS xid`
 
 /** Everything after this cursor is still invisible to readers now: it is not below the horizon. */
 export async function readHorizon(db: Queryable): Promise<EventCursor> {

@@ -1,5 +1,6 @@
 import { TEST_EVENT_TYPE } from '../../domain/webhooks/payload.ts'
 import type { Queryable } from '../database.ts'
+import { HORIZON } from './read-events.sql.ts'
 import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
 
 const TEST_SQL = `
@@ -69,7 +70,7 @@ WITH missed AS (
   FROM webhooks w JOIN session_events e ON (w.project_id IS NULL OR w.project_id = e.project_id)
     AND (w.chain_id IS NULL OR w.chain_id = e.chain_id)
   JOIN settings c ON c.key = 'webhooks.cursor'
-  ${DELIVERY_SOURCES} AND w.id = $1 AND e.occurred_at >= $2 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+  ${DELIVERY_SOURCES} AND w.id = $1 AND e.occurred_at >= $2 AND e.xid < ${HORIZON}
     AND (pg_visible_in_snapshot(e.xid, w.active_since)
       OR (e.xid, e.id) <= ((c.value ->> 'xid')::xid8, (c.value ->> 'id')::int8))
     AND ${hasPatternFor('e.type')}

@@ -61,7 +61,7 @@ UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5,
   disabled_reason = CASE WHEN $7 THEN NULL ELSE disabled_reason END,
   failing_since = CASE WHEN $7 AND NOT enabled THEN NULL ELSE failing_since END,
   resting_until = CASE WHEN $7 AND NOT enabled THEN NULL ELSE resting_until END,
-  active_since = CASE WHEN $7 AND NOT enabled THEN pg_current_snapshot() ELSE active_since END
+  active_since = CASE WHEN $7 AND NOT enabled THEN outbox_snapshot() ELSE active_since END
 WHERE id = $1`
 
 export async function updateWebhookRow(

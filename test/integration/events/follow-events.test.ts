@@ -27,7 +27,7 @@ beforeEach(async () => {
   await database.fresh()
   bus = createEventBus({ queueEventsMax: QUEUE_EVENTS_MAX })
   closing = new AbortController()
-  relay = createRelay({ db: database.db, bus, log, pollIntervalMs: 5 })
+  relay = createRelay({ db: database.db, bus, log, settle: async () => {}, pollIntervalMs: 5 })
   await relay.start()
 })
 afterEach(() => relay.stop())

@@ -35,7 +35,7 @@ async function start(options: { pollIntervalMs: number; db?: Database }): Promis
     publish(events)
   }
   const { db = database.db, pollIntervalMs } = options
-  relay = createRelay({ db, bus, log, pollIntervalMs })
+  relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs })
   running.push(relay)
   await relay.start()
   return relay

@@ -91,7 +91,7 @@ test('the events of one server reach the readers of another without polling', as
   const bus = createEventBus()
   const numbers: number[] = []
   bus.publish = (events) => void numbers.push(...events.map(({ data }) => (data as unknown as { n: number }).n))
-  const relay = createRelay({ db: database.db, bus, log, pollIntervalMs: NEVER })
+  const relay = createRelay({ db: database.db, bus, log, settle: async () => {}, pollIntervalMs: NEVER })
   await relay.start()
   resources.defer(() => relay.stop())
   reader.hub.on('events', relay.wake)

@@ -1,0 +1,122 @@
+import pg from 'pg'
+import type { Logger } from '../../observability/log.ts'
+import type { Queryable } from '../database.ts'
+import { connectionSettings, PATIENCE, type Patience } from '../connection-settings.ts'
+
+/**
+ * Events are ordered by the ids of the transactions that wrote them, which only the history of one database counts up.
+ * A dump that is restored in another cluster meets ids that begin elsewhere, and a standby that is promoted gives ids
+ * out again that its primary had used for what the standby never received. So the outbox knows where it lives, and an
+ * era ends whenever that changes. All positions of an era lie above those of the eras before: old events sort before
+ * new ones, and cursors and webhooks go on with what is new.
+ */
+
+/** A cluster gives out its 2^48th transaction id after 900 years at 10,000 a second. */
+const POSITION_BITS = 48n
+
+interface Home {
+  /** Of the cluster, made by initdb; null where it cannot be read. */
+  system: string | null
+  /** Grows with each promotion and each recovery to a point in time. */
+  timeline: number | null
+}
+
+type Noted = Home & { era: number }
+
+const KEY = 'outbox.home'
+
+const NOTED_SQL = `SELECT value FROM settings WHERE key = '${KEY}'`
+
+const NOTE_SQL = `
+INSERT INTO settings (key, value) VALUES ('${KEY}', $1)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`
+
+/** Whether there are positions that this cluster has not come to: restored before this was noted. */
+const AHEAD_SQL = `
+SELECT coalesce(greatest(
+    (SELECT xid FROM session_events ORDER BY xid DESC LIMIT 1),
+    (SELECT max((value ->> 'xid')::xid8) FROM settings WHERE key IN ('webhooks.cursor', 'events.removed-through')),
+    (SELECT pg_snapshot_xmax(active_since) FROM webhooks ORDER BY pg_snapshot_xmin(active_since) DESC LIMIT 1)
+  ) > pg_snapshot_xmax(pg_current_snapshot()), false) AS ahead`
+
+/** Begins an era if the database has moved since the last time. `client` may replace what the schema consists of. */
+export async function settleOutbox(client: pg.Client, log: Logger): Promise<void> {
+  const home = await homeOf(client)
+  const before = await notedIn(client)
+  if (before && before.system === home.system && before.timeline === home.timeline) return
+  await client.query('BEGIN')
+  try {
+    // Readers would pass by the events of transactions that are under way in the era before: they end first.
+    await client.query('LOCK TABLE session_events IN SHARE MODE')
+    const noted = await notedIn(client)
+    const moved = noted ? hasMoved(noted, home) : (await client.query<{ ahead: boolean }>(AHEAD_SQL)).rows[0]!.ahead
+    const era = (noted?.era ?? 0) + (moved ? 1 : 0)
+    if (moved) {
+      await client.query(positionFunction(era))
+      log.warn({ from: noted, to: home, era }, 'the database was restored or promoted: a new era of events begins')
+    }
+    await client.query(NOTE_SQL, [JSON.stringify({ ...known(home, noted), era })])
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function notedIn(client: Queryable): Promise<Noted | undefined> {
+  return (await client.query<{ value: Noted }>(NOTED_SQL)).rows[0]?.value
+}
+
+/** Whether the database has moved and no server has noticed yet: whoever looks next begins an era. */
+export async function isUnsettled(db: Queryable): Promise<boolean> {
+  const [home, noted] = [await homeOf(db), await notedIn(db)]
+  return noted !== undefined && hasMoved(noted, home)
+}
+
+/** `settleOutbox` on a connection of its own. */
+export async function settleOutboxOf(
+  connectionString: string,
+  log: Logger,
+  patience: Patience = PATIENCE,
+): Promise<void> {
+  const client = new pg.Client({
+    ...connectionSettings(patience),
+    connectionString,
+    application_name: 'reprise-outbox',
+  })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await settleOutbox(client, log)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A hosted PostgreSQL may keep either to itself. */
+async function homeOf(client: Queryable): Promise<Home> {
+  const ask = async <T>(sql: string) =>
+    client.query<{ value: T }>(sql).then(
+      ({ rows }) => rows[0]!.value,
+      () => null,
+    )
+  const system = await ask<string>('SELECT system_identifier::text AS value FROM pg_control_system()')
+  const timeline = await ask<number>(
+    `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS value`,
+  )
+  return { system, timeline }
+}
+
+function hasMoved(from: Home, to: Home): boolean {
+  const differs = <T>(a: T | null, b: T | null) => a !== null && b !== null && a !== b
+  return differs(from.system, to.system) || differs(from.timeline, to.timeline)
+}
+
+function known(home: Home, noted: Noted | undefined): Home {
+  return { system: home.system ?? noted?.system ?? null, timeline: home.timeline ?? noted?.timeline ?? null }
+}
+
+function positionFunction(era: number): string {
+  return `CREATE OR REPLACE FUNCTION outbox_position(xid8) RETURNS xid8 LANGUAGE sql STABLE PARALLEL SAFE
+AS $$ SELECT ($1::text::int8 + ${BigInt(era) << POSITION_BITS})::text::xid8 $$`
+}

@@ -1,0 +1,159 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createClient, type Client, type SessionEvent } from '../../src/client/node/index.ts'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { whyNoPostgres } from '../support/distribution.ts'
+import { burnTransactions, privatePostgres, standbyOf, type PrivatePostgres } from '../support/private-postgres.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { webhookReceiver } from '../support/webhook-receiver.ts'
+
+/** The outbox is ordered by transaction ids, which begin again elsewhere when a database moves. */
+
+const missing = whyNoPostgres()
+const WITHIN = { timeout: 40_000, interval: 50 }
+const MANY = 5_000
+
+const clusters: PrivatePostgres[] = []
+const servers: ServerProcess[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()))
+  await Promise.all(clusters.splice(0).map((each) => each.stop('immediate').catch(() => {})))
+})
+
+async function cluster(root: string, name: string): Promise<PrivatePostgres> {
+  const made = await privatePostgres(join(root, name))
+  clusters.push(made)
+  return made
+}
+
+async function start(dataDir: string, { url }: PrivatePostgres): Promise<ServerProcess> {
+  const env = {
+    REPRISE_DATABASE_URL: url,
+    REPRISE_ROLES: 'api,scheduler',
+    REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
+  }
+  const server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+  servers.push(server)
+  return server
+}
+
+async function create(client: Client, name: string): Promise<void> {
+  await client.createSession({ name, command: ['true'] })
+}
+
+/** Names of the sessions that were created after the cursor, until `last` has come. */
+async function createdAfter(client: Client, after: string, last: string) {
+  const found: SessionEvent[] = []
+  const signal = AbortSignal.timeout(20_000)
+  for await (const event of client.sessionEvents({ types: ['CREATED'] }, { after, signal })) {
+    found.push(event)
+    if ((await client.session(event.sessionId)).name === last) break
+  }
+  const names = await Promise.all(found.map(async ({ sessionId }) => (await client.session(sessionId)).name))
+  return { names, cursors: found.map(({ cursor }) => cursor) }
+}
+
+const names = (receiver: Awaited<ReturnType<typeof webhookReceiver>>) =>
+  receiver.bodies().map(({ data }) => data.session_name as string)
+
+/** A server on `from`, which has sent what happened to a webhook; it stops, and its cursors are kept. */
+async function firstLife(dataDir: string, from: PrivatePostgres, hook: string) {
+  await mkdir(dataDir, { recursive: true })
+  const server = await start(dataDir, from)
+  const token = await readAdminToken(dataDir)
+  await using client = createClient({ url: server.url, token })
+  const beginning = await client.eventCursor()
+  await client.createWebhook({ url: hook, eventTypes: ['session.created'] })
+  for (const name of ['one', 'two', 'three']) await create(client, name)
+  const { cursors } = await createdAfter(client, beginning, 'three')
+  return { token, beginning, cursors, end: await client.eventCursor(), stop: () => server.stop() }
+}
+
+describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : ''}`, () => {
+  test.each(['lower', 'higher', 'lower, and was not noted before'])(
+    'a dump restored in a cluster whose transaction ids are %s goes on: cursors, order, webhooks',
+    { timeout: 120_000 },
+    async (ids) => {
+      const root = await temporaryDirectory('restored')
+      const dataDir = join(root, 'data')
+      const hook = await webhookReceiver()
+      const [from, to] = [await cluster(root, 'from'), await cluster(root, 'to')]
+      await burnTransactions(ids === 'higher' ? to : from, MANY)
+      const before = await firstLife(dataDir, from, hook.url)
+      await vi.waitFor(() => expect(names(hook)).toEqual(['one', 'two', 'three']), WITHIN)
+      expect(await before.stop()).toBe(0)
+      servers.length = 0
+      if (ids.includes('not noted')) await from.query(`DELETE FROM settings WHERE key = 'outbox.home'`)
+
+      const dump = join(from.directory, 'dump')
+      await from.run('pg_dump', '-Fc', '-f', dump, '-d', from.url)
+      await to.run('pg_restore', '--no-owner', '-d', to.url, dump)
+      const server = await start(dataDir, to)
+      await using client = createClient({ url: server.url, token: before.token })
+      for (const name of ['four', 'five']) await create(client, name)
+
+      const all = await createdAfter(client, before.beginning, 'five')
+      expect(all.names).toEqual(['one', 'two', 'three', 'four', 'five'])
+      expect(all.cursors.slice(0, 3)).toEqual(before.cursors)
+      expect((await createdAfter(client, before.cursors[1]!, 'five')).names).toEqual(['three', 'four', 'five'])
+      expect((await createdAfter(client, before.end, 'five')).names).toEqual(['four', 'five'])
+      await vi.waitFor(() => expect(names(hook)).toContain('five'), WITHIN)
+      expect(names(hook).toSorted()).toEqual(['five', 'four', 'one', 'three', 'two'])
+
+      // The old database has never come to the cursors of the new one.
+      expect(await server.stop()).toBe(0)
+      servers.length = 0
+      const old = await start(dataDir, from)
+      await using other = createClient({ url: old.url, token: before.token })
+      const refused = other.sessionEvents({}, { after: all.cursors.at(-1)! }).next()
+      await expect(refused).rejects.toMatchObject({ code: 'CURSOR_EXPIRED' })
+      await hook.close()
+    },
+  )
+
+  test(
+    'a standby that is promoted goes on where its primary was, for a server that keeps running',
+    { timeout: 120_000 },
+    async () => {
+      const root = await temporaryDirectory('promoted')
+      const dataDir = join(root, 'data')
+      const hook = await webhookReceiver()
+      const primary = await cluster(root, 'primary')
+      const before = await firstLife(dataDir, primary, hook.url)
+      await vi.waitFor(() => expect(names(hook)).toEqual(['one', 'two', 'three']), WITHIN)
+      const standby = await standbyOf(primary, join(root, 'standby'), primary.port)
+      clusters.push(standby)
+      // What the standby never hears of: the ids of these transactions are given out again.
+      await burnTransactions(primary, MANY)
+      await using client = createClient({ url: servers[0]!.url, token: before.token })
+      await create(client, 'lost')
+      const { cursors } = await createdAfter(client, before.end, 'lost')
+      const following = createdAfter(client, cursors[0]!, 'last')
+
+      await primary.stop('immediate')
+      await standby.start()
+      await standby.run('pg_ctl', 'promote', '-D', standby.directory, '-w')
+      // Once more of what was under way may fail while connections are found to be broken.
+      await vi.waitFor(() => client.request('{ sessions(first: 1) { totalCount } }'), WITHIN)
+      await vi.waitFor(async () => {
+        const [home] = await standby.query<{ value: { era: number } }>(
+          `SELECT value FROM settings WHERE key = 'outbox.home'`,
+        )
+        expect(home!.value.era).toBe(1)
+      }, WITHIN)
+      for (const name of ['four', 'last']) await create(client, name)
+      expect((await following).names).toEqual(['four', 'last'])
+      expect((await createdAfter(client, before.beginning, 'last')).names).toEqual([
+        'one',
+        'two',
+        'three',
+        'four',
+        'last',
+      ])
+      await vi.waitFor(() => expect(names(hook).slice(-2).toSorted()).toEqual(['four', 'last']), WITHIN)
+      await hook.close()
+    },
+  )
+})
