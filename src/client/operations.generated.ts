@@ -664,8 +664,12 @@ export type RetryExclusion =
 
 /** How delays are spread, so that sessions that failed together do not return together. */
 export type RetryJitter =
+  /** The whole delay at random, from `retryDelay` to three times the delay before; `backoff` has no effect. */
+  | 'DECORRELATED'
   /** By a hash of the session: the same session always has the same delay. */
   | 'DETERMINISTIC'
+  /** The whole delay at random, from 0 to what it would be without jitter. */
+  | 'FULL'
   /** Not at all. */
   | 'NONE'
   /** At random. */
@@ -712,7 +716,7 @@ export type RetryPolicyInput = {
   emitRetryEvents?: boolean | null | undefined;
   /** How delays are spread. */
   jitter?: RetryJitter | null | undefined;
-  /** Maximum jitter as a share of the delay, 0 to 1. */
+  /** Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1. */
   jitterRatio?: number | null | undefined;
   /** No retry starts later than this after the first attempt was created. Null means no limit. */
   maxElapsed?: number | null | undefined;

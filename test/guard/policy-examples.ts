@@ -45,6 +45,7 @@ const CONDITIONS: readonly [RegExp, (value: string) => Partial<DecidedSession>][
   [/^reason "(.*)"$/, (statusReason) => ({ statusReason })],
   [/^(\d+) retr(?:y|ies) used$/, (count) => ({ retryCount: Number(count) })],
   [/^(\d+) uncounted retr(?:y|ies) used$/, (count) => ({ uncountedRetries: Number(count) })],
+  [/^the delay before was (\d+) s$/, (seconds) => ({ delayBeforeMs: Number(seconds) * 1000 })],
   [/^(before it started)$/, () => ({ startedAt: null })],
   [/^([\d.]+) h after the first attempt$/, (hours) => ({ epochStartedAt: hoursBeforeTheEnd(Number(hours)) })],
   [/^mem (\d+) GiB$/, (amount) => ({ resourceSlots: { cpu: '1', mem: parseAmount('mem', `${amount}g`)! } })],
@@ -74,7 +75,10 @@ function ordinal(verdict: RetryVerdict, session: DecidedSession, policy: RetryPo
 
 function waits(verdict: RetryVerdict, session: DecidedSession, policy: RetryPolicy): string {
   const rule = verdict.matchedRule === null ? undefined : policy.rules[verdict.matchedRule]
-  const { earliestMs, latestMs } = delayBounds(policy, session.retryCount, rule?.delay)
+  const { earliestMs, latestMs } = delayBounds(policy, session.retryCount, {
+    baseSeconds: rule?.delay,
+    delayBeforeMs: session.delayBeforeMs,
+  })
   const delayMs = verdict.delayMs!
   if (delayMs < earliestMs || delayMs > latestMs) throw new Error(`${delayMs} ms is out of its bounds`)
   return earliestMs === latestMs ? `${delayMs / 1000} s` : `${earliestMs / 1000} to ${latestMs / 1000} s`

@@ -25,7 +25,13 @@ function all<Word extends string>(words: Readonly<Record<Word, true>>): readonly
 }
 
 export const BACKOFFS = all<RetryBackoff>({ FIXED: true, EXPONENTIAL: true })
-export const JITTERS = all<RetryJitter>({ NONE: true, DETERMINISTIC: true, RANDOM: true })
+export const JITTERS = all<RetryJitter>({
+  NONE: true,
+  DETERMINISTIC: true,
+  RANDOM: true,
+  FULL: true,
+  DECORRELATED: true,
+})
 export const PRESETS = all<RetryPolicyPreset>({ CMS_EXIT_CODES: true })
 export const CAUSES = all<FailureCause>({
   AGENT_TRANSIENT: true,

@@ -29,6 +29,8 @@ export interface DecidedSession extends FinishedSession, FailedSession {
   startedAt: Date | null
   terminatedAt: Date
   epochStartedAt: Date
+  /** The delay of the retry that this session is; null if it is none, or its policy does not depend on it. */
+  delayBeforeMs: number | null
   resourceSlots: Record<string, string>
   batchTimeout: number | null
 }
@@ -70,7 +72,14 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
   }
 
   const { id: sessionId, retryCount } = session
-  const delay = computeDelay({ policy, sessionId, retryCount, random, baseSeconds: matched?.rule.delay })
+  const delay = computeDelay({
+    policy,
+    sessionId,
+    retryCount,
+    random,
+    baseSeconds: matched?.rule.delay,
+    delayBeforeMs: session.delayBeforeMs,
+  })
   const dueAt = new Date(now.getTime() + delay.delayMs)
   const budget = judgeBudget(policy, session, matched, dueAt)
   const common = { cause, matchedRule: matched?.index ?? null, counted: budget.counted }

@@ -13,38 +13,67 @@ export interface DelayInput {
   sessionId: string
   /** The failed session's retry count: 0 at the first failure. */
   retryCount: number
-  /** In [0, 1); used by RANDOM only. */
+  /** In [0, 1); used by RANDOM, FULL and DECORRELATED. */
   random: number
   /** A rule's delay, which replaces the formula's base. */
   baseSeconds?: number
+  /** Of the retry that the failed session was, used by DECORRELATED; null or missing if it was none. */
+  delayBeforeMs?: number | null
 }
 
-/** Whole milliseconds. `delayMs = min(baseMs + jitterMs, ceilingMs)`. */
+/** Whole milliseconds. `delayMs = min(baseMs + jitterMs, ceilingMs)`; FULL takes from the base: its jitter is negative. */
 export interface Delay {
   baseMs: number
   jitterMs: number
   delayMs: number
   ceilingMs: number
+  /** FULL and DECORRELATED draw the whole delay, from this to that, both inclusive; null for the other jitters. */
+  drawn: Range | null
+}
+
+interface Range {
+  fromMs: number
+  toMs: number
 }
 
 export function computeDelay(input: DelayInput): Delay {
   const { policy, retryCount } = input
   const ceilingMs = delayCeilingMs(policy)
   const baseMs = baseDelayMs(policy, retryCount, input.baseSeconds)
+  const drawn = drawnRange(policy, baseMs, input.delayBeforeMs ?? null)
+  if (drawn) {
+    const delayMs = drawn.fromMs + Math.floor(input.random * (drawn.toMs - drawn.fromMs + 1))
+    const cutBaseMs = Math.min(baseMs, ceilingMs)
+    return { baseMs: cutBaseMs, jitterMs: delayMs - cutBaseMs, delayMs, ceilingMs, drawn }
+  }
   const jitterMs = jitter(policy, baseMs, input)
-  return { baseMs, jitterMs, delayMs: Math.min(baseMs + jitterMs, ceilingMs), ceilingMs }
+  return { baseMs, jitterMs, delayMs: Math.min(baseMs + jitterMs, ceilingMs), ceilingMs, drawn }
 }
 
 /** The bounds of the delay, whatever the jitter; both are inclusive. */
 export function delayBounds(
   policy: DelayPolicy,
   retryCount: number,
-  baseSeconds?: number,
+  { baseSeconds, delayBeforeMs = null }: Pick<DelayInput, 'baseSeconds' | 'delayBeforeMs'> = {},
 ): { earliestMs: number; latestMs: number } {
   const ceilingMs = delayCeilingMs(policy)
   const baseMs = baseDelayMs(policy, retryCount, baseSeconds)
+  const drawn = drawnRange(policy, baseMs, delayBeforeMs)
+  if (drawn) return { earliestMs: drawn.fromMs, latestMs: drawn.toMs }
   const spanMs = policy.jitter === 'NONE' ? 0 : jitterSpanMs(policy, baseMs)
   return { earliestMs: Math.min(baseMs, ceilingMs), latestMs: Math.min(baseMs + spanMs, ceilingMs) }
+}
+
+/**
+ * The range is cut to the ceiling, not the delay drawn from it: retries that have reached the ceiling are spread as
+ * well. Decorrelated delays grow by themselves, whatever the backoff.
+ */
+function drawnRange(policy: DelayPolicy, baseMs: number, delayBeforeMs: number | null): Range | null {
+  const ceilingMs = delayCeilingMs(policy)
+  const fromMs = Math.min(baseMs, ceilingMs)
+  if (policy.jitter === 'FULL') return { fromMs: 0, toMs: fromMs }
+  if (policy.jitter !== 'DECORRELATED') return null
+  return { fromMs, toMs: Math.min(Math.max(fromMs, 3 * (delayBeforeMs ?? fromMs)), ceilingMs) }
 }
 
 /**
@@ -53,7 +82,9 @@ export function delayBounds(
  */
 function baseDelayMs(policy: DelayPolicy, retryCount: number, baseSeconds?: number): number {
   if (baseSeconds !== undefined) return wholeMs(baseSeconds, RETRY_DELAY_CEILING_MS)
-  if (policy.backoff === 'FIXED') return wholeMs(policy.retryDelay, RETRY_DELAY_CEILING_MS)
+  if (policy.backoff === 'FIXED' || policy.jitter === 'DECORRELATED') {
+    return wholeMs(policy.retryDelay, RETRY_DELAY_CEILING_MS)
+  }
   return wholeMs(policy.retryDelay * policy.backoffMultiplier ** retryCount, delayCeilingMs(policy))
 }
 

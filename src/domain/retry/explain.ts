@@ -24,8 +24,11 @@ export function describeRule(matched: MatchedRule): string {
   return `rules[${matched.index}] (${matched.rule.action})`
 }
 
-/** `75.3 s = 60 s + 15.3 s jitter`. */
-export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs }: Delay): string {
+/** `75.3 s = 60 s + 15.3 s jitter`, `12.3 s, drawn from 0 s to 60 s`. */
+export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs, drawn }: Delay): string {
+  if (drawn && drawn.fromMs < drawn.toMs) {
+    return `${seconds(delayMs)}, drawn from ${seconds(drawn.fromMs)} to ${seconds(drawn.toMs)}`
+  }
   if (baseMs + jitterMs > ceilingMs) return `${seconds(delayMs)}, the ceiling`
   if (jitterMs === 0) return seconds(delayMs)
   return `${seconds(delayMs)} = ${seconds(baseMs)} + ${seconds(jitterMs)} jitter`

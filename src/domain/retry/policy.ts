@@ -5,7 +5,7 @@ import type { ExitCodes } from './exit-codes.ts'
 export const BACKOFFS = ['FIXED', 'EXPONENTIAL'] as const
 export type Backoff = (typeof BACKOFFS)[number]
 
-export const JITTERS = ['NONE', 'DETERMINISTIC', 'RANDOM'] as const
+export const JITTERS = ['NONE', 'DETERMINISTIC', 'RANDOM', 'FULL', 'DECORRELATED'] as const
 export type Jitter = (typeof JITTERS)[number]
 
 export const RULE_ACTIONS = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL'] as const

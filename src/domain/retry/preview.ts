@@ -21,6 +21,8 @@ export interface PreviewedSession extends Growable {
   retryCount: number
   uncountedRetries: number
   statusReason: string | null
+  /** The delay of the retry that this session is; null if it is none. */
+  delayBeforeMs: number | null
 }
 
 export interface RetryPreview {
@@ -63,13 +65,17 @@ function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean
   const schedule: PlannedRetry[] = []
   const max = counted ? policy.maxRetries : policy.maxUncountedRetries
   let elapsedMs = 0
+  let delayBeforeMs = session?.delayBeforeMs ?? null
   let size: Growable = session ?? { resourceSlots: {}, batchTimeout: null }
   for (let used = usedOf(session, counted); used < max; used++) {
     const retryCount = counted ? used : (session?.retryCount ?? 0)
-    const bounds = delayBounds(policy, retryCount, matched?.rule.delay)
+    const bounds = delayBounds(policy, retryCount, { baseSeconds: matched?.rule.delay, delayBeforeMs })
+    delayBeforeMs = bounds.latestMs
     // Later attempts have no id yet, so their jitter is unknown.
     const known = session && schedule.length === 0 && policy.jitter === 'DETERMINISTIC' ? session.id : null
-    const delayMs = known === null ? bounds.earliestMs : exactDelayMs(policy, known, retryCount, matched)
+    // Full jitter takes from the base.
+    const planned = policy.jitter === 'FULL' ? bounds.latestMs : bounds.earliestMs
+    const delayMs = known === null ? planned : exactDelayMs(policy, known, retryCount, matched)
     elapsedMs += delayMs
     if (policy.maxElapsed !== null && elapsedMs > policy.maxElapsed * 1000) break
     if (matched) size = applyGrowth(size, matched.rule)

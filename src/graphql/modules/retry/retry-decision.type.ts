@@ -31,7 +31,7 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
     }),
     jitterSeconds: t.float({
       nullable: true,
-      description: 'The part added by jitter.',
+      description: 'The part added by jitter; negative where FULL took from the base.',
       select: { jitterMs: true },
       resolve: ({ jitterMs }) => seconds(jitterMs),
     }),

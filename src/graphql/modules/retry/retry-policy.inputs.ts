@@ -76,7 +76,9 @@ export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
     backoffMultiplier: t.float({ description: 'Factor by which delays grow, if they do; more than 0.' }),
     maxRetryDelay: t.float({ description: 'Longest delay. Null means the absolute ceiling, 86400.' }),
     jitter: t.field({ type: JitterEnum, description: 'How delays are spread.' }),
-    jitterRatio: t.float({ description: 'Maximum jitter as a share of the delay, 0 to 1.' }),
+    jitterRatio: t.float({
+      description: 'Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1.',
+    }),
     eligibleCauses: t.field({ type: [FailureCauseEnum], description: 'Failures that are retried.' }),
     emitRetryEvents: t.boolean({ description: 'False: no retry events. Decisions are stored all the same.' }),
     maxElapsed: t.float({

@@ -100,7 +100,9 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
       description: 'Longest delay. Null means the absolute ceiling, 86400.',
     }),
     jitter: t.expose('jitter', { type: JitterEnum, description: 'How delays are spread.' }),
-    jitterRatio: t.exposeFloat('jitterRatio', { description: 'Maximum jitter as a share of the delay, 0 to 1.' }),
+    jitterRatio: t.exposeFloat('jitterRatio', {
+      description: 'Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1.',
+    }),
     eligibleCauses: t.expose('eligibleCauses', { type: [FailureCauseEnum], description: 'Failures that are retried.' }),
     emitRetryEvents: t.exposeBoolean('emitRetryEvents', {
       description: 'False: no retry events. Decisions are stored all the same.',

@@ -10,7 +10,8 @@ export const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').
   fields: (t) => ({
     retry: t.exposeInt('retry', { description: '1-based within the budget.' }),
     delaySeconds: t.exposeFloat('delaySeconds', {
-      description: 'Its delay, without jitter if that is not known yet.',
+      description:
+        'Its delay, without jitter if that is not known yet. Retries that would start after `maxElapsed` by these are left out.',
     }),
     earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
     latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),

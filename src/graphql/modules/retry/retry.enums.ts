@@ -68,6 +68,11 @@ export const JitterEnum = builder.enumType('RetryJitter', {
     NONE: { description: 'Not at all.' },
     DETERMINISTIC: { description: 'By a hash of the session: the same session always has the same delay.' },
     RANDOM: { description: 'At random.' },
+    FULL: { description: 'The whole delay at random, from 0 to what it would be without jitter.' },
+    DECORRELATED: {
+      description:
+        'The whole delay at random, from `retryDelay` to three times the delay before; `backoff` has no effect.',
+    },
   } as const,
 })
 

@@ -56,7 +56,7 @@ describe('ceiling', () => {
 
   it('cuts what the jitter adds', () => {
     const delay = delayOf({ retryDelay: 60, maxRetryDelay: 61, jitter: 'DETERMINISTIC' }, 2)
-    expect(delay).toEqual({ baseMs: 60_000, jitterMs: 13_753, delayMs: 61_000, ceilingMs: 61_000 })
+    expect(delay).toEqual({ baseMs: 60_000, jitterMs: 13_753, delayMs: 61_000, ceilingMs: 61_000, drawn: null })
   })
 })
 
@@ -101,27 +101,106 @@ describe('random jitter', () => {
   })
 })
 
+describe('full jitter', () => {
+  const policy = { jitter: 'FULL', retryDelay: 60, backoff: 'EXPONENTIAL' } as const
+
+  it.each([
+    [0, 0, 0],
+    [0, 0.5, 30_000],
+    [0, 0.999999999, 60_000],
+    [2, 0.5, 120_000],
+    [50, 0, 0],
+    [50, 0.999999999, 3_600_000],
+  ])('of retryCount %s, drawn at %s, is %s ms', (retryCount, random, delayMs) => {
+    const delay = delayOf(policy, retryCount, random)
+    expect(delay).toMatchObject({ delayMs, drawn: { fromMs: 0 } })
+    expect(delay.baseMs + delay.jitterMs).toBe(delayMs)
+  })
+
+  it("takes from a rule's delay, which may be 0", () => {
+    expect(delayOf(policy, 3, 0.5, 10)).toMatchObject({ baseMs: 10_000, delayMs: 5000 })
+    expect(delayOf(policy, 3, 0.5, 0)).toMatchObject({ baseMs: 0, jitterMs: 0, delayMs: 0 })
+  })
+
+  it('reaches each of few milliseconds about equally often', () => {
+    const drawn = Array.from({ length: 4000 }, (_, index) => delayOf({ ...policy, retryDelay: 0.003 }, 0, index / 4000))
+    const counts = Object.entries(Object.groupBy(drawn, ({ delayMs }) => String(delayMs)))
+    expect(counts.map(([ms, those]) => [ms, those!.length])).toEqual(['0', '1', '2', '3'].map((ms) => [ms, 1000]))
+  })
+})
+
+describe('decorrelated jitter', () => {
+  const policy = { jitter: 'DECORRELATED', retryDelay: 10, maxRetryDelay: 100 } as const
+  const drawn = (delayBeforeMs: number | null, random: number, more: object = {}) =>
+    computeDelay({ policy: policyOf({ ...policy, ...more }), sessionId: SESSION, retryCount: 4, random, delayBeforeMs })
+
+  it.each([
+    ['the first goes up to three times the delay', null, 10_000, 30_000],
+    ['the next up to three times the one before', 20_000, 10_000, 60_000],
+    ['never beyond the ceiling', 90_000, 10_000, 100_000],
+    ['never below the delay', 1_000, 10_000, 10_000],
+    ['after a delay of 0', 0, 10_000, 10_000],
+  ])('%s', (_what, before, fromMs, toMs) => {
+    expect(drawn(before, 0)).toMatchObject({ baseMs: 10_000, jitterMs: 0, delayMs: fromMs, drawn: { fromMs, toMs } })
+    expect(drawn(before, 0.999999999)).toMatchObject({ delayMs: toMs, jitterMs: toMs - fromMs })
+    expect(drawn(before, 0.5).delayMs).toBe(fromMs + Math.floor((toMs - fromMs + 1) / 2))
+  })
+
+  it('does not depend on the backoff', () => {
+    expect(drawn(20_000, 0.5, { backoff: 'EXPONENTIAL', backoffMultiplier: 9 })).toEqual(drawn(20_000, 0.5))
+  })
+
+  it('begins at the ceiling if the delay is longer', () => {
+    expect(drawn(null, 0.5, { retryDelay: 500 })).toMatchObject({ delayMs: 100_000, drawn: { fromMs: 100_000 } })
+  })
+})
+
+it('what has reached the ceiling is spread by FULL and DECORRELATED alone', () => {
+  const spread = (jitter: RetryPolicy['jitter']) => {
+    const policy = policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 100 })
+    const randoms = Array.from({ length: 100 }, (_, index) => index / 100)
+    const delays = randoms.map((random) => {
+      return computeDelay({ policy, sessionId: SESSION, retryCount: 40, random, delayBeforeMs: 100_000 }).delayMs
+    })
+    return new Set(delays).size
+  }
+  expect(spread('RANDOM')).toBe(1)
+  expect(spread('FULL')).toBe(100)
+  expect(spread('DECORRELATED')).toBe(100)
+})
+
 describe('always', () => {
   const anyCount = fc.integer({ min: 0, max: 100 })
+  const anyBefore = fc.option(fc.integer({ min: 0, max: RETRY_DELAY_CEILING_MS }))
   const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
   it('whole milliseconds, within the bounds and the ceiling', () => {
     fc.assert(
-      fc.property(anyPolicy, anyCount, anyRandom, fc.uuid(), (policy, retryCount, random, sessionId) => {
-        const delay = computeDelay({ policy, sessionId, retryCount, random })
-        const { earliestMs, latestMs } = delayBounds(policy, retryCount)
-        for (const ms of Object.values(delay)) expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true)
-        expect(delay.delayMs).toBe(Math.min(delay.baseMs + delay.jitterMs, delay.ceilingMs))
-        expect(delay.ceilingMs).toBeLessThanOrEqual(RETRY_DELAY_CEILING_MS)
-        expect(delay.delayMs).toBeGreaterThanOrEqual(earliestMs)
-        expect(delay.delayMs).toBeLessThanOrEqual(latestMs)
-      }),
+      fc.property(
+        anyPolicy,
+        anyCount,
+        anyRandom,
+        fc.uuid(),
+        anyBefore,
+        (policy, retryCount, random, sessionId, before) => {
+          const delay = computeDelay({ policy, sessionId, retryCount, random, delayBeforeMs: before })
+          const { earliestMs, latestMs } = delayBounds(policy, retryCount, { delayBeforeMs: before })
+          const { baseMs, jitterMs, delayMs, ceilingMs } = delay
+          for (const ms of [baseMs, delayMs, ceilingMs]) expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true)
+          expect(Number.isSafeInteger(jitterMs) && (jitterMs >= 0 || policy.jitter === 'FULL')).toBe(true)
+          expect(delay.delayMs).toBe(Math.min(delay.baseMs + delay.jitterMs, delay.ceilingMs))
+          expect(delay.ceilingMs).toBeLessThanOrEqual(RETRY_DELAY_CEILING_MS)
+          expect(delay.delayMs).toBeGreaterThanOrEqual(earliestMs)
+          expect(delay.delayMs).toBeLessThanOrEqual(latestMs)
+        },
+      ),
     )
   })
 
   it('the jitter is less than its share of the base', () => {
     fc.assert(
       fc.property(anyPolicy, anyCount, anyRandom, (policy, retryCount, random) => {
+        fc.pre(policy.jitter !== 'FULL' && policy.jitter !== 'DECORRELATED')
         const { baseMs, jitterMs } = computeDelay({ policy, sessionId: SESSION, retryCount, random })
         expect(jitterMs === 0 || jitterMs < baseMs * policy.jitterRatio).toBe(true)
       }),

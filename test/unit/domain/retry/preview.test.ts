@@ -11,6 +11,7 @@ const SESSION = {
   retryCount: 1,
   uncountedRetries: 0,
   statusReason: null,
+  delayBeforeMs: null,
   resourceSlots: { memory: '2000' },
   batchTimeout: null,
 }
@@ -53,6 +54,29 @@ it('grows by the rule that matches', () => {
     [5, '3000'],
   ])
   expect(explanation).toBe('2 retries by rules[0] (RETRY)')
+})
+
+it('gives the range of what is drawn as a whole', () => {
+  const bounds = (jitter: 'FULL' | 'DECORRELATED', session: PreviewInput['session'] = null) =>
+    preview({
+      policy: policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 200 }),
+      session,
+    }).schedule.map(({ delaySeconds, earliestSeconds, latestSeconds }) => [
+      delaySeconds,
+      earliestSeconds,
+      latestSeconds,
+    ])
+  expect(bounds('FULL')).toEqual([
+    [10, 0, 10],
+    [20, 0, 20],
+    [40, 0, 40],
+  ])
+  expect(bounds('DECORRELATED')).toEqual([
+    [10, 10, 30],
+    [10, 10, 90],
+    [10, 10, 200],
+  ])
+  expect(bounds('DECORRELATED', { ...SESSION, delayBeforeMs: 40_000 })[0]).toEqual([10, 10, 120])
 })
 
 it('shows the batch timeout that each retry would have', () => {

@@ -34,6 +34,7 @@ export function failedSession(given: Partial<DecidedSession> = {}): DecidedSessi
     startedAt: new Date('2026-05-01T11:59:00.000Z'),
     terminatedAt: ENDED_AT,
     epochStartedAt: new Date('2026-05-01T11:58:00.000Z'),
+    delayBeforeMs: null,
     resourceSlots: { cpu: '1', mem: '2147483648' },
     batchTimeout: 60,
     failedAgents: ['agent-a'],
