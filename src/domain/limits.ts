@@ -1,5 +1,7 @@
 /** Every limit, with its unit in its name and its reason. A test asserts the relations between them. */
 
+import type { JsonBounds } from './json-bounds.ts'
+
 // Work in one transaction
 /**
  * Sessions that one handler claims at once: enough for set-based statements, few enough to hold locks for milliseconds
@@ -135,11 +137,29 @@ export const RETENTION_BATCH_AGENTS_MAX = 10
 /** Rows of one table in one transaction. */
 export const RETENTION_BATCH_ROWS_MAX = 5_000
 
+// One request, whatever it asks for
+/** A body, or a message of a WebSocket. The largest documents of user interfaces have a twentieth of it. */
+export const REQUEST_BYTES_MAX = 256 * 1024
+/** A body with nothing but `createSessions`: 1000 sessions with 4 KiB each for the command and the environment. */
+export const CREATE_SESSIONS_BYTES_MAX = 8 * 1024 * 1024
+/** A body without a valid token, which may only introspect the schema: GraphiQL's own document has 3 KiB. */
+export const STRANGER_BYTES_MAX = 16 * 1024
+/**
+ * Values in the JSON of one request, keys of its objects, and their nesting: 5 µs of coercion a value, so that a
+ * request never keeps the others waiting for long. The largest retry policy, with 20 rules of 256 exit codes, has 11,000
+ * values, and the deepest filter 14 levels.
+ */
+export const REQUEST_VALUES: JsonBounds = { values: 20_000, keys: 10_000, depth: 32 }
+/** The same with nothing but `createSessions`: 1000 sessions with 100 values each. */
+export const CREATE_SESSIONS_VALUES: JsonBounds = { values: 100_000, keys: 50_000, depth: 32 }
+/** Errors of one request: a program that makes more of them repeats one. */
+export const REQUEST_ERRORS_MAX = 50
+/** Characters of one error's message: it may quote what the client sent. */
+export const ERROR_LENGTH_MAX = 1_000
+
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
-/** The same as for a GraphQL request. */
-export const REST_BODY_BYTES_MAX = 8 * 1024 * 1024
 /** Domains, and projects, in a list of their settings. */
 export const SCOPES_LISTED_MAX = 1_000
 /** Epochs of one chain in a list: each one is something that a person did. */

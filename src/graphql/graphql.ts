@@ -51,7 +51,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
-    handle: createServeHttp(server),
+    handle: createServeHttp(server, { authenticate, introspectionForStrangers, log }),
     serveWebSockets: (sockets) =>
       serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trace, trustedDocuments }),
     async identify(authorization) {

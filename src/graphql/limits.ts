@@ -1,5 +1,8 @@
 /** Limits of one operation. Its cost is counted in fields; a list counts with an assumed length. */
 
+/** A message of a WebSocket: what any request may have. */
+export { REQUEST_BYTES_MAX as MESSAGE_BYTES_MAX } from '../domain/limits.ts'
+
 /** The deepest queries of user interfaces have about 9 levels; much deeper ones follow cycles in the schema. */
 export const QUERY_DEPTH_MAX = 15
 /** Fields in one operation, aliases included. */
@@ -12,13 +15,23 @@ export const LIST_LENGTH_ASSUMED = 10
 export const QUERY_TOKENS_MAX = 4_000
 /** Enough for a user interface that reads a few dozen sessions by id, each under its own alias. */
 export const QUERY_ALIASES_MAX = 200
+/** Characters of a document. The server remembers a thousand documents, and they must fit its memory. */
+export const QUERY_LENGTH_MAX = 65_536
+/** Brackets within brackets: fields, arguments and values together. Deep ones would overflow the stack. */
+export const QUERY_NESTING_MAX = 64
+/**
+ * Fields and fragments as they are written, in all operations of a document. Validation compares all that may end up
+ * under the same name, so its time grows with their square.
+ */
+export const QUERY_FIELDS_MAX = 500
+export const QUERY_FRAGMENTS_MAX = 150
+/** One for each aliased field, and for its other arguments. */
+export const QUERY_VARIABLES_MAX = 400
 /** Enough for `@include` and `@skip` on many fields. */
 export const QUERY_DIRECTIVES_MAX = 100
 /** More than one subscription for each part of a user interface. */
 export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200
 /** Twice as many subscribers as one server is designed for. */
 export const SUBSCRIPTIONS_PER_TOKEN_MAX = 10_000
-/** 1000 sessions in one `createSessions`, with 4 KiB each for the command and the environment. */
-export const REQUEST_BYTES_MAX = 8 * 1024 * 1024
 /** Fields of one `orderBy`. */
 export const ORDER_FIELDS_MAX = 4

@@ -26,8 +26,9 @@ export function useOperationCost(): Plugin {
     const name = args.operationName ?? ''
     const remembered = ofDocument.get(name)
     if (remembered) return remembered
-    const cost = weigh(args)
-    if (cost && remembered === undefined) ofDocument.set(name, dependsOnVariables(args) ? null : cost)
+    const depends = remembered === null || dependsOnVariables(args)
+    const cost = weigh(args, depends)
+    if (cost) ofDocument.set(name, depends ? null : cost)
     return cost
   }
 
@@ -43,12 +44,16 @@ export function useOperationCost(): Plugin {
 }
 
 /** Undefined if there is no such operation or its variables are invalid; executing it then reports the error. */
-function weigh({ schema, document, operationName, variableValues }: ExecutionArgs): Cost | undefined {
+function weigh(
+  { schema, document, operationName, variableValues }: ExecutionArgs,
+  withVariables: boolean,
+): Cost | undefined {
   const operation = getOperationAST(document, operationName)
   if (!operation) return undefined
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)
-  // The plugin computes the cost of the first operation.
-  const alone = { ...document, definitions: [operation, ...fragments] }
+  // The plugin computes the cost of the first operation, and walks through all of its variables, which may be large.
+  const weighed = withVariables ? operation : { ...operation, variableDefinitions: [] }
+  const alone = { ...document, definitions: [weighed, ...fragments] }
   try {
     return complexityFromQuery(alone, { schema, variables: { ...variableValues } })
   } catch (error) {

@@ -1,7 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendNodeResponse } from '@whatwg-node/server'
+import { GraphQLError } from 'graphql'
 import { ERRORS, RepriseError } from '../domain/errors.ts'
-import { REQUEST_BYTES_MAX } from './limits.ts'
+import {
+  CREATE_SESSIONS_BYTES_MAX,
+  CREATE_SESSIONS_VALUES,
+  REQUEST_BYTES_MAX,
+  REQUEST_VALUES,
+  STRANGER_BYTES_MAX,
+} from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Authenticate } from '../services/authenticate.ts'
+import { mayChange } from '../services/authorize.ts'
+import { identify } from './authentication.ts'
+import { presentFault } from './error-presentation.ts'
+import type { Identity } from './identity.ts'
 import { readWhole } from './read-whole.ts'
 import type { GraphQLServer } from './server.ts'
 import { wholeRequests } from './whole-request.ts'
@@ -12,10 +25,15 @@ const NO_CONTEXT = undefined!
 type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
 
 /**
- * Serves Node's requests through a server that takes requests of the Fetch API. A POST is read completely first, and
- * its response is sent with one write: streaming both costs a third more CPU per request. Event streams are streamed.
+ * Serves Node's requests through a server that takes requests of the Fetch API. The caller of a POST is known before its
+ * body is read, which is then read completely, and its response is sent with one write: streaming both costs a third
+ * more CPU per request. Event streams are streamed.
  */
-export function createServeHttp(server: GraphQLServer): ServeHttp {
+export function createServeHttp(
+  server: GraphQLServer,
+  options: { authenticate: Authenticate; introspectionForStrangers: boolean; log: Logger },
+): ServeHttp {
+  const { authenticate, introspectionForStrangers, log } = options
   const newWholeRequest = wholeRequests(server.fetchAPI)
   const urlOf = urlParser()
 
@@ -24,12 +42,21 @@ export function createServeHttp(server: GraphQLServer): ServeHttp {
     response: ServerResponse,
     { url, requestId }: { url: URL; requestId: string },
   ): Promise<void> {
-    const body = await readWhole(request, REQUEST_BYTES_MAX)
+    const identity = await identify(authenticate, request.headers.authorization).catch((error: unknown) =>
+      presentFault(error, { log, requestId }),
+    )
+    const isStranger = identity instanceof GraphQLError
+    if (isStranger && !introspectionForStrangers) return refuse(request, response, identity)
+    const body = await readWhole(request, boundsFor(identity)).catch((error: RepriseError) => {
+      throw isStranger ? identity : error
+    })
     if (body === null) return
     const gone = new AbortController()
     const abort = () => gone.abort()
     response.once('close', abort)
-    const whole = newWholeRequest(request, { url, body, signal: gone.signal, requestId })
+    const { text: given, bytes } = body
+    const isLarge = bytes > REQUEST_BYTES_MAX
+    const whole = newWholeRequest(request, { url, body: given, signal: gone.signal, requestId, identity, isLarge })
     const answer = await server.handleRequest(whole, NO_CONTEXT)
     if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
       response.once('finish', () => response.off('close', abort))
@@ -50,10 +77,17 @@ export function createServeHttp(server: GraphQLServer): ServeHttp {
       if (request.method === 'POST') await servePost(request, response, { url, requestId })
       else await server(request, response, { requestId })
     } catch (error) {
-      if (!(error instanceof RepriseError)) throw error
-      refuse(response, error)
+      if (!(error instanceof RepriseError || error instanceof GraphQLError)) throw error
+      refuse(request, response, error)
     }
   }
+}
+
+/** Only callers that may create sessions may send large requests. */
+function boundsFor(identity: Identity | GraphQLError) {
+  if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, json: REQUEST_VALUES }
+  if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, json: REQUEST_VALUES }
+  return { bytesMax: CREATE_SESSIONS_BYTES_MAX, json: CREATE_SESSIONS_VALUES }
 }
 
 /** Remembers the last URL: almost all requests have the same one. */
@@ -70,11 +104,26 @@ function urlParser(): (request: IncomingMessage) => URL {
   }
 }
 
-function refuse(response: ServerResponse, { code, message }: RepriseError): void {
-  const text = JSON.stringify({ errors: [{ message, extensions: { code } }] })
-  response.writeHead(ERRORS[code].httpStatus, {
-    'Content-Type': 'application/json; charset=utf-8',
+interface HttpExtension {
+  status: number
+  headers?: Record<string, string>
+}
+
+/** Without a look at the rest of the body, which is discarded. */
+function refuse(request: IncomingMessage, response: ServerResponse, error: RepriseError | GraphQLError): void {
+  request.resume()
+  const { http, ...extensions } = error instanceof RepriseError ? ofReprise(error) : error.extensions
+  const { status, headers = {} } = http as HttpExtension
+  const text = JSON.stringify({ errors: [{ message: error.message, extensions }] })
+  const modern = request.headers.accept?.includes('application/graphql-response+json')
+  response.writeHead(status, {
+    'Content-Type': `application/${modern ? 'graphql-response+json' : 'json'}; charset=utf-8`,
     'Content-Length': Buffer.byteLength(text),
+    ...headers,
   })
   response.end(text)
+}
+
+function ofReprise({ code }: RepriseError): Record<string, unknown> {
+  return { code, http: { status: ERRORS[code].httpStatus } }
 }

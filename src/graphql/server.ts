@@ -1,10 +1,13 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
 import { createYoga, type Plugin, type YogaInitialContext, type YogaServerInstance } from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
-import { useAuthentication, type Identity } from './authentication.ts'
+import { useAuthentication } from './authentication.ts'
 import { fillContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
 import { useDocumentLimits } from './document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
+import type { Identity } from './identity.ts'
+import { useReadableParameters } from './readable-parameters.ts'
+import { useRequestBounds } from './request-bounds.ts'
 import { requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
 import { useOperationCost } from './operation-cost.ts'
@@ -32,7 +35,9 @@ export function createGraphQLServer(options: {
       useContext(services, identities),
       useAuthentication({ authenticate, identities, introspectionForStrangers, log }),
       ...(trustedDocuments ? [useTrustedDocuments(trustedDocuments)] : []),
+      useReadableParameters(),
       useDocumentLimits(),
+      useRequestBounds(),
       useOperationCost(),
       // A JSON body makes browsers send a preflight request, which fails for other origins. All other requests need one
       // of these headers, which has the same effect.

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
-import { REQUEST_BYTES_MAX } from '../graphql/limits.ts'
+import { MESSAGE_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { indexPage } from './index-page.ts'
@@ -30,7 +30,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL(options)
   const rest = createRest(options)
-  const webSockets = new WebSocketServer({ noServer: true, maxPayload: REQUEST_BYTES_MAX })
+  const webSockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   return {
     db: options.db,

@@ -1,5 +1,6 @@
 import { RepriseError } from '../domain/errors.ts'
-import { REST_BODY_BYTES_MAX } from '../domain/limits.ts'
+import { excessOf } from '../domain/json-bounds.ts'
+import { REQUEST_BYTES_MAX, REQUEST_VALUES } from '../domain/limits.ts'
 
 /** Reads a JSON body of any shape; the service validates its content. @throws RepriseError */
 export async function readJsonBody(request: Request): Promise<unknown> {
@@ -8,6 +9,13 @@ export async function readJsonBody(request: Request): Promise<unknown> {
     throw new RepriseError('UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON: `Content-Type: application/json`.')
   }
   const bytes = await readBounded(request)
+  const value = parse(bytes)
+  const excess = excessOf(value, REQUEST_VALUES)
+  if (excess !== undefined) throw new RepriseError('REQUEST_TOO_LARGE', `The request is too large: ${excess}.`)
+  return value
+}
+
+function parse(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (error) {
@@ -28,12 +36,12 @@ export async function readJsonObject(request: Request): Promise<object> {
 async function readBounded(request: Request): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let bytes = Number(request.headers.get('content-length') ?? 0)
-  if (bytes > REST_BODY_BYTES_MAX) throw tooLarge()
+  if (bytes > REQUEST_BYTES_MAX) throw tooLarge()
   bytes = 0
   try {
     for await (const chunk of request.body ?? []) {
       bytes += chunk.byteLength
-      if (bytes > REST_BODY_BYTES_MAX) throw tooLarge()
+      if (bytes > REQUEST_BYTES_MAX) throw tooLarge()
       chunks.push(chunk)
     }
   } catch (error) {
@@ -44,5 +52,5 @@ async function readBounded(request: Request): Promise<Uint8Array> {
 }
 
 function tooLarge(): RepriseError {
-  return new RepriseError('REQUEST_TOO_LARGE', `The request is too large: the limit is ${REST_BODY_BYTES_MAX} bytes.`)
+  return new RepriseError('REQUEST_TOO_LARGE', `The request is too large: the limit is ${REQUEST_BYTES_MAX} bytes.`)
 }

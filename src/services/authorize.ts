@@ -25,8 +25,12 @@ export function noAccess({ name, role }: Viewer): string {
   return `The token "${name}" has the role ${role}, ${uses}; it has no access here.`
 }
 
+export function mayChange({ role }: Viewer): boolean {
+  return role === 'ADMIN' || role === 'MEMBER'
+}
+
 export function assertMayChange(viewer: Viewer): void {
-  if (viewer.role === 'ADMIN' || viewer.role === 'MEMBER') return
+  if (mayChange(viewer)) return
   throw new RepriseError(
     'FORBIDDEN',
     `The token "${viewer.name}" has the role ${viewer.role}, which may not change anything.`,

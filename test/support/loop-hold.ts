@@ -1,0 +1,66 @@
+import { Agent, request } from 'node:http'
+import { expect } from 'vitest'
+
+/**
+ * How long requests may keep all others waiting: the promise itself. It is measured in CPU time of the thread that
+ * serves, because this machine has other things to do: a probe that waits for the processor has not waited for a
+ * request. What the tests send takes half of it at most, before it is compiled.
+ */
+const LOOP_HOLD_MAX_MS = 250
+
+/** The pause between two probes. */
+const PAUSE_MS = 2
+
+export interface LoopHold {
+  /** Forgets what was until now: the probe in progress may have waited for the test. */
+  begin(): Promise<void>
+  /** Asserts that since then no probe has waited for longer than LOOP_HOLD_MAX_MS. */
+  expectFree(): void
+  stop(): Promise<void>
+}
+
+/**
+ * Asks for `/healthz` all the time, and finds how much CPU time the server's thread, which is this one, spends on
+ * something else before it answers.
+ */
+export function watchLoop(url: string): LoopHold {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const seen = { worstMs: 0, probes: 0, stopped: false }
+  const probing = probe()
+
+  async function probe(): Promise<void> {
+    while (!seen.stopped) {
+      const before = spentMs()
+      await new Promise<void>((resolve, reject) => {
+        const asked = request(`${url}/healthz`, { agent }, (response) => response.resume().once('end', resolve))
+        asked.once('error', reject).end()
+      })
+      seen.worstMs = Math.max(seen.worstMs, spentMs() - before)
+      seen.probes++
+      await pause()
+    }
+  }
+
+  return {
+    async begin() {
+      const { probes } = seen
+      while (seen.probes < probes + 2) await pause()
+      seen.worstMs = 0
+    },
+    expectFree: () => expect(seen.worstMs).toBeLessThan(LOOP_HOLD_MAX_MS),
+    async stop() {
+      seen.stopped = true
+      await probing
+      agent.destroy()
+    },
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+}
+
+function spentMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}
