@@ -946,14 +946,20 @@ export type SessionFilter = {
   failureCause?: Array<FailureCause> | null | undefined;
   /** With this label. */
   label?: LabelInput | null | undefined;
+  /** By `maxRetries`. */
+  maxRetries?: IntRange | null | undefined;
   /** By name. */
   name?: StringFilter | null | undefined;
   /** Of one of these origins. */
   origin?: Array<SessionOrigin> | null | undefined;
+  /** The attempt after this one. */
+  parentSessionId?: string | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** With one of these results. */
   result?: Array<SessionResult> | null | undefined;
+  /** By `retryCount`. */
+  retryCount?: IntRange | null | undefined;
   /** With `retryState.phase` in one of these. */
   retryPhase?: Array<RetryPhase> | null | undefined;
   /** Of one of these types. */

@@ -11,7 +11,7 @@ export const OPENAPI_INFO = {
     title: 'Reprise',
     version: '2',
     description:
-      'Compute sessions that retry themselves, as JSON over HTTP: the same services as in GraphQL, with names in snake_case.',
+      'Compute sessions that retry themselves, as JSON over HTTP: the same services as in GraphQL, with names in snake_case. Words of closed sets are in capitals in answers; requests may have them in either case.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   servers: [{ url: '/' }],

@@ -4,6 +4,7 @@ import { keysetPage, type Page } from './paging/keyset.ts'
 import type { OrderColumn } from './paging/keyset-cursor.ts'
 import { NEWEST_FIRST } from './paging/orders.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
+import { explainPendingSessions } from './explain-pending.ts'
 import type { ServiceContext } from './service-context.ts'
 import { shownEnviron, type ShownVariable } from './shown-environ.ts'
 import { projectScope } from './tenant-scope.ts'
@@ -14,12 +15,15 @@ import { sessionWhere, type SessionFilterInput } from './session-where.ts'
 const BESIDE = {
   project: { select: { name: true } },
   childSession: { select: { id: true } },
+  dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } },
   decision: {
     select: { phase: true, explanation: true, holdReason: true, delayMs: true, dueAt: true, childSessionId: true },
   },
 } as const satisfies Prisma.SessionInclude
 
-export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ'> & {
+export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
+  /** Why it waits, with the present numbers; null if it does not. */
+  pendingReason: string | null
   /** As the viewer may read it. */
   environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
@@ -85,20 +89,27 @@ async function readPage(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** One statement, however many sessions. */
-async function withChains<Row extends { chainId: string; environ: Prisma.JsonValue }>(
-  { prisma, viewer }: Pick<ReadContext, 'prisma' | 'viewer'>,
+/** Two statements, and a few more if some of the sessions wait: however many there are. */
+async function withChains<Row extends { id: string; status: string; chainId: string; environ: Prisma.JsonValue }>(
+  { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
   sessions: readonly Row[],
-): Promise<(Omit<Row, 'environ'> & { environ: ShownVariable[]; retryChain: string[] })[]> {
+): Promise<
+  (Omit<Row, 'environ'> & { environ: ShownVariable[]; pendingReason: string | null; retryChain: string[] })[]
+> {
+  const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
   const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
-  const attempts = await prisma.session.findMany({
-    where: { chainId: { in: chainIds } },
-    orderBy: { attempt: 'asc' },
-    select: { id: true, chainId: true },
-  })
+  const [attempts, reasons] = await Promise.all([
+    prisma.session.findMany({
+      where: { chainId: { in: chainIds } },
+      orderBy: { attempt: 'asc' },
+      select: { id: true, chainId: true },
+    }),
+    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
+  ])
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
   return sessions.map((session) => ({
     ...session,
+    pendingReason: reasons.get(session.id) ?? null,
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),
   }))

@@ -15,6 +15,9 @@ export interface SessionFilterInput {
   retryPhase?: RetryPhase[] | null
   project?: string | null
   chainId?: string | null
+  parentSessionId?: string | null
+  retryCount?: RangeFilterInput | null
+  maxRetries?: RangeFilterInput | null
   name?: TextFilterInput | null
   label?: { key: string; value: string } | null
   createdAt?: TimeFilterInput | null
@@ -38,6 +41,12 @@ export interface TimeFilterInput {
   lte?: Date | null
 }
 
+/** Ends included. */
+export interface RangeFilterInput {
+  min?: number | null
+  max?: number | null
+}
+
 /** @throws RepriseError if the filter is too large */
 export function sessionWhere(filter: SessionFilterInput | null | undefined): SessionWhere {
   const budget = { terms: FILTER_TERMS_MAX }
@@ -48,6 +57,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   if (depth > FILTER_DEPTH_MAX) throw invalid('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
   if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
   const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
+  const { parentSessionId, retryCount, maxRetries } = filter
   const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
   const all = [
     ...(retryPhase ? [phaseIn(retryPhase)] : []),
@@ -63,6 +73,9 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...oneOf('failureCause', failureCause),
     ...(project != null && { project: { name: project } }),
     ...(chainId != null && { chainId }),
+    ...(parentSessionId != null && { parentSessionId }),
+    ...within('retryCount', retryCount),
+    ...within('maxRetries', maxRetries),
     ...given('name', filter.name),
     ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...given('createdAt', filter.createdAt),
@@ -96,6 +109,10 @@ export function isEmptyWhere(inner: SessionWhere): boolean {
 function given<K extends string>(name: K, filter: object | null | undefined): { [key in K]?: object } {
   const conditions = withoutNulls(filter ?? {})
   return Object.keys(conditions).length === 0 ? {} : ({ [name]: conditions } as never)
+}
+
+function within<K extends string>(name: K, range: RangeFilterInput | null | undefined): { [key in K]?: object } {
+  return given(name, range && { gte: range.min, lte: range.max })
 }
 
 function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {

@@ -1,6 +1,6 @@
-import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
 import { connectionSettings, type Patience } from './connection-settings.ts'
+import { hasEnumParameters, ProvableEnumsFactory } from './provable-enums.ts'
 
 export type { Prisma, PrismaClient, Session }
 /** Selects the sessions to read. */
@@ -21,7 +21,7 @@ export function createPrisma(options: {
     max: connectionsMax,
     application_name: 'reprise-read',
   }
-  const adapter = new PrismaPg(pool, {
+  const adapter = new ProvableEnumsFactory(pool, {
     onPoolError: onError,
     onConnectionError: onError,
     statementNameGenerator: namedStatements(),
@@ -34,13 +34,15 @@ const NAMED_PARAMETERS_MAX = 8
 
 /**
  * Statements with few parameters are prepared once per connection. Those with many come from lists of ids, where each
- * list length is another statement: they stay unnamed, so no connection has to cache them.
+ * list length is another statement: they stay unnamed, so no connection has to cache them. So do those whose plan
+ * depends on values of enums.
  */
 function namedStatements(): (query: { sql: string; args: readonly unknown[] }) => string {
   const names = new Map<string, string>()
   return ({ sql, args }) => {
     const known = names.get(sql)
     if (known !== undefined) return known
+    if (hasEnumParameters(sql)) return ''
     if (args.length > NAMED_PARAMETERS_MAX || names.size >= NAMED_STATEMENTS_MAX) return ''
     const name = `p${names.size}`
     names.set(sql, name)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { SessionFilter } from '../../client/node/index.ts'
-import { choices, pair, past } from './values.ts'
+import type { IntRange, SessionFilter } from '../../client/node/index.ts'
+import { choices, pair, past, range } from './values.ts'
 import { CAUSES, ORIGINS, PHASES, RESULTS, STATUSES } from './api-enums.ts'
 
 export interface FilterOptions {
@@ -10,6 +10,9 @@ export interface FilterOptions {
   phase?: SessionFilter['retryPhase']
   origin?: SessionFilter['origin']
   chain?: string
+  parent?: string
+  retryCount?: IntRange
+  maxRetries?: IntRange
   withName?: string
   withLabel?: [string, string]
   inProject?: string
@@ -26,6 +29,9 @@ export function addFilterOptions(command: Command): Command {
     .addOption(choices('--phase <phases>', 'whose retry is in one of these phases', PHASES))
     .addOption(choices('--origin <origins>', 'created in one of these ways', ORIGINS))
     .option('--chain <id>', 'in this chain')
+    .option('--parent <id>', 'the attempt after this one')
+    .option('--retry-count <range>', 'with so many retries, like 3, 1..3, 1.. or ..3', range)
+    .option('--max-retries <range>', 'with a budget of so many retries', range)
     .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label', pair)
     .option('--in-project <name>', 'in this project')
@@ -44,6 +50,9 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     retryPhase: options.phase,
     origin: options.origin,
     chainId: options.chain,
+    parentSessionId: options.parent,
+    retryCount: options.retryCount,
+    maxRetries: options.maxRetries,
     project: options.inProject,
     name: withName?.endsWith('*') ? { startsWith: withName.slice(0, -1) } : withName && { equals: withName },
     label: withLabel && { key: withLabel[0], value: withLabel[1] },

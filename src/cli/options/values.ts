@@ -13,6 +13,14 @@ export function decimal(text: string): number {
   return value
 }
 
+/** `3`, `1..3`, `1..` or `..3`; ends included. */
+export function range(text: string): { min: number | null; max: number | null } {
+  const [, low = '', dots, high = ''] = /^(\d*)(\.\.)?(\d*)$/.exec(text) ?? []
+  if (low === '' && high === '') throw new InvalidArgumentError('It is not a range, like 3, 1..3, 1.. or ..3.')
+  const ends = { min: low === '' ? null : Number(low), max: high === '' ? null : Number(high) }
+  return dots === undefined ? { min: ends.min, max: ends.min } : ends
+}
+
 const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
 
 /** Seconds of `90`, `90s`, `1.5m`, `2h`, `1d`. */

@@ -22,3 +22,11 @@ export const DateTimeFilter = builder.inputType('DateTimeFilter', {
     lte: t.field({ type: 'DateTime', description: 'At or before this.' }),
   }),
 })
+
+export const IntRange = builder.inputType('IntRange', {
+  description: 'A range of whole numbers, ends included.',
+  fields: (t) => ({
+    min: t.int({ description: 'At least this.' }),
+    max: t.int({ description: 'At most this.' }),
+  }),
+})

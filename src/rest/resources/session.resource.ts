@@ -60,6 +60,12 @@ export const SessionResource = z
     child_session_id: z.uuid().nullable(),
     retry_count: z.int(),
     max_retries: z.int(),
+    uncounted_retries: z.int().openapi({ description: 'Retries of this epoch that did not use up `max_retries`.' }),
+    tries: z.int().openapi({ description: 'Tries of the scheduler in the present status; not retries.' }),
+    reschedules: z.int().openapi({ description: 'How often it went back to PENDING because it could not be started.' }),
+    depends_on: z
+      .array(z.uuid())
+      .openapi({ description: 'The chains that must succeed before it starts, by the ids of their first attempts.' }),
     retry_policy: RetryPolicyResource,
     retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
     retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
@@ -107,6 +113,10 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     child_session_id: record.childSession?.id ?? null,
     retry_count: record.retryCount,
     max_retries: record.maxRetries,
+    uncounted_retries: record.uncountedRetries,
+    tries: record.tries,
+    reschedules: record.reschedules,
+    depends_on: record.dependsOn.map(({ chainId }) => chainId),
     retry_policy: toRetryPolicy(showStoredPolicy(record.retryPolicy, record.retryPolicySources).policy),
     retry_cause: record.retryCause,
     retry_chain: record.retryChain,

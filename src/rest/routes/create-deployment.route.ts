@@ -5,7 +5,7 @@ import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonObject } from '../json-body.ts'
 import { DEPLOYMENT_INPUT } from '../resources/deployment-input.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
-import { camelCase, renamed } from '../resources/snake-case.ts'
+import { writtenInput } from '../resources/written-input.ts'
 import type { RestApp } from '../rest-app.ts'
 import { BODY_PROBLEMS, body } from './body.ts'
 
@@ -36,7 +36,7 @@ const route = createRoute({
 export function serveCreateDeployment(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const input = renamed(await readJsonObject(c.req.raw), camelCase) as CreateDeploymentInput
+    const input = writtenInput(await readJsonObject(c.req.raw)) as CreateDeploymentInput
     const { deploymentId, created } = await createDeployment(context, input)
     const deployment = toDeployment(await describeDeployment(context, deploymentId))
     if (!created) return c.json(deployment, 200)

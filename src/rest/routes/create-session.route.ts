@@ -6,7 +6,7 @@ import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonBody } from '../json-body.ts'
 import { SESSION_INPUT } from '../resources/session-input.ts'
 import { SessionResource, toSession } from '../resources/session.resource.ts'
-import { camelCase, renamed } from '../resources/snake-case.ts'
+import { writtenInput } from '../resources/written-input.ts'
 import type { RestApp } from '../rest-app.ts'
 import { BODY_PROBLEMS, body } from './body.ts'
 
@@ -45,7 +45,7 @@ const route = createRoute({
 export function serveCreateSession(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const input = renamed(await readJsonBody(c.req.raw), camelCase) as CreateSessionInput
+    const input = writtenInput(await readJsonBody(c.req.raw)) as CreateSessionInput
     const { sessionId, created } = await createSession(context, input)
     const session = toSession(await readSession(context, sessionId))
     if (!created) return c.json(session, 200)

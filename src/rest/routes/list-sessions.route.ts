@@ -7,7 +7,7 @@ import { COMMON_PROBLEMS, json } from '../answers.ts'
 import { toSession } from '../resources/session.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { nextLink, PAGE_PARAMETERS, toPage } from './paging.ts'
-import { moment, several } from './parameters.ts'
+import { moment, range, several } from './parameters.ts'
 import { SessionPage } from './session-page.ts'
 
 const FILTER = {
@@ -19,6 +19,9 @@ const FILTER = {
   retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
   chain_id: z.uuid().toLowerCase().optional().openapi({ description: 'In this chain.' }),
+  parent_session_id: z.uuid().toLowerCase().optional().openapi({ description: 'The attempt after this one.' }),
+  retry_count: range('By retry count:'),
+  max_retries: range('By budget of retries:'),
   name: z.string().optional().openapi({ description: 'With this name.' }),
   name_contains: z.string().optional().openapi({ description: 'With this in the name.' }),
   label: z
@@ -69,6 +72,9 @@ function toFilter(given: Omit<z.output<typeof Parameters>, 'limit' | 'cursor'>):
     retryPhase: given.retry_phase ?? null,
     project: given.project ?? null,
     chainId: given.chain_id ?? null,
+    parentSessionId: given.parent_session_id ?? null,
+    retryCount: given.retry_count ?? null,
+    maxRetries: given.max_retries ?? null,
     name: { equals: given.name ?? null, contains: given.name_contains ?? null },
     label: key === undefined ? null : { key, value: value! },
     createdAt: { gte: given.created_after ?? null, lt: given.created_before ?? null },

@@ -13,11 +13,11 @@ function idParameter(description: string) {
   })
 }
 
-/** Several values of a closed set, separated by commas or given by repeating the parameter. */
+/** Several values of a closed set, in either case, separated by commas or given by repeating the parameter. */
 export function several<const Value extends string>(values: readonly Value[], description: string) {
   return z
     .union([z.string(), z.array(z.string())])
-    .transform((given) => [given].flat().flatMap((text) => text.split(',')))
+    .transform((given) => [given].flat().flatMap((text) => text.toUpperCase().split(',')))
     .pipe(z.array(z.enum(values)))
     .optional()
     .openapi({
@@ -26,6 +26,19 @@ export function several<const Value extends string>(values: readonly Value[], de
       description,
       param: { style: 'form', explode: false },
     })
+}
+
+/** `3`, `1..3`, `1..` or `..3`: whole numbers, ends included. */
+export function range(description: string) {
+  return z
+    .string()
+    .regex(/^(\d{1,9}|\d{1,9}\.\.\d{0,9}|\.\.\d{1,9})$/, 'must be like 3, 1..3, 1.. or ..3')
+    .transform((text) => {
+      const [min, max = min] = text.split('..').map((end) => (end === '' ? null : Number(end)))
+      return { min: min!, max: max! }
+    })
+    .optional()
+    .openapi({ type: 'string', example: '1..3', description: `${description} \`3\`, \`1..3\`, \`1..\` or \`..3\`.` })
 }
 
 /** `true` or `false`. */

@@ -5,7 +5,7 @@ import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
 import { readJsonObject } from '../json-body.ts'
 import { DEPLOYMENT_CHANGE } from '../resources/deployment-input.ts'
 import { DeploymentResource, toDeployment } from '../resources/deployment.resource.ts'
-import { camelCase, renamed } from '../resources/snake-case.ts'
+import { writtenInput } from '../resources/written-input.ts'
 import type { RestApp } from '../rest-app.ts'
 import { BODY_PROBLEMS, body } from './body.ts'
 import { DeploymentIdParameter } from './parameters.ts'
@@ -31,7 +31,7 @@ const route = createRoute({
 export function serveUpdateDeployment(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const change = renamed(await readJsonObject(c.req.raw), camelCase) as Omit<UpdateDeploymentInput, 'deploymentId'>
+    const change = writtenInput(await readJsonObject(c.req.raw)) as Omit<UpdateDeploymentInput, 'deploymentId'>
     const { deploymentId } = await updateDeployment(context, { ...change, deploymentId: c.req.valid('param').id })
     return c.json(toDeployment(await describeDeployment(context, deploymentId)), 200)
   })

@@ -3,18 +3,10 @@ import type { ChainConditions } from '../../../services/read-chains.ts'
 import { withoutNulls } from '../../../services/without-nulls.ts'
 import { builder } from '../../builder.ts'
 import { invalid } from '../../../services/paging/page-arguments.ts'
-import { DateTimeFilter, StringFilter } from '../filters.inputs.ts'
+import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/pairs.inputs.ts'
 import { ChainStateEnum } from './chain.enums.ts'
-
-const IntRange = builder.inputType('IntRange', {
-  description: 'A range of whole numbers, ends included.',
-  fields: (t) => ({
-    min: t.int({ description: 'At least this.' }),
-    max: t.int({ description: 'At most this.' }),
-  }),
-})
 
 export const ChainFilter = builder.inputType('ChainFilter', {
   description: 'All given conditions must match.',

@@ -35,6 +35,16 @@ builder.prismaObjectFields(SessionNode, (t) => ({
     select: { chainId: true },
     resolve: ({ chainId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: chainId }),
   }),
+  dependsOn: t.field({
+    type: [SessionNode],
+    description: 'The first attempts of the chains that must succeed before it starts; `chain` says how each stands.',
+    select: { dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } } },
+    resolve: async ({ dependsOn }, _args, context, info) => {
+      const values = dependsOn.map(({ chainId }) => chainId)
+      const found = await Promise.all(values.map((value) => loadSession({ context, info, by: 'id', value })))
+      return found.filter((session) => session !== null)
+    },
+  }),
   retryChain: t.field({
     type: [SessionNode],
     description: 'All attempts of the chain, oldest to newest, this one among them.',

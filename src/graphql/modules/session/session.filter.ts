@@ -1,6 +1,6 @@
 import type { SessionFilterInput } from '../../../services/session-where.ts'
 import { builder } from '../../builder.ts'
-import { DateTimeFilter, StringFilter } from '../filters.inputs.ts'
+import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from './pairs.inputs.ts'
 import { SessionOriginEnum, SessionResultEnum, SessionStatusEnum, SessionTypeEnum } from './session.enums.ts'
@@ -15,6 +15,9 @@ export const SessionFilter = ref.implement({
     sessionType: t.field({ type: [SessionTypeEnum], description: 'Of one of these types.' }),
     project: t.string({ description: 'In the project of this name.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    parentSessionId: t.field({ type: 'UUID', description: 'The attempt after this one.' }),
+    retryCount: t.field({ type: IntRange, description: 'By `retryCount`.' }),
+    maxRetries: t.field({ type: IntRange, description: 'By `maxRetries`.' }),
     failureCause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
     retryPhase: t.field({ type: [RetryPhaseEnum], description: 'With `retryState.phase` in one of these.' }),
     origin: t.field({ type: [SessionOriginEnum], description: 'Of one of these origins.' }),

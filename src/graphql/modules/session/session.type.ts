@@ -98,6 +98,13 @@ export const SessionNode = builder.prismaNode('Session', {
       type: 'UUID',
       description: "The first attempt's id; the same for the whole chain.",
     }),
+    tries: t.exposeInt('tries', { description: 'Tries of the scheduler in its present status; not retries.' }),
+    reschedules: t.exposeInt('reschedules', {
+      description: 'How often it went back to PENDING because it could not be started; not retries.',
+    }),
+    uncountedRetries: t.exposeInt('uncountedRetries', {
+      description: 'Retries of the present epoch so far that did not use up the budget.',
+    }),
     retryCount: t.exposeInt('retryCount', {
       description: 'Retries used of the present budget; 0 for a first attempt.',
     }),

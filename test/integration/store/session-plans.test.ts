@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { addManyChains, withoutTriggers } from '../../support/many-chains.ts'
+import { analysedPlanOf, readWhole, rowsRead } from '../../support/plans.ts'
+import { recordQueries } from '../../support/record-statements.ts'
+
+/** Sessions and decisions that are talked of now are found without looking at those of before. */
+
+const SESSIONS = 40_000
+const RETRIED = 40
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startGraphQLServer()
+  const { db } = server
+  await addManyChains(db, SESSIONS, 3)
+  await withoutTriggers(
+    db,
+    `UPDATE sessions SET retry_count = 7, max_retries = 9 WHERE id IN (
+       SELECT id FROM sessions WHERE status = 'ERROR' ORDER BY created_at LIMIT ${RETRIED})`,
+  )
+  await withoutTriggers(
+    db,
+    `UPDATE retry_decisions SET phase = 'SCHEDULED', due_at = now(), ready_at = now(), child_session_id = NULL
+     WHERE session_id IN (SELECT id FROM sessions WHERE retry_count = 7)`,
+  )
+  for (let n = 0; n < 5; n++) await server.factory.session({ status: 'PENDING' })
+  await db.query('VACUUM ANALYZE sessions, retry_decisions')
+}, 120_000)
+afterAll(() => server?.close())
+
+/** Runs a query, and then the plans of all that it asked of tables that grow. */
+async function plansOf(query: string): Promise<{ data: any; whole: string[]; rows: number; indexes: Set<string> }> {
+  const { result, queries } = await recordQueries(() => server.query(query))
+  expect(result.errors).toBeUndefined()
+  const asked = queries.filter(({ text }) => /FROM "public"\."(sessions|retry_decisions)"/.test(text))
+  const nodes = []
+  for (const { text, values } of asked) nodes.push(...(await analysedPlanOf(server.db, { text, values })))
+  return {
+    data: result.data,
+    whole: readWhole(nodes),
+    rows: rowsRead(nodes),
+    indexes: new Set(nodes.flatMap((node) => node['Index Name'] ?? [])),
+  }
+}
+
+const LIVE = SESSIONS / 400
+
+describe.each([
+  ['PENDING', '[PENDING]', 5],
+  ['RUNNING', '[RUNNING]', LIVE],
+  ['several', '[PENDING, SCHEDULED, PREPARING, RUNNING]', LIVE + 5],
+])('sessions that are %s', (_name, status, about) => {
+  test('a page and its count read no more than those', async () => {
+    const { data, whole, rows, indexes } = await plansOf(
+      `{ sessions(first: 20, filter: { status: ${status} }) { totalCount edges { node { sessionId status } } } }`,
+    )
+    expect(data.sessions.totalCount).toBeGreaterThan(about / 2)
+    expect(whole).toEqual([])
+    expect(indexes).toContain('sessions_active')
+    expect(rows).toBeLessThanOrEqual(4 * about)
+  })
+})
+
+test('decisions that wait: a page and its count read no more than those', async () => {
+  const { data, whole, rows, indexes } = await plansOf(
+    `{ retryDecisions(first: 20, filter: { phase: [SCHEDULED, HELD] }) { totalCount edges { node { phase } } } }`,
+  )
+  expect(data.retryDecisions.totalCount).toBe(RETRIED)
+  expect(whole).toEqual([])
+  expect(indexes).toContain('retry_decisions_queue')
+  expect(rows).toBeLessThanOrEqual(4 * RETRIED)
+})
+
+test.each([
+  ['retryCount', '{ retryCount: { min: 5 } }', 'sessions_retried'],
+  ['retryCount, exactly', '{ retryCount: { min: 7, max: 7 } }', 'sessions_retried'],
+  ['maxRetries', '{ maxRetries: { min: 3 } }', 'sessions_with_retries'],
+])('sessions by %s', async (_what, filter, index) => {
+  const { data, whole, rows, indexes } = await plansOf(
+    `{ sessions(first: 20, filter: ${filter}) { totalCount edges { node { sessionId } } } }`,
+  )
+  expect(data.sessions.totalCount).toBe(RETRIED)
+  expect(whole).toEqual([])
+  expect(indexes).toContain(index)
+  expect(rows).toBeLessThanOrEqual(4 * RETRIED)
+})
+
+test('sessions by parent', async () => {
+  const { rows: found } = await server.db.query<{ parent: string }>(
+    'SELECT parent_session_id AS parent FROM sessions WHERE parent_session_id IS NOT NULL LIMIT 1',
+  )
+  const { data, whole, rows } = await plansOf(
+    `{ sessions(filter: { parentSessionId: "${found[0]!.parent}" }) { totalCount edges { node { sessionId } } } }`,
+  )
+  expect(data.sessions.totalCount).toBe(1)
+  expect(whole).toEqual([])
+  expect(rows).toBeLessThanOrEqual(4)
+})
