@@ -732,6 +732,8 @@ export type RetryPolicyInput = {
   retryDelay?: number | null | undefined;
   /** At most 20, in order; the first that matches decides. */
   rules?: Array<RetryRuleInput> | null | undefined;
+  /** True: what a program asks for in its verdict file is followed. */
+  trustVerdicts?: boolean | null | undefined;
 };
 
 /** Where a field of a policy may come from, strongest first. */
@@ -1454,7 +1456,7 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
 
 export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
@@ -1588,7 +1590,7 @@ export type RetryDecisionsQueryVariables = Exact<{
 
 export type RetryDecisionsQuery = { retryDecisions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DecisionFragment }> } };
 
-export type DefaultsFragment = { scope: RetryScope, name: string | null, policy: { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, rules: Array<RuleFragment> | null } | null };
+export type DefaultsFragment = { scope: RetryScope, name: string | null, policy: { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, rules: Array<RuleFragment> | null } | null };
 
 export type RetryDefaultsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -2442,6 +2444,7 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   maxElapsed
   countPreStartFailures
   maxUncountedRetries
+  trustVerdicts
   rules {
     ...Rule
   }
@@ -2601,6 +2604,7 @@ fragment Policy on RetryPolicy {
   maxElapsed
   countPreStartFailures
   maxUncountedRetries
+  trustVerdicts
   rules {
     ...Rule
   }
@@ -2697,6 +2701,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
     maxElapsed
     countPreStartFailures
     maxUncountedRetries
+    trustVerdicts
     rules {
       ...Rule
     }
@@ -3714,6 +3719,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
   maxElapsed
   countPreStartFailures
   maxUncountedRetries
+  trustVerdicts
   rules {
     ...Rule
   }
@@ -3833,6 +3839,7 @@ fragment Defaults on RetryDefaults {
     maxElapsed
     countPreStartFailures
     maxUncountedRetries
+    trustVerdicts
     rules {
       ...Rule
     }
@@ -3899,6 +3906,7 @@ fragment Defaults on RetryDefaults {
     maxElapsed
     countPreStartFailures
     maxUncountedRetries
+    trustVerdicts
     rules {
       ...Rule
     }
@@ -4064,6 +4072,7 @@ fragment Policy on RetryPolicy {
   maxElapsed
   countPreStartFailures
   maxUncountedRetries
+  trustVerdicts
   rules {
     ...Rule
   }

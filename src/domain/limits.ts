@@ -248,6 +248,10 @@ export const RATE_LIMIT_PERIOD_MAX_SECONDS = 172_800
 /** The hard ceiling of every retry delay: 24 hours. */
 export const RETRY_DELAY_CEILING_MS = 86_400_000
 
+// What programs say
+/** A program's verdict file: several times the longest reason that is kept. */
+export const VERDICT_BYTES_MAX = 16 * 1024
+
 // Logs
 /** Log text kept per kernel; what comes after is counted but not kept. */
 export const LOG_BYTES_PER_KERNEL_MAX = 16 * 1024 * 1024

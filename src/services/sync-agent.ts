@@ -5,6 +5,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
 import { retryEnvironment } from '../domain/retry/environment.ts'
 import { clusterEnvironment } from '../domain/session/cluster-environment.ts'
+import { readProgramVerdict } from '../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
@@ -39,6 +40,7 @@ const schema = z.object({
         endedAt: z.string().max(64).nullable(),
         // Older agents send no port.
         port: z.int().min(1).max(65_535).nullable().default(null),
+        verdict: z.unknown().optional().transform(readProgramVerdict),
       }),
     )
     .max(OBSERVED_KERNELS_MAX),

@@ -38,6 +38,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'README.md', heading: 'How it works', language: 'mermaid' },
   ],
   'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
+  'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/integration/webhooks/deliver.test.ts': [{ page: 'README.md', heading: 'Webhooks', language: 'json' }],
 }
 

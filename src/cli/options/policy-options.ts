@@ -18,6 +18,7 @@ export interface PolicyOptions {
   maxElapsed?: number | None
   uncountedPreStart?: true
   maxUncountedRetries?: number
+  ignoreVerdicts?: true
   preset?: RetryPolicyInput['preset']
   rule?: RetryRuleInput[]
   policy?: string
@@ -41,6 +42,7 @@ export function addPolicyOptions(command: Command): Command {
     )
     .option('--uncounted-pre-start', 'attempts that failed before the work started use up no retry')
     .option('--max-uncounted-retries <n>', 'limit on such uncounted retries', wholeNumber)
+    .option('--ignore-verdicts', 'what programs ask for in their verdict files is not followed')
     .addOption(choice('--preset <name>', 'policy to start from', PRESETS))
     .option('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),
@@ -64,6 +66,7 @@ export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined
     maxElapsed: nullForNone(options.maxElapsed),
     countPreStartFailures: options.uncountedPreStart === undefined ? undefined : false,
     maxUncountedRetries: options.maxUncountedRetries,
+    trustVerdicts: options.ignoreVerdicts === undefined ? undefined : false,
     preset: options.preset,
     rules: options.rule,
   }

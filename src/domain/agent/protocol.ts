@@ -1,4 +1,5 @@
 import type { FailureError } from '../session/failure.ts'
+import type { ProgramVerdict } from '../session/program-verdict.ts'
 
 /**
  * The messages between an agent and the server. The protocol is level-triggered: the agent reports everything it has,
@@ -17,7 +18,7 @@ export interface KernelSpec {
   index: number
   image: string | null
   command: string[]
-  /** The session's own variables and the server's REPRISE_* variables. The agent adds REPRISE_CHAIN_DIR. */
+  /** The session's own variables and the server's REPRISE_* variables. The agent adds those that name its files. */
   environ: { name: string; value: string }[]
   /** Exact decimals as text; `mem` in bytes. */
   resourceSlots: Record<string, string>
@@ -56,6 +57,8 @@ export interface ObservedKernel {
   endedAt: string | null
   /** The port chosen for this kernel on the agent's machine; null if it serves on none. */
   port: number | null
+  /** What the program said of its failure, with EXITED. Older agents do not send it. */
+  verdict?: ProgramVerdict | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'

@@ -1,5 +1,6 @@
 import type { FailureError } from '../session/failure.ts'
 import { isTerminal, type KernelStatus } from '../session/statuses.ts'
+import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { ObservedKernel } from './protocol.ts'
 
 /** A kernel as recorded in the database: assigned to the reporting agent, or named in its report. */
@@ -121,7 +122,15 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING'))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
-  return { ...ends, to: 'ERROR', error: report.error ?? exitError(report) }
+  return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
+}
+
+/** Failures of the program itself; what it said before somebody else ended it is about something else. */
+const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
+
+function withVerdict(error: FailureError, verdict: ProgramVerdict | null): FailureError {
+  if (verdict === null || !PROGRAM_FAILURES.includes(error.name)) return error
+  return { ...error, message: verdict.reason ?? error.message, verdict }
 }
 
 const VANISHED: FailureError = { name: 'kernel-vanished', message: 'gone without a trace' }

@@ -1,4 +1,5 @@
 import type { RetryPolicy } from './policy.ts'
+import { NO_WISH, type ProgramWish } from './program-wish.ts'
 import type { MatchedRule } from './rules.ts'
 
 export interface BudgetedSession {
@@ -19,8 +20,9 @@ export function judgeBudget(
   session: BudgetedSession,
   matched: MatchedRule | null,
   dueAt: Date,
+  wish: Pick<ProgramWish, 'retry'> = NO_WISH,
 ): Budget {
-  const counted = isCounted(policy, session, matched)
+  const counted = isCounted(policy, session, matched, wish)
   const [used, max] = counted
     ? [session.retryCount, session.maxRetries]
     : [session.uncountedRetries, policy.maxUncountedRetries]
@@ -37,8 +39,11 @@ function isCounted(
   policy: Pick<RetryPolicy, 'countPreStartFailures'>,
   session: BudgetedSession,
   matched: MatchedRule | null,
+  wish: Pick<ProgramWish, 'retry'>,
 ): boolean {
   if (matched?.rule.action === 'RETRY_UNCOUNTED') return false
+  // What a program asks for counts where no rule decides.
+  if (matched === null && wish.retry === 'uncounted') return false
   return policy.countPreStartFailures || session.startedAt !== null
 }
 

@@ -1,4 +1,5 @@
 import type { FailureError } from '../session/failure.ts'
+import { readProgramVerdict } from '../session/program-verdict.ts'
 import type { FailureCause } from './causes.ts'
 
 /** The part of a finished session that its cause depends on. */
@@ -51,11 +52,13 @@ function readEnvelope(statusData: unknown): FailureError | string {
   if (typeof message !== 'string') return 'the error has no message'
   if (agentId !== null && typeof agentId !== 'string') return "the error's agentId is no text"
   if (exitCode !== null && !Number.isInteger(exitCode)) return "the error's exitCode is no integer"
+  const verdict = readProgramVerdict(error['verdict'])
   return {
     name,
     message,
     ...(agentId === null ? {} : { agentId }),
     ...(exitCode === null ? {} : { exitCode: exitCode as number }),
+    ...(verdict === null ? {} : { verdict }),
   }
 }
 

@@ -8,6 +8,7 @@ import { describeDelay, describeExcluded, describeFailure, describeGrowth, descr
 import { failedPlaces, type FailedSession } from './failed-places.ts'
 import { applyGrowth, type Growable } from './growth.ts'
 import type { RetryPolicy } from './policy.ts'
+import { programWish } from './program-wish.ts'
 import { firstMatch, type MatchedRule } from './rules.ts'
 import { readStoredPolicy } from './stored-policy.ts'
 import { verdict, type RetryVerdict } from './verdict.ts'
@@ -63,12 +64,14 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
   const facts = {
     cause: classified.cause,
     exitCode: session.exitCode ?? classified.error?.exitCode ?? null,
-    reasons: [session.statusReason, classified.error?.name ?? null].filter((reason) => reason !== null),
+    reasons: reasonsOf(session, classified.error),
   }
   const matched = firstMatch(policy.rules, facts)
-  const eligibility = judgeEligibility(policy, facts.cause, matched)
+  const wish = programWish(policy, classified.error)
+  const eligibility = judgeEligibility(policy, facts.cause, matched, wish)
   if (!eligibility.eligible) {
-    return notRetried('NOT_ELIGIBLE', eligibility.reason, eligibility.byRule ? matched!.index : null)
+    const asked = wish.note === '' || wish.retry === 'no' ? '' : `${wish.note}; `
+    return notRetried('NOT_ELIGIBLE', `${asked}${eligibility.reason}`, eligibility.byRule ? matched!.index : null)
   }
 
   const { id: sessionId, retryCount } = session
@@ -77,18 +80,19 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
     sessionId,
     retryCount,
     random,
-    baseSeconds: matched?.rule.delay,
+    baseSeconds: wish.delaySeconds ?? matched?.rule.delay,
     delayBeforeMs: session.delayBeforeMs,
   })
   const dueAt = new Date(now.getTime() + delay.delayMs)
-  const budget = judgeBudget(policy, session, matched, dueAt)
+  const budget = judgeBudget(policy, session, matched, dueAt, wish)
   const common = { cause, matchedRule: matched?.index ?? null, counted: budget.counted }
   if (!budget.left) {
     const explanation = `retries exhausted: ${budget.reason}; ${withRule(failure, matched)}`
     return verdict('EXHAUSTED', { ...common, explanation, emit: mayEmit ? 'session.retry_exhausted' : null })
   }
   const { error } = classified
-  return scheduled(session, policy, { common, matched, delay, dueAt, failure, error, ordinal: budget.ordinal })
+  const { ordinal } = budget
+  return scheduled(session, policy, { common, matched, delay, dueAt, failure, error, ordinal, note: wish.note })
 }
 
 interface Planned {
@@ -99,6 +103,8 @@ interface Planned {
   failure: string
   error: FailureError | null
   ordinal: string
+  /** What the program asked for. */
+  note: string
 }
 
 function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planned): RetryVerdict {
@@ -109,6 +115,7 @@ function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planne
   const places = failedPlaces(session, matched?.rule, planned.error)
   const parts = [
     withRule(planned.failure, matched),
+    planned.note,
     grew,
     describeExcluded(places.exclude.agents),
     `waits ${describeDelay(delay)}`,
@@ -139,6 +146,11 @@ function describe(session: DecidedSession, classified: Classification): string {
   if (session.terminatedBy !== null) return `ended by ${session.terminatedBy}`
   const exitCode = session.exitCode ?? classified.error?.exitCode ?? null
   return describeFailure(classified.cause, classified.error, exitCode)
+}
+
+/** What a glob of a rule may match. */
+function reasonsOf(session: DecidedSession, error: FailureError | null): string[] {
+  return [session.statusReason, error?.name, error?.verdict?.reason].filter((reason) => typeof reason === 'string')
 }
 
 function withRule(failure: string, matched: MatchedRule | null): string {

@@ -1,6 +1,7 @@
 import { NEVER_RETRIED_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
 import { describeRule } from './explain.ts'
 import type { RetryPolicy } from './policy.ts'
+import { NO_WISH, type ProgramWish } from './program-wish.ts'
 import type { MatchedRule } from './rules.ts'
 
 export type Eligibility =
@@ -9,21 +10,24 @@ export type Eligibility =
   | { eligible: false; byRule: boolean; reason: string }
 
 /**
- * Checks the causes that are never retried first, then the matched rule, then the eligible causes. A null cause stands
- * for any eligible one.
+ * Checks the causes that are never retried first, then a program that forbids the retry, the matched rule, a program
+ * that asks for one, and the eligible causes. A null cause stands for any eligible one.
  */
 export function judgeEligibility(
   policy: Pick<RetryPolicy, 'eligibleCauses'>,
   cause: FailureCause | null,
   matched: MatchedRule | null,
+  wish: Pick<ProgramWish, 'retry'> = NO_WISH,
 ): Eligibility {
   if (cause !== null && isNeverRetried(cause)) {
     return { eligible: false, byRule: false, reason: `${cause} is never retried` }
   }
+  if (wish.retry === 'no') return { eligible: false, byRule: false, reason: 'its program asks for no retry' }
   if (matched) {
     if (matched.rule.action !== 'FAIL') return { eligible: true }
     return { eligible: false, byRule: true, reason: `matched ${describeRule(matched)}` }
   }
+  if (wish.retry !== null) return { eligible: true }
   const { eligibleCauses } = policy
   const eligible = cause === null ? eligibleCauses.length > 0 : eligibleCauses.includes(cause as EligibleCause)
   if (eligible) return { eligible: true }

@@ -13,7 +13,10 @@ const MESSAGE_CHARACTERS_MAX = 200
 /** `exit code 137`, `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
 export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
   if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
-    return `exit code ${exitCode}`
+    const reason = error?.verdict?.reason ?? null
+    return reason === null
+      ? `exit code ${exitCode}`
+      : `exit code ${exitCode} (${reason.slice(0, MESSAGE_CHARACTERS_MAX)})`
   }
   if (error === null) return cause
   const message = error.message.slice(0, MESSAGE_CHARACTERS_MAX)

@@ -121,6 +121,7 @@ const retryPolicySchema = z.strictObject({
   maxElapsed: z.number().positive().nullable().optional(),
   countPreStartFailures: z.boolean().optional(),
   maxUncountedRetries: z.int().min(0).max(UNCOUNTED_RETRIES_MAX).optional(),
+  trustVerdicts: z.boolean().optional(),
   rules: z.array(rule).max(RULES_MAX).optional(),
 })
 

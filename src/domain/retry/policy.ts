@@ -36,6 +36,8 @@ export interface RetryPolicy {
   countPreStartFailures: boolean
   /** Per epoch. */
   maxUncountedRetries: number
+  /** Follow what programs ask for in their verdict files. Their reasons are shown and matched in any case. */
+  trustVerdicts: boolean
   /** Ordered; the first match decides. */
   rules: RetryRule[]
 }
@@ -88,6 +90,7 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   maxElapsed: null,
   countPreStartFailures: true,
   maxUncountedRetries: 10,
+  trustVerdicts: true,
   rules: [],
 }
 

@@ -1,3 +1,5 @@
+import type { ProgramVerdict } from './program-verdict.ts'
+
 /**
  * What ended a session or kept a kernel from starting, as reported by agents and handlers and as stored in
  * `sessions.status_data` and `kernels.error`.
@@ -7,6 +9,8 @@ export interface FailureError {
   message: string
   agentId?: string
   exitCode?: number
+  /** What the program says of it. */
+  verdict?: ProgramVerdict
 }
 
 /** `sessions.status_data`: the envelope that `classifyFailure` reads. */

@@ -40,6 +40,7 @@ export const RetryPolicyResource = z
     max_elapsed: z.number().nullable().openapi({ description: 'Seconds from the first attempt on; null is no bound.' }),
     count_pre_start_failures: z.boolean(),
     max_uncounted_retries: z.int(),
+    trust_verdicts: z.boolean(),
     rules: z.array(RetryRule),
   })
   .openapi('RetryPolicy', { description: 'How a session is retried, as resolved when it was created.' })

@@ -6,6 +6,7 @@ import { logSize, readOomMark, readStopMark, writeMark } from './kernel-director
 import type { ProcessHost } from './process-host.ts'
 import { hasEnded, type ProcessKernel } from './process-kernel.ts'
 import { signalProcess } from './signal-kernel.ts'
+import { readVerdict } from './verdict-file.ts'
 
 export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
   if (hasEnded(kernel)) return
@@ -37,7 +38,22 @@ export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: nu
   kernel.logSizes.STDOUT = logSize(kernel.path, 'STDOUT')
   kernel.logSizes.STDERR = logSize(kernel.path, 'STDERR')
   if (kernel.shim !== null) host.sessionsToSweep.add(kernel.shim.pid)
+  if (isOwnFailure(kernel)) takeVerdict(host, kernel)
   settle(host, kernel, 'EXITED', endedAt)
+}
+
+/** What its program says is about a failure of its own, not about being stopped. */
+function isOwnFailure({ exitCode, oomKilled, error, killAt, removing }: ProcessKernel): boolean {
+  if (killAt !== null || removing) return false
+  return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)
+}
+
+function takeVerdict(host: ProcessHost, kernel: ProcessKernel): void {
+  kernel.verdictPending = true
+  void readVerdict(kernel.path).then((verdict) => {
+    Object.assign(kernel, { verdict, verdictPending: false })
+    host.changed()
+  })
 }
 
 function settle(host: ProcessHost, kernel: ProcessKernel, phase: 'FAILED' | 'EXITED', endedAt: string): void {

@@ -5,12 +5,12 @@ export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 /**
  * Only PATH and LANG come from the agent's own environment. The session's variables override all others except the
- * chain directory and the port.
+ * chain directory, the verdict file and the port.
  */
 export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,
-  places: { work: string; chain: string; path: string },
+  places: { work: string; chain: string; verdict: string; path: string },
   port: number | null,
 ): Map<string, string> {
   return new Map([
@@ -21,6 +21,7 @@ export function kernelEnvironment(
     ...Object.entries(image.environ),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     ['REPRISE_CHAIN_DIR', places.chain],
+    ['REPRISE_VERDICT_FILE', places.verdict],
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
   ])
 }

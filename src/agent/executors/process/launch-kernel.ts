@@ -9,6 +9,7 @@ import { kernelEnvironment } from './kernel-environment.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { shimScript } from './shim.ts'
+import { verdictPath } from './verdict-file.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -39,7 +40,7 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   const { spec, path } = kernel
   const chain = chainDirectory(host, spec.chainId)
   const image = kernel.image ?? { environ: {}, interpreter: [] }
-  const places = { work: join(path, 'work'), chain, path: host.path }
+  const places = { work: join(path, 'work'), chain, verdict: verdictPath(path), path: host.path }
   const environ = kernelEnvironment(spec, image, places, kernel.port)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {

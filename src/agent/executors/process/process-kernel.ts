@@ -1,5 +1,6 @@
 import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
+import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
 import type { PulledImage } from './image-preset.ts'
 
 /**
@@ -54,6 +55,10 @@ export interface ProcessKernel {
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
+  /** What its program said of its failure. */
+  verdict: ProgramVerdict | null
+  /** Its verdict file is being read; it is observed as running until then. */
+  verdictPending: boolean
   startedAt: string | null
   endedAt: string | null
   /** Chosen before the directory is created, and stored there. */
@@ -89,6 +94,8 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     exitCode: null,
     oomKilled: false,
     error: null,
+    verdict: null,
+    verdictPending: false,
     startedAt: null,
     endedAt: null,
     port: null,
@@ -105,16 +112,11 @@ export function hasEnded(kernel: ProcessKernel): boolean {
 }
 
 export function observeProcessKernel(kernel: ProcessKernel): ObservedKernel {
-  const { phase } = kernel
-  return {
-    kernelId: kernel.id,
-    assignment: kernel.assignment,
-    status: phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus),
-    exitCode: kernel.exitCode,
-    oomKilled: kernel.oomKilled,
-    error: kernel.error,
-    startedAt: kernel.startedAt,
-    endedAt: kernel.endedAt,
-    port: kernel.port,
-  }
+  const { id: kernelId, assignment, startedAt, port } = kernel
+  const phase = kernel.verdictPending && kernel.phase === 'EXITED' ? 'RUNNING' : kernel.phase
+  const status = phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus)
+  const common = { kernelId, assignment, status, startedAt, port }
+  if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
+  const { exitCode, oomKilled, error, endedAt, verdict } = kernel
+  return { ...common, exitCode, oomKilled, error, endedAt, ...(verdict === null ? {} : { verdict }) }
 }

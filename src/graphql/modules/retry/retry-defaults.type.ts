@@ -34,6 +34,7 @@ const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('PartialRetryP
       description: 'As in RetryPolicy.',
     }),
     maxUncountedRetries: t.exposeInt('maxUncountedRetries', { nullable: true, description: 'As in RetryPolicy.' }),
+    trustVerdicts: t.exposeBoolean('trustVerdicts', { nullable: true, description: 'As in RetryPolicy.' }),
     rules: t.expose('rules', { type: [RetryRuleType], nullable: true, description: 'As in RetryPolicy.' }),
   }),
 })

@@ -88,6 +88,7 @@ export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
       description: 'False: an attempt that failed before user code started does not use up `maxRetries`.',
     }),
     maxUncountedRetries: t.int({ description: '0 to 100: limit on retries that do not use up `maxRetries`.' }),
+    trustVerdicts: t.boolean({ description: 'True: what a program asks for in its verdict file is followed.' }),
     rules: t.field({ type: [RetryRuleInput], description: 'At most 20, in order; the first that matches decides.' }),
   }),
 })

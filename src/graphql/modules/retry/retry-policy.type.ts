@@ -117,6 +117,9 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
     maxUncountedRetries: t.exposeInt('maxUncountedRetries', {
       description: 'Limit on retries that do not use up `maxRetries`.',
     }),
+    trustVerdicts: t.exposeBoolean('trustVerdicts', {
+      description: 'True: what a program asks for in its verdict file is followed.',
+    }),
     rules: t.expose('rules', { type: [RetryRuleType], description: 'In order; the first that matches decides.' }),
     sources: t.field({
       type: [PolicySourceType],

@@ -86,6 +86,7 @@ export const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
   maxElapsed: fc.option(fc.double({ min: 1, max: 1e6, noNaN: true })),
   countPreStartFailures: fc.boolean(),
   maxUncountedRetries: fc.integer({ min: 0, max: 6 }),
+  trustVerdicts: fc.boolean(),
   rules: fc.array(anyRule, { maxLength: 4 }),
 })
 

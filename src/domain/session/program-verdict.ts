@@ -1,0 +1,65 @@
+import { REASON_LENGTH_MAX, RETRY_DELAY_CEILING_MS } from '../limits.ts'
+import { toStorableText } from '../storable-text.ts'
+
+/** What a program asks for: no retry, one, or one that uses up no budget. */
+export const VERDICT_RETRIES = ['no', 'yes', 'uncounted'] as const
+export type VerdictRetry = (typeof VERDICT_RETRIES)[number]
+
+/** What a program says of its own failure, in the file named by REPRISE_VERDICT_FILE. */
+export interface ProgramVerdict {
+  /** For people and for rules; null if it gives none. */
+  reason: string | null
+  retry: VerdictRetry | null
+  /** The delay that it asks for. */
+  delaySeconds: number | null
+  /** Why the file cannot be used; the other fields are then null. */
+  fault: string | null
+}
+
+const FIELDS: readonly string[] = ['reason', 'retry', 'delaySeconds']
+
+/** Reads the content of the file. Total: what cannot be used is described by `fault`. Fields may be absent or null. */
+export function parseProgramVerdict(text: string): ProgramVerdict {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return faulty('it is not JSON')
+  }
+  return judge(value)
+}
+
+/** A verdict as stored or received; null if there is none that can be read. */
+export function readProgramVerdict(value: unknown): ProgramVerdict | null {
+  if (typeof value !== 'object' || value === null) return null
+  const { fault = null, ...said } = value as Record<string, unknown>
+  return typeof fault === 'string' ? faulty(fault) : judge(said)
+}
+
+function judge(value: unknown): ProgramVerdict {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return faulty('it is not a JSON object')
+  const unknown = Object.keys(value).find((name) => !FIELDS.includes(name))
+  if (unknown !== undefined) return faulty(`it has an unknown field ${JSON.stringify(unknown)}`)
+  const { reason = null, retry = null, delaySeconds = null } = value as Record<string, unknown>
+  if (reason !== null && typeof reason !== 'string') return faulty('"reason" is no text')
+  if (retry !== null && !VERDICT_RETRIES.includes(retry as VerdictRetry)) {
+    return faulty(`"retry" is none of ${VERDICT_RETRIES.map((word) => `"${word}"`).join(', ')}`)
+  }
+  if (delaySeconds !== null && !(typeof delaySeconds === 'number' && delaySeconds >= 0)) {
+    return faulty('"delaySeconds" is no number from 0 on')
+  }
+  return {
+    reason: reason === null || reason.trim() === '' ? null : cut(reason.trim()),
+    retry: retry as VerdictRetry | null,
+    delaySeconds: delaySeconds === null ? null : Math.min(delaySeconds, RETRY_DELAY_CEILING_MS / 1000),
+    fault: null,
+  }
+}
+
+export function faulty(fault: string): ProgramVerdict {
+  return { reason: null, retry: null, delaySeconds: null, fault: cut(fault) }
+}
+
+function cut(text: string): string {
+  return toStorableText(text.slice(0, REASON_LENGTH_MAX))
+}
