@@ -49,13 +49,13 @@ export async function startRuntime(
   const url = config.roles.includes('api') ? await listen(http, config, resources) : null
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true })
-  const connectionString = await openDatabaseServer(config, dataDir, log, resources)
+  const access = await openDatabaseServer(config, dataDir, log, resources)
   http.note('migrating')
-  const applied = await migrate(connectionString, log, { signal })
+  const applied = await migrate(access.ownerUrl, log, { signal })
   http.note('starting')
   if (applied.length > 0) log.info(`migrations applied: ${applied.join(', ')}`)
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
-  const db = openDatabase({ connectionString, connectionsMax: config.databaseConnections, onError })
+  const db = openDatabase({ connectionString: access.url, connectionsMax: config.databaseConnections, onError })
   resources.defer(() => db.close())
   const adminToken = await ensureAdminToken(db, dataDir)
   const wake = createWakeHub()
@@ -66,7 +66,7 @@ export async function startRuntime(
     log,
     dataDir,
     resources,
-    connectionString,
+    access,
     db,
     wake,
     topics,
@@ -89,5 +89,6 @@ export async function migrateOnly(config: Config, log: Logger): Promise<string[]
   await using resources = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true })
-  return await migrate(await openDatabaseServer(config, dataDir, log, resources), log)
+  const { ownerUrl } = await openDatabaseServer(config, dataDir, log, resources)
+  return await migrate(ownerUrl, log)
 }

@@ -15,6 +15,14 @@ export const SERVER_VARIABLES = {
     unit: null,
     schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
   }),
+  databaseDirectUrl: variable({
+    name: 'REPRISE_DATABASE_DIRECT_URL',
+    default: 'REPRISE_DATABASE_URL',
+    meaning:
+      'The same database without a connection pooler in between, where `REPRISE_DATABASE_URL` leads through one in transaction mode, like PgBouncer: for migrations and notifications.',
+    unit: null,
+    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
+  }),
   databaseConnections: variable({
     name: 'REPRISE_DATABASE_CONNECTIONS',
     default: '16',
@@ -84,7 +92,7 @@ export const SERVER_VARIABLES = {
     name: 'REPRISE_METRICS_PUBLIC',
     default: 'false',
     meaning:
-      'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN, a VIEWER or METRICS.',
+      'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN or METRICS without a project.',
     unit: null,
     schema: yesOrNo().default(false),
   }),

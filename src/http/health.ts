@@ -14,8 +14,10 @@ export function answerHealth(response: ServerResponse): void {
 export async function answerReadiness(
   response: ServerResponse,
   db: { query(text: string): Promise<unknown> },
+  details: Readonly<Record<string, string>>,
 ): Promise<void> {
-  if (await answersInTime(db)) respond(response, 200, 'application/json', '{"status":"ready"}\n')
+  const ready = { status: 'ready', ...details }
+  if (await answersInTime(db)) respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
   else answerNotReady(response, 'no database')
 }
 

@@ -27,7 +27,8 @@ export interface HttpServer {
   listen(host: string, port: number): Promise<string>
   /** Sets the phase that is reported until the server serves. */
   note(phase: 'starting' | 'migrating'): void
-  serve(app: HttpApp): void
+  /** `details`: what a ready server tells of itself beside that. */
+  serve(app: HttpApp, details?: Readonly<Record<string, string>>): void
   /** Drains, closes, and waits for requests in flight, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
   close(): Promise<void>
 }
@@ -58,6 +59,7 @@ export function createHttpServer(options: {
   server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
   let app: HttpApp | undefined
+  let details: Readonly<Record<string, string>> = {}
   let closed: Promise<void> | undefined
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
@@ -65,7 +67,7 @@ export function createHttpServer(options: {
     const path = pathOf(request)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz')
-      return phase === 'serving' ? answerReadiness(response, app!.db) : answerNotReady(response, phase)
+      return phase === 'serving' ? answerReadiness(response, app!.db, details) : answerNotReady(response, phase)
     return app ? app.handle(request, response, requestId) : answerStarting(response, requestId)
   }
 
@@ -106,8 +108,9 @@ export function createHttpServer(options: {
     note(what) {
       phase = what
     },
-    serve(what) {
+    serve(what, about = {}) {
       app = what
+      details = about
       phase = 'serving'
     },
     close: () => (closed ??= close()),

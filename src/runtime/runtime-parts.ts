@@ -8,6 +8,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
+import type { DatabaseAccess } from './open-database-server.ts'
 
 /** What the parts of one server process share. */
 export interface RuntimeParts {
@@ -15,7 +16,7 @@ export interface RuntimeParts {
   log: Logger
   dataDir: string
   resources: AsyncDisposableStack
-  connectionString: string
+  access: DatabaseAccess
   db: Database
   wake: WakeHub
   topics: Topics

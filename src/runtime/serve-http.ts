@@ -8,6 +8,7 @@ import { createAgentOwnership } from '../services/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/authenticate.ts'
 import { createMetricsPage } from '../services/render-metrics.ts'
 import { createPrisma } from '../store/prisma.ts'
+import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { serverGateway } from './server-gateway.ts'
 
@@ -23,9 +24,14 @@ export async function listen(http: HttpServer, config: Config, resources: AsyncD
 }
 
 export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
-  const { config, db, bus, topics, wake, log, metrics, trace, connectionString, resources } = parts
+  const { config, db, bus, topics, wake, log, metrics, trace, access, resources } = parts
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
-  const prisma = createPrisma({ connectionString, connectionsMax: config.databaseConnections, onError })
+  const prisma = createPrisma({
+    connectionString: access.url,
+    connectionsMax: config.databaseConnections,
+    namedStatements: access.pooling !== 'transaction',
+    onError,
+  })
   resources.defer(() => prisma.$disconnect())
   const metricsPage = {
     render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
@@ -47,9 +53,17 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   })
-  http.serve(app)
+  http.serve(app, { database: DATABASE_WORDS[access.pooling] })
   // Deferred last: clients are disconnected before anything that they need is stopped.
   resources.defer(() => http.close())
+}
+
+/** For people: what lies between this server and its database. */
+const DATABASE_WORDS: Record<DatabaseAccess['pooling'], string> = {
+  embedded: 'embedded',
+  none: 'direct',
+  session: 'through a pooler in session mode',
+  transaction: 'through a pooler in transaction mode, with a direct URL beside it',
 }
 
 function agentApi(parts: RuntimeParts, authenticate: Authenticate): AgentApi {

@@ -4,12 +4,12 @@ import { settleOutboxOf } from '../store/postgres/outbox-era.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 /** Starts relaying events from the outbox to the bus, and exchanging wake-ups with other servers. */
-export async function startRelay({ db, bus, log, connectionString, wake, resources }: RuntimeParts): Promise<void> {
-  const relay = createRelay({ db, bus, log, settle: () => settleOutboxOf(connectionString, log) })
+export async function startRelay({ db, bus, log, access, wake, resources }: RuntimeParts): Promise<void> {
+  const relay = createRelay({ db, bus, log, settle: () => settleOutboxOf(access.ownerUrl, log) })
   wake.on('events', relay.wake)
   await relay.start()
   resources.defer(() => relay.stop())
   resources.defer(() => bus.close())
-  const exchange = createWakeExchange({ db, hub: wake, connectionString, log })
+  const exchange = createWakeExchange({ db, hub: wake, connectionString: access.directUrl, log })
   resources.defer(() => exchange.stop())
 }

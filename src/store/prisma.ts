@@ -13,8 +13,10 @@ export function createPrisma(options: {
   /** Called for connection errors; the pool replaces the connections itself. */
   onError: (error: Error) => void
   patience?: Patience
+  /** Not through a pooler in transaction mode, where the next statement may meet another connection. */
+  namedStatements?: boolean
 }): PrismaClient {
-  const { connectionString, connectionsMax, onError, patience } = options
+  const { connectionString, connectionsMax, onError, patience, namedStatements = true } = options
   const pool = {
     ...connectionSettings(patience),
     connectionString,
@@ -24,7 +26,7 @@ export function createPrisma(options: {
   const adapter = new ProvableEnumsFactory(pool, {
     onPoolError: onError,
     onConnectionError: onError,
-    statementNameGenerator: namedStatements(),
+    ...(namedStatements && { statementNameGenerator: statementNames() }),
   })
   return new PrismaClient({ adapter, errorFormat: 'minimal' })
 }
@@ -37,7 +39,7 @@ const NAMED_PARAMETERS_MAX = 8
  * list length is another statement: they stay unnamed, so no connection has to cache them. So do those whose plan
  * depends on values of enums.
  */
-function namedStatements(): (query: { sql: string; args: readonly unknown[] }) => string {
+function statementNames(): (query: { sql: string; args: readonly unknown[] }) => string {
   const names = new Map<string, string>()
   return ({ sql, args }) => {
     const known = names.get(sql)

@@ -107,10 +107,20 @@ async function ask(url: URL): Promise<Answer | Error> {
 }
 
 function readiness(what: string, { status, text }: Answer): Finding {
-  if (status === 200) return { what, state: 'ok', found: 'ready, with its database' }
+  if (status === 200) return { what, state: 'ok', found: `ready, with its database${wayToDatabase(text)}` }
   if (status !== 503) return { what, state: 'fault', found: `answers ${status}`, advice: 'Is this a Reprise server?' }
   const advice = 'Its database does not answer, or it is about to stop; its log says more.'
   return { what, state: 'fault', found: `not ready: ${text}`, advice }
+}
+
+/** A server of an earlier version does not tell. */
+function wayToDatabase(text: string): string {
+  try {
+    const { database } = JSON.parse(text) as { database?: string }
+    return database === undefined ? '' : ` (${database})`
+  } catch {
+    return ''
+  }
 }
 
 /** With the precision of the header, one second. */

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import { connectionSettings, PATIENCE, type Patience } from '../connection-settings.ts'
+import { PATIENCE, type Patience } from '../connection-settings.ts'
 import { RUNNING_MIGRATION_LOCK_KEY } from './catalog-adapter.ts'
+import { connect } from './connect.ts'
 import { migrationNames } from './migration-files.ts'
 import { settleOutbox } from './outbox-era.ts'
 import { applyMigrations } from './schema-engine.ts'
@@ -13,8 +14,6 @@ const LOCK_POLL_MS = 100
 /** Another server that started at the same time may need this long for a migration that rewrites large tables. */
 const LOCK_TIMEOUT_MS = 15 * 60_000
 const UNDEFINED_TABLE = '42P01'
-/** All that pg says of it. */
-const CONNECT_TIMED_OUT = 'timeout expired'
 
 /** The database was migrated by a newer version of the program. Migrations only go forward. */
 export class NewerDatabaseError extends Error {
@@ -39,13 +38,7 @@ export async function migrate(
   log: Logger,
   { signal, patience = PATIENCE }: { signal?: AbortSignal | undefined; patience?: Patience } = {},
 ): Promise<string[]> {
-  const settings = connectionSettings(patience)
-  const client = new pg.Client({ ...settings, connectionString, application_name: 'reprise-migrate' })
-  // An error on the connection also rejects the statement that is running.
-  client.on('error', () => {})
-  await client.connect().catch((error: Error) => {
-    throw error.message === CONNECT_TIMED_OUT ? unanswered(client, patience, error) : error
-  })
+  const client = await connect(connectionString, 'reprise-migrate', patience)
   try {
     await waitForTurn(client, signal)
     const known = await migrationNames()
@@ -58,11 +51,6 @@ export async function migrate(
   } finally {
     await client.end()
   }
-}
-
-function unanswered({ host, port }: pg.Client, { connectMs }: Patience, cause: Error): Error {
-  const words = `The database at ${host}:${port} does not answer: no connection within ${connectMs / 1000} s.`
-  return new Error(words, { cause })
 }
 
 /**

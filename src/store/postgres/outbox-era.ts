@@ -1,7 +1,8 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
 import type { Queryable } from '../database.ts'
-import { connectionSettings, PATIENCE, type Patience } from '../connection-settings.ts'
+import { PATIENCE, type Patience } from '../connection-settings.ts'
+import { connect } from './connect.ts'
 
 /**
  * Events are ordered by the ids of the transactions that wrote them, which only the history of one database counts up.
@@ -79,13 +80,7 @@ export async function settleOutboxOf(
   log: Logger,
   patience: Patience = PATIENCE,
 ): Promise<void> {
-  const client = new pg.Client({
-    ...connectionSettings(patience),
-    connectionString,
-    application_name: 'reprise-outbox',
-  })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await connect(connectionString, 'reprise-outbox', patience)
   try {
     await settleOutbox(client, log)
   } finally {
