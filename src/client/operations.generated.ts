@@ -1113,7 +1113,7 @@ export type TokenRole =
   | 'AGENT'
   /** Reads and changes the sessions of its project. */
   | 'MEMBER'
-  /** Reads `/metrics` and service discovery, of its project or of all, and nothing else. */
+  /** Reads service discovery, of its project or of all, and without a project `/metrics`; nothing else. */
   | 'METRICS'
   /** Reads its project, except for the values of environment variables. */
   | 'VIEWER';

@@ -6,7 +6,7 @@ import { MESSAGE_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { indexPage } from './index-page.ts'
-import { answerMetrics, type MetricsPage } from './metrics-page.ts'
+import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
 import type { Mount } from './mount.ts'
 import { pathOf } from './request-head.ts'
 import { respond } from './respond.ts'
@@ -29,6 +29,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const { mounts = [] } = options
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL(options)
+  const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
   const rest = createRest(options)
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
@@ -40,7 +41,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       if (mount) return mount.handle(request, response, requestId)
       if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
       if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
-      if (path === '/metrics') return answerMetrics(request, response, options.metricsPage, graphql.identify)
+      if (path === '/metrics') return answerMetrics(request, response)
       if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage())
       respond(response, 404, 'text/plain', 'Not found\n')
     },

@@ -10,8 +10,9 @@ export function mayDiscover(viewer: Viewer): boolean {
   return mayRead(viewer) || viewer.role === 'METRICS'
 }
 
-export function mayReadMetrics({ role }: Pick<Viewer, 'role'>): boolean {
-  return role === 'ADMIN' || role === 'VIEWER' || role === 'METRICS'
+/** Its figures are of all projects together: nothing of it is for a token of one. */
+export function mayReadMetrics({ role, projectId }: Pick<Viewer, 'role' | 'projectId'>): boolean {
+  return projectId === null && (role === 'ADMIN' || role === 'METRICS')
 }
 
 /** Environments hold passwords more often than not: only who may write them reads them. */

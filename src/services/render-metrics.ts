@@ -5,6 +5,8 @@ import { readStock, type StockFigure } from '../store/sql/read-stock.sql.ts'
 
 /** Several scrapes within this time cost one database read. */
 const STOCK_TRUST_MS = 5_000
+/** Those who scrape wait for 10 s: the page has to come even if the database is silent. */
+const STOCK_WITHIN_MS = 4_000
 
 /**
  * The page that Prometheus scrapes. Without the database it has only this server's own counters, and says that the
@@ -21,10 +23,16 @@ export function createMetricsPage(options: {
   let looked = -Infinity
   let looking: Promise<void> | undefined
 
+  async function figuresInTime(): Promise<StockFigure[]> {
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(() => reject(new Error(`no answer within ${STOCK_WITHIN_MS} ms`)), STOCK_WITHIN_MS)
+    return Promise.race([readStock(db), late]).finally(() => clearTimeout(timer))
+  }
+
   async function look(): Promise<void> {
     let figures: StockFigure[] = []
     try {
-      figures = await readStock(db)
+      figures = await figuresInTime()
       stock.up.set(1)
       looked = performance.now()
     } catch (error) {

@@ -26,13 +26,15 @@ const STATEMENT_TIMEOUT_MS = 2_000
 const SAMPLE_PERCENT = `least(100, 100.0 * ${SAMPLE_PAGES_MAX} * 8192 / greatest(1, pg_relation_size('retry_decisions')))::real`
 
 /**
+ * No agent of a status is 0, which alerts compare with; of other labels there is a figure where there is something.
  * Sessions, deployments, routes and the queue are counted through their partial indexes, which hold only what is not
  * over. Decisions are estimated from a sample, which is exact while there are few.
  */
 const SQL = `
 SELECT 'sessions' AS gauge, status::text AS label, count(*)::float8 AS value FROM sessions
   WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') GROUP BY status
-UNION ALL SELECT 'agents', status::text, count(*) FROM agents GROUP BY status
+UNION ALL SELECT 'agents', s.status::text, count(a.id) FROM unnest(enum_range(NULL::agent_status)) AS s(status)
+  LEFT JOIN agents a ON a.status = s.status GROUP BY s.status
 UNION ALL SELECT 'queue', coalesce(hold_reason::text, 'NONE'), count(*) FROM retry_decisions
   WHERE phase IN ('SCHEDULED', 'HELD') GROUP BY hold_reason
 UNION ALL SELECT 'overdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(ready_at))), 0) FROM retry_decisions

@@ -22,13 +22,18 @@ async function scrape(
 describe('who may read it', () => {
   it.each([
     ['ADMIN', 200],
-    ['VIEWER', 200],
+    ['VIEWER', 403],
     ['METRICS', 200],
     ['MEMBER', 403],
     ['AGENT', 403],
   ] as const)('%s: %i', async (role, status) => {
     const projectId = ['ADMIN', 'AGENT', 'METRICS'].includes(role) ? null : DEFAULT_PROJECT_ID
     expect((await scrape(server, await server.factory.token({ role, projectId }))).status).toBe(status)
+  })
+
+  it.each(['ADMIN', 'METRICS'] as const)('not %s of a project: the figures are of all', async (role) => {
+    const { status, page } = await scrape(server, await server.factory.token({ role, projectId: DEFAULT_PROJECT_ID }))
+    expect({ status, page }).toEqual({ status: 403, page: expect.not.stringContaining('bai_') })
   })
 
   it('strangers may not, unless it is public', async () => {

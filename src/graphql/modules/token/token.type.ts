@@ -7,7 +7,9 @@ export const TokenRoleEnum = builder.enumType('TokenRole', {
     ADMIN: { description: 'Everything, in its project or in all.' },
     MEMBER: { description: 'Reads and changes the sessions of its project.' },
     VIEWER: { description: 'Reads its project, except for the values of environment variables.' },
-    METRICS: { description: 'Reads `/metrics` and service discovery, of its project or of all, and nothing else.' },
+    METRICS: {
+      description: 'Reads service discovery, of its project or of all, and without a project `/metrics`; nothing else.',
+    },
     AGENT: { description: 'Runs kernels, and reads nothing here.' },
   } as const,
 })
