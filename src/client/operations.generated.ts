@@ -1150,6 +1150,14 @@ export type UpdateDeploymentInput = {
   startTimeout?: number | null | undefined;
 };
 
+/** The policy of a retry that waits, changed. */
+export type UpdateRetryInput = {
+  /** Its fields replace those of the session's policy; missing fields stay as they are. */
+  policy: RetryPolicyInput;
+  /** The session that failed. */
+  sessionId: string;
+};
+
 /** What to change. Missing fields stay as they are. */
 export type UpdateWebhookInput = {
   /** Only events of this chain. Null: of all chains. */
@@ -1813,6 +1821,31 @@ export type RetryNowMutation = { retryNow:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'RetryNowPayload', session: SessionSummaryFragment }
+   };
+
+export type UpdateRetryMutationVariables = Exact<{
+  input: UpdateRetryInput;
+}>;
+
+
+export type UpdateRetryMutation = { updateRetry:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateRetryPayload', session: SessionSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type KernelLogPageQueryVariables = Exact<{
@@ -4649,6 +4682,72 @@ fragment SessionSummary on Session {
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;
+export const UpdateRetryDocument = new TypedDocumentString(`
+    mutation UpdateRetry($input: UpdateRetryInput!) {
+  updateRetry(input: $input) {
+    __typename
+    ... on UpdateRetryPayload {
+      session {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
 export const KernelLogPageDocument = new TypedDocumentString(`
     query KernelLogPage($id: ID!, $first: Int, $after: String) {
   node(id: $id) {

@@ -10,7 +10,9 @@ import {
   SessionHistoryDocument,
   SessionsDocument,
   TerminateSessionDocument,
+  UpdateRetryDocument,
   type CreateSessionInput,
+  type RetryPolicyInput,
   type SessionDetailFragment,
   type SessionFilter,
   type SessionOrder,
@@ -87,7 +89,10 @@ export function sessionOperations(connection: Connection) {
       })
     },
 
-    /** Not repeated once the request may have arrived. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /**
+     * Cancels the retry of a session that waits for one. Not repeated once the request may have arrived.
+     * @throws NotFoundError, InvalidStateError, ForbiddenError
+     */
     async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
       const { force, reason, ...call } = options
       const data = await request(TerminateSessionDocument, { input: { sessionId, force, reason } }, call)
@@ -104,6 +109,19 @@ export function sessionOperations(connection: Connection) {
     async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
       const data = await request(RetryNowDocument, { input: { sessionId } }, options)
       return payloadOf(data.retryNow).session
+    },
+
+    /**
+     * Changes the policy of a chain whose retry is scheduled or held, and has that retry decided anew.
+     * @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
+     */
+    async updateRetry(
+      sessionId: string,
+      policy: RetryPolicyInput,
+      options?: CallOptions,
+    ): Promise<SessionSummaryFragment> {
+      const data = await request(UpdateRetryDocument, { input: { sessionId, policy } }, options)
+      return payloadOf(data.updateRetry).session
     },
   }
 }

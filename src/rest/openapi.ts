@@ -1,5 +1,5 @@
 import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './resources/deployment-input.ts'
-import { SESSION_INPUT } from './resources/session-input.ts'
+import { RETRY_UPDATE, SESSION_INPUT } from './resources/session-input.ts'
 import type { RestApp } from './rest-app.ts'
 
 export const OPENAPI_PATH = '/v2/openapi.json'
@@ -25,7 +25,7 @@ export const OPENAPI_INFO = {
 
 export function registerComponents({ openAPIRegistry }: RestApp): void {
   openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
-  for (const { name, schema } of [SESSION_INPUT, DEPLOYMENT_INPUT, DEPLOYMENT_CHANGE, DEPLOYMENT_SCALE]) {
+  for (const { name, schema } of [SESSION_INPUT, RETRY_UPDATE, DEPLOYMENT_INPUT, DEPLOYMENT_CHANGE, DEPLOYMENT_SCALE]) {
     openAPIRegistry.registerComponent('schemas', name, schema)
   }
 }

@@ -9,6 +9,7 @@ import { entityTag } from './entity-tag.ts'
 import { OPENAPI_INFO, OPENAPI_PATH, registerComponents } from './openapi.ts'
 import { refuseParameters } from './refuse-parameters.ts'
 import type { RestApp, RestEnvironment } from './rest-app.ts'
+import { serveChangeRetry } from './routes/change-retry.route.ts'
 import { serveCreateDeployment } from './routes/create-deployment.route.ts'
 import { serveCreateSession } from './routes/create-session.route.ts'
 import { serveDestroyDeployment } from './routes/destroy-deployment.route.ts'
@@ -70,6 +71,7 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
     serveGetSession,
     serveListAttempts,
     serveTerminateSession,
+    serveChangeRetry,
     serveListDeployments,
     serveCreateDeployment,
     serveGetDeployment,

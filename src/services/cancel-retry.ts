@@ -9,7 +9,13 @@ import type { ServiceContext } from './service-context.ts'
  */
 export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
   assertMayChange(context.viewer)
-  requireChanged(input, await cancelPendingRetry(context.db, whoseRetry(context, input)))
+  requireChanged(
+    input,
+    await cancelPendingRetry(context.db, {
+      ...whoseRetry(context, input),
+      says: `cancelled by ${context.viewer.name}`,
+    }),
+  )
   context.metrics.retries.cancelled.inc()
   // Other sessions may depend on this chain, which may now have failed for good.
   context.wake.wake('events', 'schedule-sessions')

@@ -1,11 +1,11 @@
 import type { FailureCause } from '../domain/retry/causes.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Queryable } from '../store/database.ts'
-import { readUndecided, type UndecidedSession } from '../store/sql/claim-undecided.sql.ts'
+import { readUndecided } from '../store/sql/claim-undecided.sql.ts'
 import type { LockedTarget } from '../store/sql/lock-targets.sql.ts'
 import { recordDecisions, type DecisionRow } from '../store/sql/record-decisions.sql.ts'
 import type { HeldResubmission } from '../store/sql/resubmission-batch.sql.ts'
-import { decideSession, decisionRow } from './decide-session.ts'
+import { cancelledDecision } from './decide-session.ts'
 
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
 
@@ -25,7 +25,8 @@ export async function decideForResubmission(
     tx,
     open.map((target) => target.id),
   )
-  const rows = sessions.map((session) => rowFor(session, log, `superseded by resubmission ${id} by ${actor}`))
+  const says = `superseded by resubmission ${id} by ${actor}`
+  const rows = sessions.map((session) => cancelledDecision(session, log, says))
   return {
     /** Failure causes, by session. */
     causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
@@ -35,19 +36,5 @@ export async function decideForResubmission(
       await recordDecisions(tx, made, actor)
       return made
     },
-  }
-}
-
-function rowFor(session: UndecidedSession, log: Logger, says: string): DecisionRow {
-  const row = decisionRow(session, decideSession(session, log))
-  if (row.phase !== 'SCHEDULED') return row
-  const explanation = `${row.explanation}; ${says}`
-  const event = row.event && ('session.retry_cancelled' as const)
-  return {
-    ...row,
-    phase: 'CANCELLED',
-    explanation,
-    event,
-    eventData: row.eventData && { ...row.eventData, reason: says },
   }
 }

@@ -1,3 +1,4 @@
+import type { RetryEventData } from '../domain/events.ts'
 import { decideRetry } from '../domain/retry/decide.ts'
 import { verdict, type RetryVerdict } from '../domain/retry/verdict.ts'
 import { messageOf } from '../observability/error-message.ts'
@@ -20,8 +21,20 @@ export function decideSession(session: UndecidedSession, log: Logger): RetryVerd
   }
 }
 
+/** What an event about this decision says. */
+export function eventFacts(session: UndecidedSession, decided: RetryVerdict): RetryEventData {
+  return {
+    attempt: session.retryCount + 1,
+    maxAttempts: session.maxRetries + 1,
+    cause: decided.cause,
+    delaySeconds: decided.delayMs === null ? null : decided.delayMs / 1000,
+    scheduledAt: decided.dueAt?.toISOString() ?? null,
+    childSessionId: null,
+    reason: decided.explanation,
+  }
+}
+
 export function decisionRow(session: UndecidedSession, decided: RetryVerdict): DecisionRow {
-  const dueAt = decided.dueAt?.toISOString() ?? null
   return {
     sessionId: session.id,
     projectId: session.projectId,
@@ -33,18 +46,23 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
     baseDelayMs: decided.baseMs,
     jitterMs: decided.jitterMs,
     delayMs: decided.delayMs,
-    dueAt,
+    dueAt: decided.dueAt?.toISOString() ?? null,
     explanation: decided.explanation,
     details: { growth: decided.growth, avoid: decided.avoid, exclude: decided.exclude },
     event: decided.emit,
-    eventData: decided.emit && {
-      attempt: session.retryCount + 1,
-      maxAttempts: session.maxRetries + 1,
-      cause: decided.cause,
-      delaySeconds: decided.delayMs === null ? null : decided.delayMs / 1000,
-      scheduledAt: dueAt,
-      childSessionId: null,
-      reason: decided.explanation,
-    },
+    eventData: decided.emit && eventFacts(session, decided),
+  }
+}
+
+/** The decision about this session, with a retry that would be scheduled cancelled from the start. */
+export function cancelledDecision(session: UndecidedSession, log: Logger, says: string): DecisionRow {
+  const row = decisionRow(session, decideSession(session, log))
+  if (row.phase !== 'SCHEDULED') return row
+  return {
+    ...row,
+    phase: 'CANCELLED',
+    explanation: `${row.explanation}; ${says}`,
+    event: row.event && 'session.retry_cancelled',
+    eventData: row.eventData && { ...row.eventData, reason: says },
   }
 }

@@ -5,6 +5,7 @@ import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 export interface PendingRetryInput {
+  /** The session that failed. */
   sessionId: string
 }
 

@@ -9,7 +9,13 @@ import type { ServiceContext } from './service-context.ts'
  */
 export async function retryNow(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
   assertMayChange(context.viewer)
-  requireChanged(input, await makeRetryDue(context.db, whoseRetry(context, input)))
+  requireChanged(
+    input,
+    await makeRetryDue(context.db, {
+      ...whoseRetry(context, input),
+      says: `made due at once by ${context.viewer.name}`,
+    }),
+  )
   context.wake.wake('events', 'dispatch-retries')
   return { sessionId: input.sessionId }
 }

@@ -4,11 +4,13 @@ import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { isTerminal } from '../domain/session/statuses.ts'
 import { terminateSessionRow } from '../store/sql/terminate-session.sql.ts'
 import { assertMayChange } from './authorize.ts'
+import { endWaitingRetry } from './end-waiting-retry.ts'
 import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
- * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period.
+ * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period. If
+ * the session has failed and waits for its retry, the retry is cancelled.
  * @throws RepriseError SESSION_NOT_FOUND, SESSION_ALREADY_FINISHED, VALIDATION_FAILED, FORBIDDEN
  */
 export async function terminateSession(
@@ -31,7 +33,15 @@ export async function terminateSession(
     reason: reason || `ended by ${viewer.name}`,
   })
   if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
-  if (isTerminal(from)) throw new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${from}`)
+  if (isTerminal(from)) {
+    const says = `cancelled by ${viewer.name}${reason ? `: ${reason}` : ''}`
+    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: viewer.name, says }
+    if (await endWaitingRetry(context, request)) {
+      wake.wake('events', 'schedule-sessions')
+      return { sessionId: id }
+    }
+    throw new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${from}`)
+  }
   wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events')
   return { sessionId: id }
 }

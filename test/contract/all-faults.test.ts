@@ -67,6 +67,10 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
     { scope: 'PROJECT', policy: { maxRetries: 101, jitterRatio: 2 } },
     ['name', 'policy.maxRetries', 'policy.jitterRatio'],
   ],
+  updateRetry: [
+    { sessionId: ID, policy: { maxRetries: 101, jitterRatio: 2 } },
+    ['policy.maxRetries', 'policy.jitterRatio'],
+  ],
   setRetrySwitch: [
     { scope: 'PROJECT', rateLimit: { perSecond: 0, burst: 0 }, until: '2020-01-01T00:00:00Z' },
     ['name', 'rateLimit.perSecond', 'rateLimit.burst', 'until'],

@@ -83,6 +83,25 @@ describe('is true', () => {
     }
   })
 
+  test('of the example about a retry, and of what becomes of it', async () => {
+    const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+    const template = '/v2/sessions/{id}/retry'
+    const { schema, example } = document.paths[template].patch.requestBody.content['application/json']
+    const { components } = document
+    expect(matches({ ...schema, components }, example)).toEqual([])
+    for (const [method, path] of [
+      ['patch', template],
+      ['post', `${template}/now`],
+      ['delete', template],
+      ['delete', template],
+      ['patch', template],
+    ] as const) {
+      const init = method === 'patch' ? { body: JSON.stringify(example) } : {}
+      const { response, body } = await call(method.toUpperCase(), path.replace('{id}', id), init)
+      assertAsDocumented(path, method, response, body)
+    }
+  })
+
   test('of the examples about deployments, and of everything about the one that is made', async () => {
     const template = '/v2/deployments'
     const exampleOf = (path: string, method: string) => {
@@ -153,6 +172,8 @@ describe('is true', () => {
     ['get', '/v2/sessions/{id}', '/v2/sessions/nonsense', undefined],
     ['get', '/v2/sessions/{id}', '/v2/sessions/00000000-0000-4000-8000-000000000000', undefined],
     ['delete', '/v2/sessions/{id}', '/v2/sessions/00000000-0000-4000-8000-000000000000', undefined],
+    ['patch', '/v2/sessions/{id}/retry', '/v2/sessions/nonsense/retry', '{}'],
+    ['post', '/v2/sessions/{id}/retry/now', '/v2/sessions/00000000-0000-4000-8000-000000000000/retry/now', undefined],
     ['post', '/v2/deployments', '/v2/deployments', 'null'],
     ['post', '/v2/deployments', '/v2/deployments', '{"name":"A"}'],
     ['get', '/v2/deployments', '/v2/deployments?status=GONE', undefined],

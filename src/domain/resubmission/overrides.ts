@@ -72,10 +72,13 @@ function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec
   return [...values].map(([name, value]) => ({ name, value }))
 }
 
-function overridePolicy(
-  { retryPolicy, retryPolicySources }: OverridableSpec,
+type OverridablePolicy = Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'>
+
+/** The policy with the given fields in place of its own, or why it cannot be read. */
+export function overridePolicy(
+  { retryPolicy, retryPolicySources }: { retryPolicy: unknown; retryPolicySources: Record<string, string> },
   given: Partial<RetryPolicy> = {},
-): Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'> | string {
+): (OverridablePolicy & { retryPolicy: RetryPolicy }) | string {
   const stored = readStoredPolicy(retryPolicy)
   if (typeof stored === 'string') return stored
   const changed = Object.fromEntries(Object.keys(given).map((field) => [field, 'SESSION' satisfies PolicySource]))

@@ -5,6 +5,14 @@ import { RetryPolicyResource } from './retry-policy.resource.ts'
 
 export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
+export const RETRY_UPDATE = component('RetryUpdate', {
+  type: 'object',
+  properties: { policy: partialPolicy() },
+  required: ['policy'],
+  additionalProperties: false,
+  description: "Fields that replace those of the session's policy; the others stay as they are.",
+})
+
 function sessionInputSchema(): JsonSchema {
   const input = inputSchema(createSessionSchema)
   input.properties!['retry_policy'] = partialPolicy()

@@ -11,7 +11,7 @@ const route = createRoute({
   path: '/v2/sessions/{id}',
   operationId: 'terminateSession',
   summary: 'End a session',
-  description: 'It is not retried. The session and its history are kept.',
+  description: 'It is not retried; a retry that it waits for is cancelled. The session and its history are kept.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,
@@ -21,7 +21,7 @@ const route = createRoute({
     }),
   },
   responses: {
-    202: json(SessionResource, 'It is ending, or has ended already if nothing of it ran.'),
+    202: json(SessionResource, 'It is ending, or has ended already if nothing of it ran or only its retry was left.'),
     ...COMMON_PROBLEMS,
     ...problems('SESSION_NOT_FOUND', 'SESSION_ALREADY_FINISHED'),
   },

@@ -36,9 +36,15 @@ const CANCEL_SQL = statementFor({
   action: 'retry.cancel',
 })
 
+/**
+ * A held retry may be made due again and again: `explained` keeps the explanation as it was, and only the last note is
+ * added to it.
+ */
 const NOW_SQL = statementFor({
   sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = now(), ready_at = now(),
-    explanation = d.explanation || '; ' || $4`,
+    explanation = coalesce(d.details ->> 'explained', d.explanation) || '; ' || $4,
+    details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details
+      || jsonb_build_object('explained', coalesce(d.details ->> 'explained', d.explanation)) ELSE d.details END`,
   event: 'session.retry_scheduled',
   action: 'retry.now',
 })
@@ -50,29 +56,26 @@ export interface RetryChange {
   changed: boolean
 }
 
-interface RetryChangeRequest {
+export interface RetryChangeRequest {
   sessionId: string
   visibleProjectId: string | null
   actor: string
+  /** Added to the explanation, and the event's reason. */
+  says: string
 }
 
 /** Undefined if the viewer sees no such session. */
 export async function cancelPendingRetry(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  return run(db, CANCEL_SQL, request, `cancelled by ${request.actor}`)
+  return run(db, CANCEL_SQL, request)
 }
 
 /** Undefined if the viewer sees no such session. */
 export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  return run(db, NOW_SQL, request, `made due at once by ${request.actor}`)
+  return run(db, NOW_SQL, request)
 }
 
-async function run(
-  db: Queryable,
-  statement: string,
-  request: RetryChangeRequest,
-  says: string,
-): Promise<RetryChange | undefined> {
-  const values = [[request.sessionId], request.visibleProjectId, request.actor, says]
+async function run(db: Queryable, statement: string, request: RetryChangeRequest): Promise<RetryChange | undefined> {
+  const values = [[request.sessionId], request.visibleProjectId, request.actor, request.says]
   return (await db.query<RetryChange>(statement, values)).rows[0]
 }
 

@@ -216,8 +216,12 @@ test(
     expect((await newest('dropped'))?.retryState.phase).toBe('CANCELLED')
     const again = await reprise('retry', 'now', 'dropped')
     expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining('NO_PENDING_RETRY') })
+    const updated = await reprise('retry', 'update', 'ended-while-waiting', '--retries', '7', '--retry-delay', '2h')
+    expect(updated).toMatchObject({ status: 0, stdout: expect.stringMatching(/retry 1 of 7: exit code 3; waits \d+/) })
+    expect(await reprise('retry', 'update', 'ended-while-waiting')).toMatchObject({ status: 2 })
     const ended = await reprise('cancel', 'ended-while-waiting')
     expect(ended.stdout).toContain('its retry is cancelled')
+    expect(await reprise('cancel', 'ended-while-waiting')).toMatchObject({ status: 5 })
 
     const overrides = ['-e', 'FIXED=3', '--mem', '32m', '--retries', '0']
     const resubmitted = await reprise('resubmit', '--with-name', 'dropped', '--result', 'failure', ...overrides)

@@ -150,6 +150,41 @@ describe('a session', () => {
     expect(Date.parse(session.retryState.scheduledAt)).toBeLessThan(Date.now() + 60_000)
   })
 
+  test('that failed has a retry whose policy can be changed', async () => {
+    const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+    const text = `mutation ($input: UpdateRetryInput!) { updateRetry(input: $input) { __typename
+      ... on UpdateRetryPayload { session { maxRetries retryPolicy { retryDelay sources { field source } }
+        retryState { phase label delaySeconds reason } retryDecision { explanation } } }
+      ... on Error { code message } ... on ValidationError { issues { path } } } }`
+    const update = async (policy: object) => (await server.query(text, { input: { sessionId: id, policy } })).data
+    const { updateRetry } = await update({ retryDelay: 7, jitter: 'NONE', maxRetries: 4 })
+    expect(updateRetry).toMatchObject({
+      session: {
+        maxRetries: 4,
+        retryPolicy: { retryDelay: 7 },
+        retryState: { phase: 'SCHEDULED', label: 'attempt 1 of 5', delaySeconds: 7 },
+        retryDecision: {
+          explanation: expect.stringMatching(/^retry 1 of 4: .* waits 7 s; policy changed by ADMIN-token$/),
+        },
+      },
+    })
+    expect((await update({})).updateRetry).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [{ path: 'policy' }],
+    })
+    await change('cancelRetry', id)
+    expect((await update({ retryDelay: 1 })).updateRetry).toMatchObject({
+      __typename: 'InvalidStateError',
+      code: 'NO_PENDING_RETRY',
+    })
+  })
+
+  test('that waits for its retry is ended by terminateSession', async () => {
+    const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+    expect(await change('terminateSession', id)).toMatchObject({ session: { retryState: { phase: 'CANCELLED' } } })
+    expect(await change('terminateSession', id)).toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
+  })
+
   test('that is not there', async () => {
     for (const mutation of ['terminateSession', 'cancelRetry', 'retryNow']) {
       expect(await change(mutation, randomUUID())).toMatchObject({

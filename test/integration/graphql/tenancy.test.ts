@@ -117,6 +117,7 @@ describe('roles', () => {
     ['terminateSession', '{ sessionId: "ID" }'],
     ['cancelRetry', '{ sessionId: "ID" }'],
     ['retryNow', '{ sessionId: "ID" }'],
+    ['updateRetry', '{ sessionId: "ID", policy: { maxRetries: 1 } }'],
   ])('a VIEWER may not %s', async (mutation, input) => {
     const text = `mutation { ${mutation}(input: ${input.replace('ID', mine.id)}) { __typename ... on Error { code } } }`
     const { data } = await server.query(text, {}, viewer)

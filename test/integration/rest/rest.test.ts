@@ -269,12 +269,81 @@ describe('DELETE /v2/sessions/{id}', () => {
     expect([again.status, again.body.code]).toEqual([409, 'SESSION_ALREADY_FINISHED'])
   })
 
+  test('cancels the retry of one that waits for it', async () => {
+    const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+    const { status, body } = await ask('DELETE', `/v2/sessions/${id}`)
+    expect([status, body.retry_state.phase]).toEqual([202, 'CANCELLED'])
+  })
+
   test('is not for viewers, nor for other tenants', async () => {
     const { id, projectId } = await server.factory.session({ projectId: await server.factory.project() })
     const viewer = await server.factory.token({ role: 'VIEWER', projectId })
     const stranger = await server.factory.token({ role: 'MEMBER', projectId: await server.factory.project() })
     expect((await ask('DELETE', `/v2/sessions/${id}`, { token: viewer })).status).toBe(403)
     expect((await ask('DELETE', `/v2/sessions/${id}`, { token: stranger })).status).toBe(404)
+  })
+})
+
+describe('/v2/sessions/{id}/retry', () => {
+  const waiting = () => server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+
+  test('PATCH changes its policy, and answers with what becomes of it', async () => {
+    const { id } = await waiting()
+    const policy = {
+      max_retries: 4,
+      retry_delay: 7,
+      jitter: 'NONE',
+      rules: [{ match: { exit_codes: ['64-78'] }, action: 'FAIL' }],
+    }
+    const { status, body } = await ask('PATCH', `/v2/sessions/${id}/retry`, { body: { policy } })
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        max_retries: 4,
+        retry_policy: policy,
+        retry_state: { phase: 'SCHEDULED', delay_seconds: 7, label: 'attempt 1 of 5' },
+      },
+    ])
+  })
+
+  test.each([
+    [{}, ['policy']],
+    [{ policy: { max_retries: -1 }, soon: true }, ['policy.max_retries', 'soon']],
+  ])('PATCH refuses %j', async (input, paths) => {
+    const { id } = await waiting()
+    const { status, body } = await ask('PATCH', `/v2/sessions/${id}/retry`, { body: input })
+    expect([status, body.issues.map(({ path }: { path: string }) => path)]).toEqual([422, paths])
+  })
+
+  test('POST …/now makes it due, DELETE cancels it', async () => {
+    const { id } = await waiting()
+    const now = await ask('POST', `/v2/sessions/${id}/retry/now`)
+    expect([now.status, now.body.retry_state.phase]).toEqual([200, 'SCHEDULED'])
+    expect(now.body.retry_state.reason).toMatch(/made due at once by/)
+    const cancelled = await ask('DELETE', `/v2/sessions/${id}/retry`)
+    expect([cancelled.status, cancelled.body.retry_state.phase]).toEqual([200, 'CANCELLED'])
+    for (const [method, path] of [
+      ['DELETE', 'retry'],
+      ['POST', 'retry/now'],
+    ] as const) {
+      const { status, body } = await ask(method, `/v2/sessions/${id}/${path}`)
+      expect([status, body.code]).toEqual([409, 'NO_PENDING_RETRY'])
+    }
+  })
+
+  test('is not for viewers, nor for other tenants', async () => {
+    const { id, projectId } = await waiting()
+    const viewer = await server.factory.token({ role: 'VIEWER', projectId })
+    const stranger = await server.factory.token({ role: 'MEMBER', projectId: await server.factory.project() })
+    for (const [token, expected] of [
+      [viewer, 403],
+      [stranger, 404],
+    ] as const) {
+      const body = { policy: { max_retries: 2 } }
+      expect((await ask('PATCH', `/v2/sessions/${id}/retry`, { body, token })).status).toBe(expected)
+      expect((await ask('POST', `/v2/sessions/${id}/retry/now`, { token })).status).toBe(expected)
+      expect((await ask('DELETE', `/v2/sessions/${id}/retry`, { token })).status).toBe(expected)
+    }
   })
 })
 

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { cancelRetry } from '../../../src/services/cancel-retry.ts'
 import { retryNow } from '../../../src/services/retry-now.ts'
+import type { ServiceContext } from '../../../src/services/service-context.ts'
+import { terminateSession } from '../../../src/services/terminate-session.ts'
+import { updateRetry } from '../../../src/services/update-retry.ts'
 import type { SyncPointName } from '../../../src/observability/sync-points.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
@@ -16,6 +19,9 @@ const pools: Database[] = []
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()))
 })
+
+const updateNow = (context: ServiceContext, input: { sessionId: string }) =>
+  updateRetry(context, { ...input, policy: { maxRetries: 9 } })
 
 /** Another server, with connections of its own, whose first dispatch is held at the gate. */
 function heldServer(at: SyncPointName) {
@@ -114,6 +120,24 @@ describe.each(['dispatch:after-claim', 'dispatch:before-commit'] as const)('two 
     })
     await expectOneChild(id)
     expect(await given.sql(`SELECT FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([])
+  })
+
+  it.each([
+    ['updateRetry', updateNow, 'NO_PENDING_RETRY'],
+    ['terminateSession', terminateSession, 'SESSION_ALREADY_FINISHED'],
+  ] as const)('a person who calls %s meanwhile is too late, and changes nothing', async (_name, change, code) => {
+    const id = await dueRetry()
+    const { server: first, gate } = heldServer(at)
+    const running = first.run('dispatch-retries')
+    await gate.reached
+    const changing = change(given.server.context, { sessionId: id }).catch((error: unknown) => error)
+    await somebodyWaits()
+    gate.open()
+    await running
+    expect(await changing).toMatchObject({ code })
+    await expectOneChild(id)
+    expect(await given.sql('SELECT DISTINCT max_retries FROM sessions')).toEqual([{ max_retries: 3 }])
+    expect(await given.sql(`SELECT FROM audit_log WHERE action IN ('retry.update', 'retry.cancel')`)).toEqual([])
   })
 
   it('a person who wants it now meanwhile gets no second child', async () => {

@@ -1,8 +1,10 @@
 import { cancelRetry } from '../../../services/cancel-retry.ts'
 import { retryNow } from '../../../services/retry-now.ts'
+import { updateRetry } from '../../../services/update-retry.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, InvalidStateError, NotFoundError } from '../error/error.type.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
+import { RetryPolicyInput } from './retry-policy.inputs.ts'
 import { sessionPayload, type SessionPayload } from '../session/session-payload.ts'
 
 const CancelRetryInput = builder.inputType('CancelRetryInput', {
@@ -17,6 +19,29 @@ const RetryNowInput = builder.inputType('RetryNowInput', {
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
   }),
+})
+
+const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
+  description: 'The policy of a retry that waits, changed.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+    policy: t.field({
+      type: RetryPolicyInput,
+      required: true,
+      description: "Its fields replace those of the session's policy; missing fields stay as they are.",
+    }),
+  }),
+})
+
+const UpdateRetryPayload = sessionPayload<SessionPayload<'UpdateRetryPayload'>>(
+  'UpdateRetryPayload',
+  'The session whose retry was decided anew.',
+)
+
+const UpdateRetryResult = builder.unionType('UpdateRetryResult', {
+  description: 'The session, or an error that the caller can correct.',
+  types: [UpdateRetryPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  resolveType: typeOf,
 })
 
 const CancelRetryPayload = sessionPayload<SessionPayload<'CancelRetryPayload'>>(
@@ -58,5 +83,16 @@ builder.mutationField('retryNow', (t) =>
     args: { input: t.arg({ type: RetryNowInput, required: true, description: 'Which.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({ __typename: 'RetryNowPayload' as const, ...(await retryNow(context, input)) })),
+  }),
+)
+
+builder.mutationField('updateRetry', (t) =>
+  t.field({
+    type: UpdateRetryResult,
+    description:
+      'Changes the policy of a chain whose retry is scheduled or held, and decides about that retry anew, from now on. The retry, and those after it, follow the new policy; the new decision may also be that there is none.',
+    args: { input: t.arg({ type: UpdateRetryInput, required: true, description: 'Which, and what to change.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'UpdateRetryPayload' as const, ...(await updateRetry(context, input)) })),
   }),
 )

@@ -29,7 +29,8 @@ const TerminateSessionResult = builder.unionType('TerminateSessionResult', {
 builder.mutationField('terminateSession', (t) =>
   t.field({
     type: TerminateSessionResult,
-    description: 'Terminates a session. A session terminated by a person is not retried.',
+    description:
+      'Terminates a session, which is then not retried. If it has failed and waits for its retry, the retry is cancelled.',
     args: { input: t.arg({ type: TerminateSessionInput, required: true, description: 'Which, and how.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
