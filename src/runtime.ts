@@ -13,6 +13,7 @@ import { createMetrics } from './observability/metrics.ts'
 import { openDatabaseServer } from './runtime/open-database-server.ts'
 import type { RuntimeParts } from './runtime/runtime-parts.ts'
 import { listen, serveHttp } from './runtime/serve-http.ts'
+import { openSecrets } from './runtime/open-secrets.ts'
 import { startAgent } from './runtime/start-agent.ts'
 import { startBackground } from './runtime/start-background.ts'
 import { startRelay } from './runtime/start-relay.ts'
@@ -57,6 +58,7 @@ export async function startRuntime(
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const db = openDatabase({ connectionString: access.url, connectionsMax: config.databaseConnections, onError })
   resources.defer(() => db.close())
+  const secrets = await openSecrets({ config, dataDir, db, log })
   const adminToken = await ensureAdminToken(db, dataDir)
   const wake = createWakeHub()
   const topics = createTopics()
@@ -68,6 +70,7 @@ export async function startRuntime(
     resources,
     access,
     db,
+    secrets,
     wake,
     topics,
     bus,

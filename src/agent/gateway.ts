@@ -6,7 +6,7 @@ import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/sync-agent.ts'
 import { createSyncTurns } from './sync-turns.ts'
 
-export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake'> {
+export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets'> {
   lease?: Lease
   /** Calls the listener when there may be news for the agent. @returns what removes the listener */
   onAgent(agentId: string, listener: () => void): () => void

@@ -175,6 +175,8 @@ export type CreateDeploymentInput = {
   resourceGroup?: string | null | undefined;
   /** Resources of each route. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
+  /** Variables whose values are encrypted, handed to kernels that start, and read by nobody else. */
+  secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** Time limit from the creation of a route to its first successful check, after which it has failed to start. */
   startTimeout?: number | null | undefined;
 };
@@ -219,6 +221,8 @@ export type CreateSessionInput = {
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
   /** How it is retried. */
   retryPolicy?: RetryPolicyInput | null | undefined;
+  /** Variables whose values are encrypted, handed to kernels that start, and read by nobody else. */
+  secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** What it is for. */
   sessionType?: SessionType | null | undefined;
   /** Earliest start time. */
@@ -565,6 +569,8 @@ export type ResubmissionOverrides = {
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
   /** Fields of the retry policy; missing fields stay as resolved. */
   retryPolicy?: RetryPolicyInput | null | undefined;
+  /** Secret variables by name; other variables stay. A variable of either kind replaces one of the other. */
+  secretEnviron?: Array<EnvVarInput> | null | undefined;
 };
 
 /** State of a resubmission. */
@@ -1146,6 +1152,8 @@ export type UpdateDeploymentInput = {
   resourceGroup?: string | null | undefined;
   /** All resources of each route. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
+  /** All secret variables, as for `createDeployment`; missing: as they are. */
+  secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** Seconds from the creation of a route to its first successful check. */
   startTimeout?: number | null | undefined;
 };
@@ -1270,7 +1278,7 @@ export type ResumeAgentMutation = { resumeAgent:
 export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
 
 export type DeploymentDetailFragment = (
-  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: RouteStatus, count: number }>, revision: { priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
+  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
   & DeploymentSummaryFragment
 );
 
@@ -1469,7 +1477,7 @@ export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: 
 export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -2171,6 +2179,7 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
       name
       value
     }
+    secretEnviron
     resourceSlots {
       slot
       amount
@@ -2516,6 +2525,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     name
     value
   }
+  secretEnviron
   resourceSlots {
     slot
     amount
@@ -3044,6 +3054,7 @@ fragment DeploymentDetail on Deployment {
       name
       value
     }
+    secretEnviron
     resourceSlots {
       slot
       amount
@@ -4143,6 +4154,7 @@ fragment SessionDetail on Session {
     name
     value
   }
+  secretEnviron
   resourceSlots {
     slot
     amount

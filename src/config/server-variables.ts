@@ -33,9 +33,18 @@ export const SERVER_VARIABLES = {
   dataDir: variable({
     name: 'REPRISE_DATA_DIR',
     default: '.reprise',
-    meaning: "Directory of the embedded database, the admin token and the embedded agent's kernels.",
+    meaning:
+      "Directory of the embedded database, the admin token, the key of secrets and the embedded agent's kernels.",
     unit: null,
     schema: z.string().default('.reprise'),
+  }),
+  secretsKeyFile: variable({
+    name: 'REPRISE_SECRETS_KEY_FILE',
+    default: 'secrets-key in the data directory',
+    meaning:
+      'File with the key that encrypts secret environment variables and the secrets of webhooks: 32 bytes in base64. All servers of a database share one. Without it, the first start makes one in the data directory.',
+    unit: null,
+    schema: z.string().optional(),
   }),
   discoveryDir: variable({
     name: 'REPRISE_DISCOVERY_DIR',

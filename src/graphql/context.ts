@@ -17,6 +17,7 @@ import type { SelectSessions } from './session-selects.ts'
 export interface GraphQLServices {
   db: ServiceContext['db']
   prisma: PrismaClient
+  secrets: ServiceContext['secrets']
   bus: EventBus
   topics: Topics
   wake: WakeHub
@@ -65,13 +66,14 @@ export function fillContext(
   services: GraphQLServices,
   { viewer, token, requestId, connection = {}, revoked = () => {} }: Requester,
 ): asserts initial is GraphQLContext {
-  const { db, wake, metrics } = services
+  const { db, wake, metrics, secrets } = services
   const context: Omit<GraphQLContext, 'log'> = Object.assign(initial, {
     ...initContextCache(),
     services,
     db,
     wake,
     metrics,
+    secrets,
     viewer,
     requestId,
     loaders: loadersOf(services, viewer),

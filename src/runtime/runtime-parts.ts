@@ -6,6 +6,7 @@ import type { WakeHub } from '../events/wake-hub.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
+import type { SecretBox } from '../services/secret-box.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
@@ -18,6 +19,7 @@ export interface RuntimeParts {
   resources: AsyncDisposableStack
   access: DatabaseAccess
   db: Database
+  secrets: SecretBox
   wake: WakeHub
   topics: Topics
   bus: EventBus

@@ -24,7 +24,7 @@ export async function listen(http: HttpServer, config: Config, resources: AsyncD
 }
 
 export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
-  const { config, db, bus, topics, wake, log, metrics, trace, access, resources } = parts
+  const { config, db, secrets, bus, topics, wake, log, metrics, trace, access, resources } = parts
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({
     connectionString: access.url,
@@ -40,6 +40,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const authenticate = createAuthenticator({ db, log })
   const app = createHttpApp({
     db,
+    secrets,
     authenticate,
     prisma,
     bus,

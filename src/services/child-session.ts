@@ -29,6 +29,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     image: parent.image,
     command: parent.command,
     environ: parent.environ,
+    secretEnviron: parent.secretEnviron,
     resourceSlots: parent.resourceSlots,
     clusterMode: parent.clusterMode,
     kernelIds: Array.from({ length: parent.clusterSize }, () => uuidv7()),

@@ -11,7 +11,6 @@ import {
 } from '../store/sql/insert-deployment.sql.ts'
 import { assertMayChange } from './authorize.ts'
 import {
-  besideOtherFaults,
   checkPortVariable,
   deploymentName,
   deploymentSpecFields,
@@ -22,8 +21,9 @@ import {
 import { assertServes } from './deployment-group.ts'
 import { parseInput } from './parse-input.ts'
 import { rolloutIssues } from './scale-deployment.ts'
+import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
-import { text } from './session-fields.ts'
+import { besideOtherFaults, checkSecrets, text } from './session-fields.ts'
 import { withoutNulls } from './without-nulls.ts'
 
 export const createDeploymentSchema = z
@@ -37,6 +37,7 @@ export const createDeploymentSchema = z
     creationId: text(CREATION_ID_LENGTH_MAX).optional(),
   })
   .superRefine(checkPortVariable, { when: besideOtherFaults })
+  .superRefine(checkSecrets, { when: besideOtherFaults })
   .superRefine(
     (input, context) => {
       for (const { path, message } of rolloutIssues(input)) context.addIssue({ code: 'custom', path: [path], message })
@@ -92,7 +93,7 @@ export async function createDeployment(
     minHealthy,
     maxSurge,
     actor: viewer.name,
-    spec: specOf(spec),
+    spec: specOf(spec, sealEnviron(context.secrets, spec.secretEnviron)),
   })
   if (!created.created) return created
   wake.wake('drive-deployments', 'events')

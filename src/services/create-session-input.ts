@@ -6,6 +6,8 @@ import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
 import {
   agentIds,
   batchTimeout,
+  besideOtherFaults,
+  checkSecrets,
   command,
   environ,
   labels,
@@ -28,8 +30,7 @@ const startsAt = z
   .transform((time) => (typeof time === 'string' ? new Date(time) : time))
   .refine(isStorableMoment, STORABLE_MOMENT)
 
-/** Input of `createSession`, with GraphQL's names. */
-export const createSessionSchema = z.strictObject({
+const fields = z.strictObject({
   name: text(NAME_LENGTH_MAX),
   sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),
   project: text(NAME_LENGTH_MAX).default('default'),
@@ -37,6 +38,7 @@ export const createSessionSchema = z.strictObject({
   image: text(NAME_LENGTH_MAX).nullish(),
   command,
   environ: environ.default([]),
+  secretEnviron: environ.default([]),
   resourceSlots,
   clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
@@ -52,6 +54,9 @@ export const createSessionSchema = z.strictObject({
   creationId: text(CREATION_ID_LENGTH_MAX).refine(isClientsCreationId, NOT_DERIVED).nullish(),
   retryPolicy: retryPolicy.prefault({}),
 })
+
+/** Input of `createSession`, with GraphQL's names. */
+export const createSessionSchema = fields.superRefine(checkSecrets, { when: besideOtherFaults })
 
 /** Reports all faults at once. Null counts as missing. */
 export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {

@@ -42,7 +42,7 @@ export async function createSessions(
   const values = accepted(parsed)
   const scope = await readPlanScope(context, values)
   const planned = parsed.map((value) =>
-    value instanceof RepriseError ? value : planFirstAttempt(value, scope, context.viewer.userId),
+    value instanceof RepriseError ? value : planFirstAttempt(value, scope, context),
   )
   const sessions = accepted(planned)
   const { inserted, refused } = await addSessions(context.db, sessions, {

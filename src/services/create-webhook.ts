@@ -8,6 +8,7 @@ import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { findScopeId } from '../store/sql/retry-scope.sql.ts'
 import { countWebhooks, insertWebhook } from '../store/sql/webhooks.sql.ts'
 import { assertMayAdminister, assertMayChange } from './authorize.ts'
+import { sealWebhookSecret } from './seal-webhook-secrets.ts'
 import type { ServiceContext } from './service-context.ts'
 import { parseWebhookSettings, type WebhookSettingsInput } from './webhook-input.ts'
 
@@ -44,7 +45,7 @@ export async function createWebhook(
         `there are ${WEBHOOKS_PER_PROJECT_MAX} webhooks already, and no more may be`,
       )
     }
-    await insertWebhook(tx, { id, projectId, secret, ...settings })
+    await insertWebhook(tx, { id, projectId, secret: sealWebhookSecret(context.secrets, id, secret), ...settings })
     const details = { webhookId: id, ...settings }
     await recordAudit(tx, { actor: viewer.name, action: 'webhook.create', projectId, details })
   })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { SealedVariable } from '../domain/session/sealed-variable.ts'
 import { canonicalJson } from './canonical-json.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
 
@@ -11,12 +12,14 @@ const DIGEST_BYTES = 16
  * count. The policy is compared as given, so that defaults of projects may change between two requests. Fields without
  * a value are left out: a field that a later release adds changes no digest.
  */
-export function creationDigest(input: ParsedCreateSession): string {
+export function creationDigest(input: ParsedCreateSession, secrets: readonly SealedVariable[]): string {
   const { environ, allowAgents, avoidAgents, excludeAgents, dependsOn, startsAt } = input
   const asked = Object.entries({
     ...input,
     creationId: null,
     environ: environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    // A digest without a key would give away whether a guess is right.
+    secretEnviron: secrets.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     allowAgents: allowAgents.toSorted(),
     avoidAgents: avoidAgents.toSorted(),
     excludeAgents: excludeAgents.toSorted(),

@@ -13,8 +13,19 @@ import {
   NAME_LENGTH_MAX,
   REPLICAS_MAX,
 } from '../domain/limits.ts'
+import type { SealedVariable } from '../domain/session/sealed-variable.ts'
 import type { DeploymentSpec } from '../store/sql/deployment-spec.sql.ts'
-import { command, environ, labels, priority, resourceSlots, text, variableName } from './session-fields.ts'
+import {
+  besideOtherFaults,
+  checkSecrets,
+  command,
+  environ,
+  labels,
+  priority,
+  resourceSlots,
+  text,
+  variableName,
+} from './session-fields.ts'
 
 /** Fields of a deployment as clients give them, durations in seconds. */
 
@@ -66,6 +77,7 @@ const fields = {
   image: text(NAME_LENGTH_MAX).optional(),
   command,
   environ: environ.default([]),
+  secretEnviron: environ.default([]),
   resourceSlots,
   priority: priority.default(10),
   labels: labels.default({}),
@@ -86,23 +98,23 @@ type HealthCheck = NonNullable<DeploymentSpecInput['healthCheck']>
 export type HealthCheckInput = { [Field in keyof HealthCheck]?: HealthCheck[Field] | null }
 export type ParsedDeploymentSpec = z.output<typeof specSchema>
 
-/** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
-export function besideOtherFaults({ value }: { value: unknown }): boolean {
-  return typeof value === 'object' && value !== null
-}
-
 export function checkPortVariable(
-  { portVariable, environ: entries }: Pick<ParsedDeploymentSpec, 'portVariable' | 'environ'>,
+  spec: Pick<ParsedDeploymentSpec, 'portVariable' | 'environ' | 'secretEnviron'>,
   context: z.RefinementCtx,
 ): void {
-  const index = Array.isArray(entries) ? entries.findIndex((entry) => entry?.name === portVariable) : -1
-  if (index === -1) return
-  const message = 'is the portVariable: the agent sets it'
-  context.addIssue({ code: 'custom', path: ['environ', index, 'name'], message })
+  for (const field of ['environ', 'secretEnviron'] as const) {
+    const entries = spec[field]
+    const index = Array.isArray(entries) ? entries.findIndex((entry) => entry?.name === spec.portVariable) : -1
+    if (index === -1) continue
+    const message = 'is the portVariable: the agent sets it'
+    context.addIssue({ code: 'custom', path: [field, index, 'name'], message })
+  }
 }
 
 /** All faults at once. */
-export const deploymentSpecSchema = specSchema.superRefine(checkPortVariable, { when: besideOtherFaults })
+export const deploymentSpecSchema = specSchema
+  .superRefine(checkPortVariable, { when: besideOtherFaults })
+  .superRefine(checkSecrets, { when: besideOtherFaults })
 
 /** After this many missing checks, the last result no longer counts. */
 const STALE_CHECKS = 3
@@ -111,18 +123,16 @@ export function defaultStaleAfterMs({ interval, timeout }: { interval: number; t
   return ms(STALE_CHECKS * (interval + timeout))
 }
 
-export function specOf({
-  healthCheck: check,
-  startTimeout,
-  evictAfter,
-  drain,
-  ...rest
-}: ParsedDeploymentSpec): DeploymentSpec {
+export function specOf(
+  { healthCheck: check, startTimeout, evictAfter, drain, ...rest }: ParsedDeploymentSpec,
+  secretEnviron: SealedVariable[],
+): DeploymentSpec {
   return {
     resourceGroup: rest.resourceGroup,
     image: rest.image ?? null,
     command: rest.command,
     environ: rest.environ,
+    secretEnviron,
     resourceSlots: rest.resourceSlots,
     priority: rest.priority,
     labels: rest.labels,

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../store/database.ts'
 import { insertToken } from '../store/sql/tokens.sql.ts'
 import { hashToken, isToken, newToken, tokenPrefix } from './tokens.ts'
+import { writeOnce } from './write-once.ts'
 
 export interface AdminToken {
   token: string
@@ -21,7 +21,7 @@ export interface AdminToken {
 export async function ensureAdminToken(db: Database, dataDir: string): Promise<AdminToken> {
   const path = join(dataDir, 'admin-token')
   const existing = await read(path)
-  const created = existing === null && (await create(path))
+  const created = existing === null && (await writeOnce(path, `${newToken()}\n`))
   const token = existing ?? (await read(path))!
   const hash = hashToken(token)
   await insertToken(db, {
@@ -44,26 +44,4 @@ async function read(path: string): Promise<string | null> {
     throw error
   }
   throw new Error(`${path} holds no token. Remove it, and the next start makes a new one.`)
-}
-
-/** Written completely or not at all. If two servers start at once, one of them writes it; false: the other one did. */
-async function create(path: string): Promise<boolean> {
-  const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
-  await mkdir(join(path, '..'), { recursive: true })
-  try {
-    const file = await open(draft, 'wx', 0o600)
-    try {
-      await file.writeFile(`${newToken()}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await link(draft, path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  } finally {
-    await rm(draft, { force: true })
-  }
 }

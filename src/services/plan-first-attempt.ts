@@ -10,6 +10,7 @@ import { readChainIds } from '../store/sql/read-chain-ids.sql.ts'
 import type { NewSession } from '../store/sql/insert-sessions.sql.ts'
 import { creationDigest } from './creation-digest.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
+import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /** What inputs refer to, as far as it exists and the viewer sees it. */
@@ -50,7 +51,7 @@ function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCrea
 export function planFirstAttempt(
   value: ParsedCreateSession,
   scope: PlanScope,
-  userId: string | null,
+  { viewer, secrets }: Pick<ServiceContext, 'viewer' | 'secrets'>,
 ): NewSession | RepriseError {
   const project = scope.projects.get(value.project)
   if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
@@ -69,18 +70,20 @@ export function planFirstAttempt(
     { source: 'CLUSTER', policy: storedDefaults(project.clusterRetryDefaults) },
   ])
   const id = uuidv7()
+  const secretEnviron = sealEnviron(secrets, value.secretEnviron)
   return {
     id,
     projectId: project.id,
-    userId,
+    userId: viewer.userId,
     resourceGroup: value.resourceGroup,
     creationId: value.creationId ?? id,
-    creationDigest: value.creationId ? creationDigest(value) : null,
+    creationDigest: value.creationId ? creationDigest(value, secretEnviron) : null,
     name: value.name,
     sessionType: value.sessionType,
     image: value.image ?? null,
     command: value.command,
     environ: value.environ,
+    secretEnviron,
     resourceSlots: value.resourceSlots,
     clusterMode: value.clusterMode,
     kernelIds: Array.from({ length: value.clusterSize }, () => uuidv7()),

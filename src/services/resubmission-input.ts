@@ -4,7 +4,16 @@ import type { ValidationIssue } from '../domain/errors.ts'
 import { CLIENT_KEY_LENGTH_MAX, NAME_LENGTH_MAX, RESUBMISSION_SESSIONS_MAX } from '../domain/limits.ts'
 import type { ResubmissionOverrides } from '../domain/resubmission/overrides.ts'
 import { canonicalJson } from './canonical-json.ts'
-import { agentIds, batchTimeout, environ, priority, retryPolicy, text } from './session-fields.ts'
+import {
+  agentIds,
+  batchTimeout,
+  besideOtherFaults,
+  checkSecrets,
+  environ,
+  priority,
+  retryPolicy,
+  text,
+} from './session-fields.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from './session-where.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
@@ -21,6 +30,11 @@ export interface ParsedResubmission {
   sessionIds: string[] | null
   filter: SessionFilterInput | null
   clientKey: string | null
+  /** With the secrets as they were given. */
+  overrides: Omit<ResubmissionOverrides, 'secretEnviron'> & { secretEnviron?: { name: string; value: string }[] }
+}
+
+export interface SealedResubmission extends Omit<ParsedResubmission, 'overrides'> {
   overrides: ResubmissionOverrides
 }
 
@@ -29,6 +43,7 @@ const overrides = z
     resourceSlots: slotAmounts.optional(),
     batchTimeout: batchTimeout.nullable().optional(),
     environ: environ.optional(),
+    secretEnviron: environ.optional(),
     priority: priority.optional(),
     resourceGroup: text(NAME_LENGTH_MAX).optional(),
     allowAgents: agentIds.optional(),
@@ -36,6 +51,7 @@ const overrides = z
     excludeAgents: agentIds.optional(),
     retryPolicy: retryPolicy.optional(),
   })
+  .superRefine(checkSecrets, { when: besideOtherFaults })
   .superRefine(({ allowAgents = [], ...others }, context) => {
     for (const list of ['avoidAgents', 'excludeAgents'] as const) {
       for (const [index, id] of (others[list] ?? []).entries()) {
@@ -84,8 +100,14 @@ function givenOverrides(given: object): object {
 }
 
 /** Fingerprint of a request: equal for the same sessions, in any order, and the same overrides. */
-export function requestHash({ sessionIds, filter, overrides: given }: ParsedResubmission): string {
-  const request = { sessionIds: sessionIds?.toSorted() ?? null, filter: statedFilter(filter), overrides: given }
+export function requestHash({ sessionIds, filter, overrides: given }: SealedResubmission): string {
+  // A secret is encrypted differently each time; its digest stays.
+  const secretEnviron = given.secretEnviron?.map(({ name, digest }) => ({ name, digest }))
+  const request = {
+    sessionIds: sessionIds?.toSorted() ?? null,
+    filter: statedFilter(filter),
+    overrides: { ...given, secretEnviron },
+  }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }
 

@@ -14,9 +14,11 @@ import {
   statedFilter,
   type ParsedResubmission,
   type ResubmitSessionsInput,
+  type SealedResubmission,
 } from './resubmission-input.ts'
 import { resubmitBatch, type BatchOutcome } from './resubmit-batch.ts'
 import { reportResubmitted } from './report-resubmitted.ts'
+import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
 import { auditedOverrides } from './shown-environ.ts'
 import { sessionWhere } from './session-where.ts'
@@ -38,7 +40,7 @@ export async function resubmitSessions(
 ): Promise<{ resubmissionId: string }> {
   const { db, viewer, wake } = context
   assertMayChange(viewer)
-  const parsed = await parse(context, input)
+  const parsed = sealed(context, await parse(context, input))
   const clientKey = parsed.clientKey ?? uuidv7()
   const hash = requestHash(parsed)
   const known = await findResubmissionByKey(db, viewer.projectId, clientKey)
@@ -82,6 +84,12 @@ function answerKnown(clientKey: string, hash: string, known: { id: string; reque
   throw new RepriseError('CLIENT_KEY_REUSED', message)
 }
 
+function sealed({ secrets }: ResubmitContext, { overrides, ...rest }: ParsedResubmission): SealedResubmission {
+  const { secretEnviron, ...given } = overrides
+  if (secretEnviron === undefined) return { ...rest, overrides: given }
+  return { ...rest, overrides: { ...given, secretEnviron: sealEnviron(secrets, secretEnviron) } }
+}
+
 async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Promise<ParsedResubmission> {
   const parsed = parseResubmission(input)
   const issues = [
@@ -93,7 +101,7 @@ async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Pr
   throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
 }
 
-async function selectByFilter({ prisma, viewer }: ResubmitContext, { filter }: ParsedResubmission): Promise<string[]> {
+async function selectByFilter({ prisma, viewer }: ResubmitContext, { filter }: SealedResubmission): Promise<string[]> {
   const own = viewer.projectId === null ? {} : { projectId: viewer.projectId }
   const ids = await findSessionIds(prisma, { AND: [own, sessionWhere(filter)] }, RESUBMISSION_SESSIONS_MAX + 1)
   if (ids.length <= RESUBMISSION_SESSIONS_MAX) return ids

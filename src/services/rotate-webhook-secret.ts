@@ -4,6 +4,7 @@ import { rotateSecret } from '../store/sql/webhooks.sql.ts'
 import { newSecret } from './create-webhook.ts'
 import { refuseInput } from './parse-input.ts'
 import { changeWebhook } from './change-webhook.ts'
+import { sealWebhookSecret } from './seal-webhook-secrets.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /**
@@ -21,7 +22,7 @@ export async function rotateWebhookSecret(
   }
   const secret = newSecret()
   await changeWebhook(context, webhookId, 'webhook.rotate_secret', async (tx) => {
-    await rotateSecret(tx, webhookId, secret, overlapSeconds)
+    await rotateSecret(tx, webhookId, sealWebhookSecret(context.secrets, webhookId, secret), overlapSeconds)
     return { overlapSeconds }
   })
   return { webhookId, secret: formatSecret(secret) }

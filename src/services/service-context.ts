@@ -2,6 +2,7 @@ import type { Wake } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Database } from '../store/database.ts'
+import type { SecretBox } from './secret-box.ts'
 
 export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
 
@@ -15,11 +16,12 @@ export interface Viewer {
   projectId: string | null
 }
 
-/** Context of every service: the database, the viewer, wake-ups, log and metrics. */
+/** Context of every service: the database, the viewer, wake-ups, log, metrics, and what encrypts secrets. */
 export interface ServiceContext {
   db: Database
   viewer: Viewer
   wake: Wake
   log: Logger
   metrics: Metrics
+  secrets: SecretBox
 }

@@ -63,6 +63,28 @@ export const environ = z
   .max(ENVIRON_ENTRIES_MAX)
   .superRefine(unique('name'))
 
+/** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
+export function besideOtherFaults({ value }: { value: unknown }): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** A variable is secret or not, and both kinds count as one environment. */
+export function checkSecrets(
+  { environ: plain, secretEnviron }: { environ?: unknown; secretEnviron?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (!Array.isArray(plain) || !Array.isArray(secretEnviron)) return
+  const names = new Set(plain.map((entry: { name?: unknown } | null) => entry?.name))
+  for (const [index, entry] of secretEnviron.entries()) {
+    if (!names.has((entry as { name?: unknown } | null)?.name)) continue
+    context.addIssue({ code: 'custom', path: ['secretEnviron', index, 'name'], message: 'stands in environ, too' })
+  }
+  if (plain.length + secretEnviron.length > ENVIRON_ENTRIES_MAX) {
+    const message = `must be at most ${ENVIRON_ENTRIES_MAX} variables together with environ`
+    context.addIssue({ code: 'custom', path: ['secretEnviron'], message })
+  }
+}
+
 export const batchTimeout = z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)
 
 export const priority = z.int().min(0).max(100)

@@ -26,15 +26,24 @@ export function redactedEnviron(environ: readonly { name: string }[]): ShownVari
 
 /** The overrides of a resubmission as this viewer may read them. */
 export function shownOverrides(viewer: Pick<Viewer, 'role'>, overrides: object): object {
-  return mayReadEnviron(viewer) ? overrides : auditedOverrides(overrides)
+  return mayReadEnviron(viewer) ? withoutSecrets(overrides) : auditedOverrides(overrides)
 }
 
 /** Without values of the environment: what is written down for good is read by more people than may read these. */
 export function auditedOverrides(overrides: ResubmissionOverrides): object {
-  return overrides.environ === undefined ? overrides : { ...overrides, environ: redactedEnviron(overrides.environ) }
+  const { environ } = overrides
+  return withoutSecrets(environ === undefined ? overrides : { ...overrides, environ: redactedEnviron(environ) })
+}
+
+/** Nobody reads these, encrypted or not. */
+function withoutSecrets(overrides: Omit<ResubmissionOverrides, 'environ'>): object {
+  const { secretEnviron } = overrides
+  return secretEnviron === undefined ? overrides : { ...overrides, secretEnviron: redactedEnviron(secretEnviron) }
 }
 
 /** A changed or overridden field as this viewer may read it: of a variable, that it changed, was added or removed. */
 export function shownField(viewer: Pick<Viewer, 'role'>, field: string, value: string | null): string | null {
-  return value === null || !field.startsWith('environ.') || mayReadEnviron(viewer) ? value : REDACTED
+  if (value === null) return null
+  const readable = field.startsWith('environ.') ? mayReadEnviron(viewer) : !field.startsWith('secretEnviron.')
+  return readable ? value : REDACTED
 }

@@ -8,9 +8,12 @@ import { clusterEnvironment } from '../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
+import { failUnreadable, type UnreadableSecrets } from '../store/sql/fail-unreadable.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
 import { recordHeartbeat } from '../store/sql/sync-agent.sql.ts'
 import { bookReport } from './book-report.ts'
+import { SecretKeyError } from './secret-box.ts'
+import { openEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
 
 /** Exit codes have 8 bits, or are 128 + signal; on Windows they have 32 bits, which the column holds as signed. */
@@ -60,6 +63,8 @@ const schema = z.object({
   waitMs: z.number(),
 })
 
+export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets'>
+
 export interface AgentSync {
   answer: SyncAnswer
   /** Kernels whose logs grew. */
@@ -72,10 +77,7 @@ export interface AgentSync {
  * only on the assignment and status for which they were made.
  * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
  */
-export async function syncAgent(
-  context: Pick<ServiceContext, 'db' | 'wake'>,
-  request: SyncRequest,
-): Promise<AgentSync> {
+export async function syncAgent(context: SyncContext, request: SyncRequest): Promise<AgentSync> {
   const { db, wake } = context
   const sync = parse(request)
   const { agentId, instanceId, logs } = sync
@@ -110,19 +112,32 @@ function parse(request: SyncRequest): SyncRequest {
   return parsed.data
 }
 
-async function makeOrders({ db }: Pick<ServiceContext, 'db'>, { orders }: Reconciliation): Promise<KernelOrder[]> {
+async function makeOrders({ db, secrets }: SyncContext, { orders }: Reconciliation): Promise<KernelOrder[]> {
   const sources = await readOrderSources(
     db,
     orders.map(({ kernelId }) => kernelId),
   )
-  return orders.flatMap(({ kernelId, assignment, want }): KernelOrder[] => {
+  const unreadable: UnreadableSecrets[] = []
+  const made = orders.flatMap(({ kernelId, assignment, want }): KernelOrder[] => {
     const source = sources.get(kernelId)
     if (!source) return []
     if (want === 'STOP') return [{ want, kernelId, assignment, graceMs: source.stopGraceMs }]
-    return [{ want, assignment, spec: specOf(source) }]
+    const spec = specOf(source)
+    if (want === 'PREPARE' || source.secretEnviron.length === 0) return [{ want, assignment, spec }]
+    try {
+      const environ = [...openEnviron(secrets, source.secretEnviron), ...spec.environ]
+      return [{ want, assignment, spec: { ...spec, environ } }]
+    } catch (error) {
+      if (!(error instanceof SecretKeyError)) throw error
+      unreadable.push({ kernelId, assignment, message: error.message })
+      return []
+    }
   })
+  if (unreadable.length > 0) await failUnreadable(db, unreadable)
+  return made
 }
 
+/** Without its secrets, which are for kernels that start. */
 function specOf(source: OrderSource) {
   const {
     retryCount,
@@ -130,6 +145,7 @@ function specOf(source: OrderSource) {
     parentSessionId,
     retryCause,
     stopGraceMs: _,
+    secretEnviron: __,
     environ,
     clusterMode,
     members,

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { SealedVariable } from '../domain/session/sealed-variable.ts'
 import type { DeploymentSpec } from '../store/sql/deployment-spec.sql.ts'
 import { insertRevision, readRevision } from '../store/sql/deployment-revisions.sql.ts'
 import { assertMayChange } from './authorize.ts'
@@ -12,6 +13,7 @@ import {
 } from './deployment-fields.ts'
 import { assertServes } from './deployment-group.ts'
 import { parseInput } from './parse-input.ts'
+import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
 import { withoutNulls } from './without-nulls.ts'
 
@@ -34,11 +36,22 @@ export async function updateDeployment(
   return changeDeployment(context, deploymentId, 'deployment.update', async (tx, deployment) => {
     assertLives(deployment)
     const before = await readRevision(tx, deploymentId, deployment.revision)
-    const after = specOf(parseInput(deploymentSpecSchema, merged(before, change)))
+    const parsed = parseInput(deploymentSpecSchema, merged(before, change))
+    const given = change.secretEnviron == null ? null : sealEnviron(context.secrets, parsed.secretEnviron)
+    const after = specOf(parsed, given === null ? before.secretEnviron : keptIfEqual(before.secretEnviron, given))
     if (after.resourceGroup !== before.resourceGroup) await assertServes(tx, after.resourceGroup)
     if (isDeepStrictEqual(after, before)) return undefined
     const next = await insertRevision(tx, { deploymentId, actor: context.viewer.name, spec: after })
     return { revision: next, changed: changedFields(before, after) }
+  })
+}
+
+/** Values that are given again stay as they are stored, so that an update that changes nothing adds no revision. */
+function keptIfEqual(before: readonly SealedVariable[], given: readonly SealedVariable[]): SealedVariable[] {
+  const stored = new Map(before.map((variable) => [variable.name, variable]))
+  return given.map((variable) => {
+    const known = stored.get(variable.name)
+    return known?.digest === variable.digest ? known : variable
   })
 }
 
@@ -71,6 +84,8 @@ function inputOf(spec: DeploymentSpec) {
     image: spec.image ?? undefined,
     command: spec.command,
     environ: spec.environ,
+    // For their names, which are compared with others: the values stay as they are stored.
+    secretEnviron: spec.secretEnviron.map(({ name }) => ({ name, value: '' })),
     resourceSlots: Object.entries(spec.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
     priority: spec.priority,
     labels: pairs(spec.labels),

@@ -5,6 +5,8 @@ import type { Executor } from '../../src/agent/executors/executor.ts'
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
 import { createHttpGateway } from '../../src/agent/http-gateway.ts'
 import { loadConfig } from '../../src/config.ts'
+import { SECRET_KEY_BYTES } from '../../src/services/secret-box.ts'
+import { writeOnce } from '../../src/services/write-once.ts'
 import { startRuntime, type Runtime } from '../../src/runtime.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { Bench, Measurement } from './bench.ts'
@@ -74,8 +76,11 @@ async function measure(ground: BenchGround, where: string, size: number, roles: 
 }
 
 async function start(ground: BenchGround, database: BenchDatabase, where: string, roles: string): Promise<Runtime> {
+  const secretsKey = join(ground.dir, 'secrets-key')
+  await writeOnce(secretsKey, `${Buffer.alloc(SECRET_KEY_BYTES, 'bench').toString('base64')}\n`)
   const { config } = loadConfig({
     REPRISE_DATABASE_URL: database.connectionString,
+    REPRISE_SECRETS_KEY_FILE: secretsKey,
     REPRISE_DATA_DIR: join(ground.dir, 'servers', where, roles),
     REPRISE_ROLES: roles,
     REPRISE_PORT: '0',

@@ -14,6 +14,7 @@ import type { ServiceContext } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
 import { recordPresence } from '../../src/store/sql/server-presence.sql.ts'
 import type { BenchGround } from './ground.ts'
+import { TEST_SECRETS } from '../support/test-secrets.ts'
 
 export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
 
@@ -54,7 +55,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
   const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
   return {
     hub,
-    context: { db, wake: hub, log, metrics, viewer },
+    context: { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer },
     async startServices(...only) {
       await recordPresence(db, server, LEASE.outageAfterMs)
       const names = only.length > 0 ? only : (Object.keys(services) as ServiceName[])
@@ -71,7 +72,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
     },
     async startAgent(createExecutor, slots) {
       const agent = createAgent({
-        gateway: createGateway({ db, wake: hub, onAgent: hub.onAgent, logged: () => {} }),
+        gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, onAgent: hub.onAgent, logged: () => {} }),
         createExecutor,
         agentDir: join(ground.dir, `agent-${randomUUID()}`),
         name: 'bench',

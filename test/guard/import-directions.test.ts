@@ -24,7 +24,7 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   client: [],
   store: ['domain', 'generated', 'observability'],
   services: ['domain', 'store', 'observability'],
-  events: ['domain', 'store', 'observability'],
+  events: ['domain', 'store', 'services', 'observability'],
   agent: ['domain', 'services', 'observability'],
   scheduler: ['domain', 'store', 'services', 'events', 'observability'],
   graphql: ['domain', 'services', 'events', 'generated', 'observability'],

@@ -9,6 +9,7 @@ import { askHealth, type AskHealth } from '../../src/scheduler/prober/ask-health
 import { createDeployment, type CreateDeploymentInput } from '../../src/services/create-deployment.ts'
 import type { Database } from '../../src/store/database.ts'
 import { ADMIN } from './test-server.ts'
+import { TEST_SECRETS } from './test-secrets.ts'
 
 export interface DeploymentServer {
   services: ReturnType<typeof createDeploymentServices>
@@ -63,7 +64,7 @@ export function deploymentServer(
       }
     },
     async create(input = {}) {
-      const context = { db, wake: hub, log, metrics, viewer: ADMIN }
+      const context = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
       const given = { name: `web-${Math.random().toString(36).slice(2, 10)}`, command: ['noop', 'hang'], ...input }
       return (await createDeployment(context, given)).deploymentId
     },

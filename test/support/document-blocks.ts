@@ -29,6 +29,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/agents.md', language: 'sh' },
     { page: 'docs/agents.md', language: 'ini' },
   ],
+  'test/e2e/secrets.test.ts': [{ page: 'docs/security.md', heading: 'Secrets', language: 'sh' }],
   'test/guard/architecture.test.ts': [
     { page: 'docs/architecture.md', language: 'mermaid' },
     { page: 'README.md', heading: 'Layout' },

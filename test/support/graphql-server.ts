@@ -16,6 +16,7 @@ import { createAuthenticator } from '../../src/services/authenticate.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
 import { testDatabase } from './database.ts'
 import { createFactories } from './factories.ts'
+import { TEST_SECRETS } from './test-secrets.ts'
 
 export interface Answer {
   status: number
@@ -47,7 +48,7 @@ export async function startGraphQLServer(
   const metricsPage = { render, public: options.metricsPublic ?? false }
   const authenticate = createAuthenticator({ db, log })
   const agentApi = createAgentApi({
-    gateway: createGateway({ db, wake, onAgent: wake.onAgent, logged: () => {} }),
+    gateway: createGateway({ db, wake, secrets: TEST_SECRETS, onAgent: wake.onAgent, logged: () => {} }),
     authenticate,
     ownership: createAgentOwnership(db),
     log,
@@ -61,6 +62,7 @@ export async function startGraphQLServer(
   })
   const app = createHttpApp({
     db,
+    secrets: TEST_SECRETS,
     authenticate,
     prisma,
     bus,

@@ -12,6 +12,7 @@ import type { CreateSessionInput } from '../../src/services/create-session-input
 import { createSession } from '../../src/services/create-sessions.ts'
 import type { ServiceContext, Viewer } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
+import { TEST_SECRETS } from './test-secrets.ts'
 
 export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
 
@@ -69,7 +70,7 @@ export function testServer(
   const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server, lease: LEASE }
   const services = createSchedulerServices({ ...parts, strides: false })
   const striding = createSchedulerServices({ ...parts, strides: true })
-  const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
+  const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
   const runnerOf = (those: SchedulerServices) => {
     return async (...names: ServiceName[]) => {
       const done: number[] = []
@@ -82,7 +83,7 @@ export function testServer(
     db,
     hub,
     services,
-    gateway: createGateway({ db, wake: hub, onAgent: hub.onAgent, logged: () => {} }),
+    gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, onAgent: hub.onAgent, logged: () => {} }),
     context,
     metrics,
     run: runnerOf(services),

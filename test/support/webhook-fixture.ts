@@ -11,6 +11,7 @@ import type { ServiceContext } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
 import { eventually } from './eventually.ts'
 import { ADMIN } from './test-server.ts'
+import { TEST_SECRETS } from './test-secrets.ts'
 
 /** The parts of a server that webhooks need. Nothing runs unless a test calls it. Endpoints may be on this machine. */
 export function webhookServer(db: Database, options: { sync?: SyncPoints; attemptTimeoutMs?: number } = {}) {
@@ -24,8 +25,8 @@ export function webhookServer(db: Database, options: { sync?: SyncPoints; attemp
     connectTimeoutMs: 5_000,
     attemptTimeoutMs,
   })
-  const services = createWebhookServices({ db, wake: hub, log, metrics, sync, sendWebhook })
-  const context: ServiceContext = { db, wake: hub, log, metrics, viewer: ADMIN }
+  const services = createWebhookServices({ db, wake: hub, log, metrics, sync, sendWebhook, secrets: TEST_SECRETS })
+  const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
   const run = async (name: WebhookServiceName) => (await services[name].runOnce()).done
 
   async function idle(): Promise<void> {

@@ -21,7 +21,7 @@ export function infoCommand(): Command {
 }
 
 function describe(session: Session, terminal: Terminal): string {
-  const { status, retryState, resourceSlots, labels, environ } = session
+  const { status, retryState, resourceSlots, labels, environ, secretEnviron } = session
   const style = statusStyle(status)
   const list = (entries: readonly string[]) => entries.join(', ')
   const fields = formatFields(
@@ -41,6 +41,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['command', session.command.map(quoted).join(' ')],
       ['image', session.image],
       ['variables', list(environ.map(({ name, value }) => `${name}=${value}`))],
+      ['secrets', list(secretEnviron)],
       ['slots', list(resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],

@@ -4,7 +4,7 @@ import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { addFilterOptions, readFilter, type FilterOptions } from '../options/filter-options.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
-import { addAgentOptions, addSpecOptions, agentLists, named, slotsOf } from '../options/session-options.ts'
+import { addAgentOptions, addSpecOptions, agentLists, named, secretsOf, slotsOf } from '../options/session-options.ts'
 import type { AgentOptions, SpecOptions } from '../options/session-options.ts'
 import { progressBar } from '../output/progress-bar.ts'
 import { UsageError } from '../present-error.ts'
@@ -61,6 +61,7 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
   const overrides: ResubmissionOverrides = {
     resourceSlots: slotsOf(options),
     environ: named(options.env),
+    secretEnviron: secretsOf(options),
     batchTimeout: options.timeout,
     priority: options.priority,
     resourceGroup: options.resourceGroup,

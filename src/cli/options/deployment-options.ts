@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { CreateDeploymentInput, UpdateDeploymentInput } from '../../client/node/index.ts'
-import { addPlaceOptions, named, pairs, slotsOf, type SpecOptions } from './session-options.ts'
+import { addPlaceOptions, named, pairs, secretsOf, slotsOf, type SpecOptions } from './session-options.ts'
 import { nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
 
 /** Settings of a deployment's routes; durations in seconds. */
@@ -65,6 +65,7 @@ export function serviceInput(
     ...(command.length > 0 && { command: [...command] }),
     image: options.image,
     environ: named(env),
+    secretEnviron: secretsOf(options),
     resourceSlots: slotsOf(options),
     labels: label?.map(([key, value]) => ({ key, value })),
     agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { basename } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
@@ -23,6 +24,8 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
 /** Also the options that a resubmission may override. */
 export interface SpecOptions {
   env?: [string, string][]
+  secret?: [string, string][]
+  secretFile?: [string, string][]
   slot?: [string, string][]
   cpu?: string
   mem?: string
@@ -57,6 +60,8 @@ export function addSpecOptions(command: Command): Command {
 export function addPlaceOptions(command: Command): Command {
   return command
     .option('-e, --env <name=value>', 'environment variable; NAME alone copies its present value', variable)
+    .option('--secret <name>', 'secret variable; takes its present value along; may be repeated', secret)
+    .option('--secret-file <name=path>', 'secret variable from a file, or - for standard input', secretFile)
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; k, m, g, t are binary', amount)
@@ -89,6 +94,7 @@ export function sessionInput(options: SessionOptions, command: string[]): Create
     project: options.project,
     image: options.image,
     environ: named(env),
+    secretEnviron: secretsOf(options),
     labels: label?.map(([key, value]) => ({ key, value })),
     resourceSlots: slotsOf(options),
     batchTimeout: timeout,
@@ -109,6 +115,11 @@ export function named(env: SpecOptions['env']) {
   return env?.map(([name, value]) => ({ name, value }))
 }
 
+export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOptions) {
+  const all = [...here, ...files]
+  return all.length === 0 ? undefined : named(all)
+}
+
 export function slotsOf({ slot = [], cpu, mem }: SpecOptions) {
   const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
   return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
@@ -124,8 +135,29 @@ function amount(text: string): string {
 }
 
 function variable(text: string, earlier: [string, string][] = []): [string, string][] {
-  if (text.includes('=')) return pairs(text, earlier)
-  const value = process.env[text]
-  if (value === undefined) throw new InvalidArgumentError(`There is no variable ${text} here to take along.`)
-  return [...earlier, [text, value]]
+  return text.includes('=') ? pairs(text, earlier) : [...earlier, present(text)]
+}
+
+/** Never from the arguments: everybody on this machine can read those, and the shell's history keeps them. */
+function secret(text: string, earlier: [string, string][] = []): [string, string][] {
+  if (!text.includes('=')) return [...earlier, present(text)]
+  const name = text.slice(0, text.indexOf('='))
+  throw new InvalidArgumentError(
+    `Others can read arguments: export ${name} and say --secret ${name}, or --secret-file.`,
+  )
+}
+
+function secretFile(text: string, earlier: [string, string][] = []): [string, string][] {
+  const [name, path] = pair(text)
+  try {
+    return [...earlier, [name, readFileSync(path === '-' ? 0 : path, 'utf8').replace(/\r?\n$/, '')]]
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
+  }
+}
+
+function present(name: string): [string, string] {
+  const value = process.env[name]
+  if (value === undefined) throw new InvalidArgumentError(`There is no variable ${name} here to take along.`)
+  return [name, value]
 }

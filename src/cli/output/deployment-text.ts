@@ -31,6 +31,7 @@ export async function describeDeployment(deployment: Deployment, terminal: Termi
       ['command', revision.command.join(' ')],
       ['image', revision.image],
       ['variables', list(revision.environ.map(({ name, value }) => `${name}=${value}`))],
+      ['secrets', list(revision.secretEnviron)],
       ['port in', revision.portVariable],
       ['slots', list(revision.resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
       ['labels', list(revision.labels.map(({ key, value }) => `${key}=${value}`))],

@@ -18,7 +18,10 @@ export interface KernelSpec {
   index: number
   image: string | null
   command: string[]
-  /** The session's own variables and the server's REPRISE_* variables. The agent adds those that name its files. */
+  /**
+   * The session's own variables and the server's REPRISE_* variables. The agent adds those that name its
+   * files. Secret ones stand only in the order to START, whose environment is the one that counts.
+   */
   environ: { name: string; value: string }[]
   /** Exact decimals as text; `mem` in bytes. */
   resourceSlots: Record<string, string>

@@ -1,8 +1,11 @@
+import type { SealedVariable } from '../session/sealed-variable.ts'
+
 /** An attempt's spec as plain JSON; amounts are decimals as text. */
 export interface AttemptSpec {
   image: string | null
   command: string[]
   environ: { name: string; value: string }[]
+  secretEnviron: SealedVariable[]
   resourceSlots: Record<string, string>
   clusterMode: string
   clusterSize: number
@@ -17,7 +20,7 @@ export interface AttemptSpec {
   avoidGroups: string[]
 }
 
-/** One field that changed. Text is given as it is, everything else as JSON; null if there is no value. */
+/** One field that changed. Text is given as it is, a secret as its digest, the rest as JSON; null for no value. */
 export interface SpecDifference {
   /** `image`; with a dot for one of several: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`. */
   field: string
@@ -56,6 +59,10 @@ function entriesOf(field: string, value: unknown): [string, unknown][] {
   if (field === 'environ' && Array.isArray(value)) {
     const variables = value as AttemptSpec['environ']
     return variables.map(({ name, value: text }) => [`environ.${name}`, text])
+  }
+  if (field === 'secretEnviron' && Array.isArray(value)) {
+    const variables = value as AttemptSpec['secretEnviron']
+    return variables.map(({ name, digest }) => [`secretEnviron.${name}`, digest])
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[field, value]]
   return Object.entries(value).map(([name, each]) => [`${field}.${name}`, each])

@@ -1,3 +1,4 @@
+import { mergeSealed, type SealedVariable } from '../session/sealed-variable.ts'
 import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from '../limits.ts'
 import type { RetryPolicy } from '../retry/policy.ts'
 import type { PolicySource } from '../retry/resolve-policy.ts'
@@ -11,6 +12,8 @@ export interface ResubmissionOverrides {
   batchTimeout?: number | null
   /** Each given variable replaces or joins the existing ones. */
   environ?: { name: string; value: string }[]
+  /** Likewise. A variable of either kind replaces one of the other. */
+  secretEnviron?: SealedVariable[]
   priority?: number
   resourceGroup?: string
   /** Replaces the existing list; an empty list removes the restriction. */
@@ -26,6 +29,7 @@ export interface OverridableSpec {
   resourceSlots: Record<string, string>
   batchTimeout: number | null
   environ: { name: string; value: string }[]
+  secretEnviron: SealedVariable[]
   priority: number
   resourceGroup: string
   allowAgents: string[]
@@ -44,11 +48,14 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   const { allowAgents, avoidAgents, excludeAgents } = overrides
   const resourceSlots = mergeSlots(spec.resourceSlots, overrides.resourceSlots)
   if (Object.keys(resourceSlots).length > SLOTS_MAX) return `it would have more than ${SLOTS_MAX} resource slots`
-  const environ = mergeEnviron(spec.environ, overrides.environ)
-  if (environ.length > ENVIRON_ENTRIES_MAX) return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
+  const environ = mergeEnviron(without(spec.environ, overrides.secretEnviron), overrides.environ)
+  const secretEnviron = mergeSealed(without(spec.secretEnviron, overrides.environ), overrides.secretEnviron)
+  if (environ.length + secretEnviron.length > ENVIRON_ENTRIES_MAX)
+    return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
   return {
     resourceSlots,
     environ,
+    secretEnviron,
     batchTimeout: batchTimeout === undefined ? spec.batchTimeout : batchTimeout,
     priority: priority ?? spec.priority,
     resourceGroup,
@@ -63,6 +70,14 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
 
 function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
+}
+
+function without<Variable extends { name: string }>(
+  variables: readonly Variable[],
+  replaced: readonly { name: string }[] = [],
+): Variable[] {
+  const names = new Set(replaced.map(({ name }) => name))
+  return variables.filter(({ name }) => !names.has(name))
 }
 
 /** Existing variables keep their positions; new ones come last. */

@@ -7,6 +7,8 @@ import { signedHeaders } from '../../domain/webhooks/signature.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
+import { openWebhookSecret } from '../../services/seal-webhook-secrets.ts'
+import { SecretKeyError, type SecretBox } from '../../services/secret-box.ts'
 import type { Database } from '../../store/database.ts'
 import type { ClaimedDelivery } from '../../store/sql/claim-webhook-deliveries.sql.ts'
 import { releaseWebhookDelivery, settleWebhookAttempt } from '../../store/sql/settle-webhook-attempt.sql.ts'
@@ -19,6 +21,7 @@ export interface DeliveryContext {
   metrics: Metrics
   sync: SyncPoints
   sendWebhook: SendWebhook
+  secrets: SecretBox
 }
 
 /** Sends a claimed delivery once and records how that ended. */
@@ -27,17 +30,31 @@ export async function makeAttempt(
   delivery: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<void> {
-  const result = await context.sendWebhook(compose(delivery), signal)
+  const result = await send(context, delivery, signal)
   // The race: the endpoint has the webhook, but the server crashes or the lease expires before that is recorded.
   await context.sync.reached('webhook:before-settle')
   if (result.outcome === 'cut') return releaseWebhookDelivery(context.db, delivery.id, delivery.attempt)
   await settle(context, delivery, result)
 }
 
-function compose(delivery: ClaimedDelivery) {
-  const { id, secret, previousSecret, now, eventType: type } = delivery
+/** What cannot be signed has failed like what cannot be sent: it is tried again, by whichever server has the key. */
+function send(context: DeliveryContext, delivery: ClaimedDelivery, signal: AbortSignal): Promise<SendResult> {
+  try {
+    return context.sendWebhook(compose(delivery, context.secrets), signal)
+  } catch (error) {
+    if (!(error instanceof SecretKeyError)) throw error
+    context.log.error({ err: error, webhookId: delivery.webhookId }, "a webhook's secret could not be read")
+    const message = `its secret could not be read: ${error.message}`
+    const nothing = { durationMs: 0, statusCode: null, response: null, retryAfter: undefined }
+    return Promise.resolve({ outcome: 'failed', error: message, ...nothing })
+  }
+}
+
+function compose(delivery: ClaimedDelivery, box: SecretBox) {
+  const { id, webhookId, secret, previousSecret, secretSealed, now, eventType: type } = delivery
   const body = payloadOf({ ...delivery, type })
-  const secrets = previousSecret ? [secret, previousSecret] : [secret]
+  const stored = previousSecret ? [secret, previousSecret] : [secret]
+  const secrets = secretSealed ? stored.map((sealed) => openWebhookSecret(box, webhookId, sealed)) : stored
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Reprise-Webhooks',

@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { rolloutBounds } from '../../domain/deployment/rollout.ts'
 import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../../domain/deployment/statuses.ts'
+import { secretNames } from '../../domain/session/sealed-variable.ts'
 import type { DescribedDeployment } from '../../services/describe-deployments.ts'
-import { environ, labels, slots, time, toLabels, toSlots, toTime } from './fields.ts'
+import { environ, labels, secretEnviron, slots, time, toLabels, toSlots, toTime } from './fields.ts'
 
 export const DeploymentResource = z
   .object({
@@ -27,6 +28,7 @@ export const DeploymentResource = z
     image: z.string().nullable(),
     command: z.array(z.string()),
     environ: environ(),
+    secret_environ: secretEnviron(),
     resource_slots: slots(),
     priority: z.int(),
     labels: labels(),
@@ -73,6 +75,7 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
     image: revision.image,
     command: revision.command,
     environ: revision.environ,
+    secret_environ: secretNames(revision.secretEnviron),
     resource_slots: toSlots(revision.resourceSlots),
     priority: revision.priority,
     labels: toLabels(revision.labels),

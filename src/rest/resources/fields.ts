@@ -11,6 +11,9 @@ export const environ = () =>
     }),
   )
 
+export const secretEnviron = () =>
+  z.array(z.string()).openapi({ description: 'Names of the secret variables, whose values nobody can read.' })
+
 export const slots = () => z.array(z.object({ slot: z.string(), amount: z.string() }))
 
 export const labels = () => z.array(z.object({ key: z.string(), value: z.string() }))

@@ -2,9 +2,10 @@ import { z } from '@hono/zod-openapi'
 import { FAILURE_CAUSES, RETRY_PHASES } from '../../domain/retry/causes.ts'
 import { retryState } from '../../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../../domain/retry/stored-policy.ts'
+import { secretNames } from '../../domain/session/sealed-variable.ts'
 import { STATUSES } from '../../domain/session/statuses.ts'
 import type { SessionRecord } from '../../services/read-sessions.ts'
-import { environ, labels, slots, time, toLabels, toSlots, toTime } from './fields.ts'
+import { environ, labels, secretEnviron, slots, time, toLabels, toSlots, toTime } from './fields.ts'
 import { RetryPolicyResource, toRetryPolicy } from './retry-policy.resource.ts'
 
 const cause = () => z.enum(FAILURE_CAUSES).nullable()
@@ -39,6 +40,7 @@ export const SessionResource = z
     image: z.string().nullable(),
     command: z.array(z.string()),
     environ: environ(),
+    secret_environ: secretEnviron(),
     resource_slots: slots(),
     cluster_size: z.int(),
     cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
@@ -92,6 +94,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     image: record.image,
     command: record.command,
     environ: record.environ,
+    secret_environ: secretNames(record.secretEnviron),
     resource_slots: toSlots(record.resourceSlots),
     cluster_size: record.clusterSize,
     cluster_mode: record.clusterMode,

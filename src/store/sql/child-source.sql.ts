@@ -1,3 +1,4 @@
+import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
 import type { ClusterMode } from '../../domain/session/statuses.ts'
 
 /** What a child inherits from its parent, and the counters from which its own are derived. */
@@ -11,6 +12,7 @@ export interface ChildSource {
   image: string | null
   command: string[]
   environ: { name: string; value: string }[]
+  secretEnviron: SealedVariable[]
   resourceSlots: Record<string, string>
   clusterMode: ClusterMode
   clusterSize: number
@@ -38,7 +40,8 @@ export interface ChildSource {
 /** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
 export const CHILD_SOURCE_COLUMNS = `
   s.project_id AS "projectId", s.user_id AS "userId", s.resource_group AS "resourceGroup",
-  root.creation_id AS "rootCreationId", s.name, s.image, s.command, s.environ, s.resource_slots AS "resourceSlots",
+  root.creation_id AS "rootCreationId", s.name, s.image, s.command, s.environ,
+  s.secret_environ AS "secretEnviron", s.resource_slots AS "resourceSlots",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.batch_timeout AS "batchTimeout", s.priority,
   s.labels, s.chain_id AS "chainId", s.attempt, s.epoch, s.epoch_started_at AS "epochStartedAt",
   s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",

@@ -16,6 +16,8 @@ export interface ClaimedDelivery {
   facts: DeliveryFacts | null
   url: string
   secret: Buffer
+  /** Whether both secrets are encrypted. */
+  secretSealed: boolean
   /** Set while it is valid beside the new one. */
   previousSecret: Buffer | null
   /** Whether its webhook is failing. */
@@ -72,7 +74,7 @@ SET attempts = d.attempts + 1, under_way = true, next_attempt_at = now() + make_
 FROM taken, webhooks w WHERE d.id = taken.id AND w.id = d.webhook_id
 RETURNING d.id, d.attempts AS attempt, d.failures, d.webhook_id AS "webhookId", d.event_id::text AS "eventId",
   d.event_type AS "eventType", d.occurred_at AS "occurredAt", d.session_id AS "sessionId", d.chain_id AS "chainId",
-  nullif(d.facts, 'null') AS facts, w.url, w.secret,
+  nullif(d.facts, 'null') AS facts, w.url, w.secret, w.secret_sealed AS "secretSealed",
   CASE WHEN w.previous_secret_expires_at > now() THEN w.previous_secret END AS "previousSecret", taken.failing, now()`
 
 export async function claimWebhookDeliveries(

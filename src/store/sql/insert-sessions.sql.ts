@@ -1,5 +1,6 @@
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../domain/session/statuses.ts'
+import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
 import type { Queryable } from '../database.ts'
 
 /** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */
@@ -16,6 +17,7 @@ export interface NewSession {
   image: string | null
   command: string[]
   environ: { name: string; value: string }[]
+  secretEnviron: SealedVariable[]
   resourceSlots: Record<string, string>
   clusterMode: ClusterMode
   kernelIds: string[]
@@ -62,7 +64,7 @@ const SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     "id" uuid, "projectId" uuid, "userId" uuid, "resourceGroup" text, "creationId" text, "creationDigest" text, "name" text,
-    "sessionType" session_type, "image" text, "command" text[], "environ" jsonb, "resourceSlots" jsonb,
+    "sessionType" session_type, "image" text, "command" text[], "environ" jsonb, "secretEnviron" jsonb, "resourceSlots" jsonb,
     "clusterMode" cluster_mode, "kernelIds" uuid[], "batchTimeout" float8, "startsAt" timestamptz,
     "priority" smallint, "labels" jsonb, "dependsOnChains" uuid[], "parentSessionId" uuid, "chainId" uuid,
     "attempt" int, "epoch" int, "origin" session_origin, "retryCount" int, "uncountedRetries" int,
@@ -78,12 +80,12 @@ WITH input AS (
   FROM json_array_elements($3::json) WITH ORDINALITY AS p(pair, number)
 ), inserted AS (
   INSERT INTO sessions (id, project_id, user_id, resource_group, creation_id, creation_digest, name, session_type, image, command,
-    environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
+    environ, secret_environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
     parent_session_id, chain_id, attempt, epoch, origin, retry_count, uncounted_retries, max_retries,
     retry_policy, retry_policy_sources, retry_cause, retry_decided, epoch_started_at, avoid_agents, allow_agents,
     exclude_agents, avoid_groups, agent_labels, trace_parent, port_variable, created_by)
   SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "creationDigest", "name", "sessionType", "image", "command",
-    "environ", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
+    "environ", "secretEnviron", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
     "labels", "parentSessionId", "chainId", "attempt", "epoch", "origin", "retryCount", "uncountedRetries",
     (p.policy ->> 'maxRetries')::int, p.policy, p.sources, "retryCause",
     "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents",

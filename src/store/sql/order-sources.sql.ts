@@ -1,11 +1,13 @@
 import type { KernelSpec } from '../../domain/agent/protocol.ts'
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { ClusterMember } from '../../domain/session/cluster-environment.ts'
+import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
 import type { ClusterMode } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /** The data from which orders to agents are built. */
 export interface OrderSource extends KernelSpec {
+  secretEnviron: SealedVariable[]
   retryCount: number
   maxRetries: number
   parentSessionId: string | null
@@ -18,7 +20,7 @@ export interface OrderSource extends KernelSpec {
 
 const SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, s.command,
-  s.environ, k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
+  s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
   s.cluster_mode AS "clusterMode",
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))

@@ -21,6 +21,7 @@ const SPEC: Readonly<Record<keyof AttemptSpec, string>> = {
   image: 'image',
   command: 'command',
   environ: 'environ',
+  secretEnviron: 'secret_environ',
   resourceSlots: 'resource_slots',
   clusterMode: 'cluster_mode',
   clusterSize: 'cluster_size',

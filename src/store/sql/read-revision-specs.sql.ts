@@ -8,6 +8,7 @@ export interface RevisionSpec extends Pick<
   | 'image'
   | 'command'
   | 'environ'
+  | 'secretEnviron'
   | 'resourceSlots'
   | 'priority'
   | 'labels'
@@ -19,6 +20,7 @@ export interface RevisionSpec extends Pick<
 
 const SQL = `
 SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v.image, v.command, v.environ,
+  v.secret_environ AS "secretEnviron",
   v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
   v.port_variable AS "portVariable"
 FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision

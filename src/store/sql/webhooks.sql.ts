@@ -13,6 +13,7 @@ export interface NewWebhook extends WebhookSettings {
   id: string
   /** Null for the events of all projects. */
   projectId: string | null
+  /** Sealed. */
   secret: Buffer
 }
 
@@ -27,8 +28,8 @@ export async function countWebhooks(tx: Queryable, projectId: string | null): Pr
 }
 
 const INSERT_SQL = `
-INSERT INTO webhooks (id, project_id, url, description, event_types, chain_id, labels, secret)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+INSERT INTO webhooks (id, project_id, url, description, event_types, chain_id, labels, secret, secret_sealed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, true)`
 
 export async function insertWebhook(tx: Queryable, webhook: NewWebhook): Promise<void> {
   const { id, projectId, url, description, eventTypes, chainId, labels, secret } = webhook
@@ -74,11 +75,12 @@ export async function updateWebhookRow(
 }
 
 const ROTATE_SQL = `
-UPDATE webhooks SET secret = $2, previous_secret = CASE WHEN $3::int8 > 0 THEN secret END,
-  previous_secret_expires_at = CASE WHEN $3::int8 > 0 THEN now() + make_interval(secs => $3::int8) END
+UPDATE webhooks SET secret = $2, secret_sealed = true,
+  previous_secret = CASE WHEN $3::int8 > 0 AND secret_sealed THEN secret END,
+  previous_secret_expires_at = CASE WHEN $3::int8 > 0 AND secret_sealed THEN now() + make_interval(secs => $3::int8) END
 WHERE id = $1`
 
-/** The previous secret signs beside the new one for this long; the one before that stops at once. */
+/** The previous secret signs beside the new one for this long; the one before that stops at once. `secret` is sealed. */
 export async function rotateSecret(tx: Queryable, id: string, secret: Buffer, overlapSeconds: number): Promise<void> {
   await tx.query(ROTATE_SQL, [id, secret, overlapSeconds])
 }

@@ -117,12 +117,17 @@ describe('queries', () => {
     async () => {
       const seen = new Set<string>()
       const found: string[] = []
+      let names = 0
       await eachOf(paths, async (path) => {
         const answer = await walk(path, theirs.values, found)
         const text = JSON.stringify(answer.data ?? null)
         for (const secret of theirs.secrets) if (text.includes(secret)) seen.add(secret)
+        names += Number(text.includes('"HIDDEN"') || text.includes('secretEnviron.HIDDEN'))
+        for (const value of theirs.hidden) if (text.includes(value)) found.push(`${selectionOf(path)}: ${value}`)
       })
       expect(found).toEqual([])
+      // Which secret variables there are, and which of them changed, is seen; the values are not.
+      expect(names).toBeGreaterThan(5)
       // A webhook's secret is shown once, when it is made; tokens are shown to administrators.
       const hidden = theirs.secrets.filter((secret) => !seen.has(secret))
       expect(hidden.filter((secret) => !secret.startsWith('whsec_') && !theirs.tokenIds.includes(secret))).toEqual([])
@@ -144,7 +149,8 @@ describe('queries', () => {
       const { answer } = await ask(path, ours.values, ours.viewer)
       const text = JSON.stringify(answer)
       redacted += Number(text.includes('[redacted]'))
-      for (const value of ours.environs) if (text.includes(value)) found.push(`${selectionOf(path)}: ${value}`)
+      for (const value of [...ours.environs, ...ours.hidden])
+        if (text.includes(value)) found.push(`${selectionOf(path)}: ${value}`)
     })
     expect(found).toEqual([])
     expect(redacted).toBeGreaterThan(10)
@@ -374,7 +380,7 @@ describe('REST', () => {
     for (const { method, path } of routes.filter((route) => route.method === 'GET')) {
       const text = JSON.stringify((await call(method, path, ours.viewer)).body)
       redacted += Number(text.includes('[redacted]'))
-      expect([path, ours.environs.filter((value) => text.includes(value))]).toEqual([path, []])
+      expect([path, [...ours.environs, ...ours.hidden].filter((value) => text.includes(value))]).toEqual([path, []])
     }
     expect(redacted).toBeGreaterThanOrEqual(4)
   })

@@ -16,6 +16,8 @@ export interface Tenant {
   secrets: string[]
   /** Values of environment variables, of everything that has any. */
   environs: string[]
+  /** Values of secret variables, of everything that has any: nobody reads them. */
+  hidden: string[]
 }
 
 export async function createTenant(server: TestServer, name: string): Promise<Tenant> {
@@ -68,13 +70,33 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     'ResubmitSessionsPayload',
     'resubmission { resubmissionId }',
   )
+  const hidden = { session: word('hidden'), override: word('hidden'), revision: word('hidden'), update: word('hidden') }
+  const sealed = (value: string) => [{ name: 'HIDDEN', value }]
+  const { session: keeper } = await answerOf(
+    server,
+    member,
+    'createSession',
+    { name: word('keeper'), project, command: ['true'], secretEnviron: sealed(hidden.session) },
+    'CreateSessionPayload',
+    'session { sessionId }',
+  )
+  await db.query(`UPDATE sessions SET status = 'ERROR', result = 'FAILURE', terminated_at = now() WHERE id = $1`, [
+    keeper.sessionId,
+  ])
+  await db.query(`UPDATE kernels SET status = 'ERROR', slots_held = false WHERE session_id = $1`, [keeper.sessionId])
   const environs = { override: word('override'), revision: word('revision'), update: word('update') }
   const failed = await factory.session({ projectId, name: word('failed'), status: 'ERROR' })
   const resubmitted = await answerOf(
     server,
     member,
     'resubmitSessions',
-    { sessionIds: [failed.id], overrides: { environ: [{ name: 'SECRET', value: environs.override }] } },
+    {
+      sessionIds: [failed.id, keeper.sessionId],
+      overrides: {
+        environ: [{ name: 'SECRET', value: environs.override }],
+        secretEnviron: sealed(hidden.override),
+      },
+    },
     'ResubmitSessionsPayload',
     'resubmission { resubmissionId }',
   )
@@ -82,7 +104,13 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     server,
     member,
     'createDeployment',
-    { name: word('served'), project, command: ['true'], environ: [{ name: 'SECRET', value: environs.revision }] },
+    {
+      name: word('served'),
+      project,
+      command: ['true'],
+      environ: [{ name: 'SECRET', value: environs.revision }],
+      secretEnviron: sealed(hidden.revision),
+    },
     'CreateDeploymentPayload',
     'deployment { deploymentId }',
   )
@@ -96,6 +124,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
         { name: 'SECRET', value: environs.revision },
         { name: 'SECOND', value: environs.update },
       ],
+      secretEnviron: sealed(hidden.update),
     },
     'UpdateDeploymentPayload',
     '__typename',
@@ -202,6 +231,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       ...tokens.map(({ id }) => id),
     ],
     environs: [texts.environ, ...Object.values(environs)],
+    hidden: Object.values(hidden),
   }
 }
 

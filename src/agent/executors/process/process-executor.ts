@@ -34,6 +34,8 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     }
     if (assignment < kernel.assignment || !start || kernel.startWanted) return
     kernel.startWanted = true
+    // Secrets come with the order to start.
+    kernel.spec = spec
     if (kernel.phase === 'PREPARED') kernel.busy = launchKernel(host, kernel)
   }
 

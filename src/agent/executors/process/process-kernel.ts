@@ -23,7 +23,7 @@ export interface Successor {
 export interface ProcessKernel {
   readonly id: string
   readonly assignment: number
-  readonly spec: KernelSpec
+  spec: KernelSpec
   /** Its directory. */
   readonly path: string
   phase: Phase

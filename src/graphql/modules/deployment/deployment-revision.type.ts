@@ -1,3 +1,4 @@
+import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import type { RevisionRow } from '../../../services/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
@@ -45,6 +46,10 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
       type: [EnvVar],
       description: 'Its environment, in addition to the variables set by Reprise.',
       resolve: ({ environ }) => environ,
+    }),
+    secretEnviron: t.stringList({
+      description: 'Names of its secret variables, whose values nobody can read.',
+      resolve: ({ secretEnviron }) => secretNames(secretEnviron),
     }),
     resourceSlots: t.field({
       type: [ResourceSlot],

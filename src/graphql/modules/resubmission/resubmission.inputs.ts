@@ -13,6 +13,11 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
     }),
     batchTimeout: t.float({ description: 'Batch timeout in seconds; null removes it.' }),
     environ: t.field({ type: [EnvVarInput], description: 'Variables by name; other variables stay.' }),
+    secretEnviron: t.field({
+      type: [EnvVarInput],
+      description:
+        'Secret variables by name; other variables stay. A variable of either kind replaces one of the other.',
+    }),
     priority: t.int({ description: '0 to 100; the higher goes first.' }),
     resourceGroup: t.string({ description: 'Name of the resource group to run in.' }),
     allowAgents: t.field({

@@ -16,6 +16,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
       type: [EnvVarInput],
       description: 'Environment of its kernels, in addition to the variables set by Reprise.',
     }),
+    secretEnviron: t.field({
+      type: [EnvVarInput],
+      description: 'Variables whose values are encrypted, handed to kernels that start, and read by nobody else.',
+    }),
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each kernel.' }),
     clusterSize: t.int({ defaultValue: 1, description: 'How many kernels.' }),
     clusterMode: t.field({ type: ClusterModeEnum, description: 'How they are spread over agents.' }),

@@ -1,3 +1,4 @@
+import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import { builder } from '../../builder.ts'
 import { projectScope } from '../../../services/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
@@ -58,6 +59,11 @@ export const SessionNode = builder.prismaNode('Session', {
       description: 'Environment of its kernels, in addition to the variables set by Reprise.',
       select: { environ: true },
       resolve: ({ environ }) => environ as { name: string; value: string }[],
+    }),
+    secretEnviron: t.stringList({
+      description: 'Names of its secret variables, whose values nobody can read.',
+      select: { secretEnviron: true },
+      resolve: (session) => secretNames(session.secretEnviron),
     }),
     resourceSlots: t.field({
       type: [ResourceSlot],

@@ -8,6 +8,7 @@ const SPEC: AttemptSpec = {
     { name: 'B', value: '1' },
     { name: 'A', value: '' },
   ],
+  secretEnviron: [{ name: 'KEY', sealed: 'a', digest: 'd' }],
   resourceSlots: { cpu: '1', mem: '1024' },
   clusterMode: 'SINGLE_NODE',
   clusterSize: 1,
