@@ -1,5 +1,6 @@
 import type { LogOffset, LogPiece, LogStreamName, ObservedKernel } from '../domain/agent/protocol.ts'
-import { LOG_BYTES_PER_KERNEL_MAX, LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX } from '../domain/limits.ts'
+import { cutLog, cutNote, shippedBytes, tailShift, type StreamCut } from '../domain/agent/log-cut.ts'
+import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor } from './executors/executor.ts'
 import { isOver } from './executors/is-over.ts'
@@ -11,12 +12,12 @@ const BYTES_PER_STREAM_AND_SYNC_MAX = 512 * 1024
  * After this many delivered batches, twice as much is tried. Rarely, since on a slow link a failure costs a whole sync.
  */
 const ARRIVALS_UNTIL_MORE = 8
-const TRUNCATION_NOTE = `\n[reprise: output beyond ${LOG_BYTES_PER_KERNEL_MAX} bytes is not kept]\n`
+const STREAMS: readonly LogStreamName[] = ['STDOUT', 'STDERR']
 
 interface Shipment {
   readonly kernelId: string
   readonly assignment: number
-  /** Up to where the server has accepted the output. */
+  /** Up to where the server has accepted the output; behind the head, in the numbering of the shipped stream. */
   readonly offsets: Record<LogStreamName, number>
   /** The server has accepted everything that will ever be sent. */
   drained: boolean
@@ -129,28 +130,51 @@ function piecesWithin(pieces: readonly LogPiece[], bytesMax: number): number {
 }
 
 async function readKernel(executor: Executor, log: Logger, shipment: Shipment, budget: number): Promise<StreamRead> {
-  const { kernelId, assignment, offsets } = shipment
-  const before = offsets.STDOUT + offsets.STDERR
-  const isFull = before >= LOG_BYTES_PER_KERNEL_MAX
-  const allowance = Math.max(0, Math.min(budget, LOG_BYTES_PER_KERNEL_MAX + (isFull ? 1 : 0) - before))
-  const all: StreamRead = { pieces: [], bytes: 0, end: true }
+  const { kernelId, offsets } = shipment
+  const { final, ...sizes } = executor.logSizes(kernelId)
+  const cuts = final ? cutLog(sizes) : null
+  const all: StreamRead = { pieces: [], bytes: 0, end: final }
   try {
-    for (const stream of ['STDOUT', 'STDERR'] as const) {
-      const left = Math.min(allowance - all.bytes, BYTES_PER_STREAM_AND_SYNC_MAX)
-      const read = await readStream(executor, { kernelId, assignment, stream, offset: offsets[stream] }, left)
+    for (const stream of STREAMS) {
+      const left = Math.min(budget - all.bytes, BYTES_PER_STREAM_AND_SYNC_MAX)
+      const cut = cuts?.[stream] ?? null
+      const read = await readShipped(executor, { ...shipment, stream, offset: offsets[stream] }, left, cut)
       all.pieces.push(...read.pieces)
       all.bytes += read.bytes
-      all.end &&= read.end
+      // Also where the file has become shorter than it was: the session would otherwise never end.
+      all.end &&= cut !== null && (read.bytes === 0 ? left > 0 : false)
     }
   } catch (error) {
     // The end must be reported even if the log is unreadable: the session would otherwise never end.
     log.error({ kernelId, error: String(error) }, 'log could not be read')
     all.end = true
   }
-  // The note takes the place of the first byte beyond the limit, in a piece of its own: a piece must not grow.
-  if (isFull) for (const piece of all.pieces) piece.text = TRUNCATION_NOTE
-  shipment.drained = before > LOG_BYTES_PER_KERNEL_MAX || (all.end && all.bytes === 0)
+  shipment.drained = all.end && all.bytes === 0
   return all
+}
+
+/** What comes next of one stream. @param cut null while the kernel runs: then only the head is shipped */
+async function readShipped(
+  executor: Executor,
+  at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },
+  allowance: number,
+  cut: StreamCut | null,
+): Promise<StreamRead> {
+  const { kernelId, assignment, stream, offset } = at
+  const place = { kernelId, assignment, stream, offset }
+  const head = cut?.head ?? LOG_HEAD_BYTES_PER_STREAM_MAX
+  if (offset < head) return readStream(executor, place, Math.min(allowance, head - offset))
+  if (cut === null || offset >= shippedBytes(cut) || allowance <= 0) return { pieces: [], bytes: 0, end: cut !== null }
+  if (cut.leftOut > 0 && offset === head) {
+    return { pieces: [{ ...place, bytes: 1, text: cutNote(cut), at: new Date().toISOString() }], bytes: 1, end: false }
+  }
+  const shift = tailShift(cut)
+  return readStream(
+    executor,
+    { ...place, offset: offset + shift },
+    Math.min(allowance, shippedBytes(cut) - offset),
+    shift,
+  )
 }
 
 function keyOf({ kernelId, assignment, stream }: Omit<LogOffset, 'offset'>): string {

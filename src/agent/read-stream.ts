@@ -9,11 +9,15 @@ export interface StreamRead {
   end: boolean
 }
 
-/** Reads the output of one stream from `offset` on, at most `allowance` bytes, in pieces. */
+/**
+ * Reads the output of one stream from `offset` on, at most `allowance` bytes, in pieces whose offsets are `shift` less
+ * than in the file.
+ */
 export async function readStream(
   executor: Executor,
   at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },
   allowance: number,
+  shift = 0,
 ): Promise<StreamRead> {
   const read: StreamRead = { pieces: [], bytes: 0, end: false }
   while (read.bytes < allowance && !read.end) {
@@ -23,7 +27,7 @@ export async function readStream(
     read.end = end
     if (bytes === 0) break
     read.bytes += bytes
-    read.pieces.push({ ...at, offset, bytes, text, at: new Date().toISOString() })
+    read.pieces.push({ ...at, offset: offset - shift, bytes, text, at: new Date().toISOString() })
   }
   return read
 }

@@ -253,8 +253,12 @@ export const RETRY_DELAY_CEILING_MS = 86_400_000
 export const VERDICT_BYTES_MAX = 16 * 1024
 
 // Logs
-/** Log text kept per kernel; what comes after is counted but not kept. */
+/** Log text kept per kernel. Of more than that, the beginning and the end of each stream are kept. */
 export const LOG_BYTES_PER_KERNEL_MAX = 16 * 1024 * 1024
+/** The beginning, which arrives while the kernel runs. Of two long streams, 4 MiB are left for their ends. */
+export const LOG_HEAD_BYTES_PER_STREAM_MAX = 6 * 1024 * 1024
+/** A stream's file on the agent's disk is cut back when it takes this much: half of it, and room to grow. */
+export const LOG_FILE_BYTES_MAX = 32 * 1024 * 1024
 /** One chunk of a stream, as agents send it. */
 export const LOG_CHUNK_BYTES_MAX = 64 * 1024
 /** All chunks in one sync. */

@@ -37,6 +37,8 @@ export interface Executor {
     offset: number,
     maxBytes: number,
   ): Promise<{ text: string; bytes: number; end: boolean }>
+  /** What has been written so far; `final` once the kernel has ended and nothing can follow. Synchronous and cheap. */
+  logSizes(kernelId: string): Record<LogStreamName, number> & { final: boolean }
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
 }

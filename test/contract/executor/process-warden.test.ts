@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createFence } from '../../../src/agent/fence.ts'
@@ -10,15 +10,16 @@ import {
   readProcStat,
   uptimeSeconds,
 } from '../../../src/agent/executors/process/proc-stat.ts'
+import { LOG_FILE_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { processesIn } from '../../integration/agent/processes.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
 
-async function leaveKernelBehind(fenceSeconds: number) {
+async function leaveKernelBehind(fenceSeconds: number, command = ['sleep', '1000']) {
   const fixture = await createProcessFixture()
   const { agentDir } = fixture
-  const spec = kernelSpec({ command: ['sleep', '1000'] })
+  const spec = kernelSpec({ command })
   const input = Buffer.from(JSON.stringify({ agentDir, specs: [spec], word: 'start' })).toString('base64')
   const holder = spawn(process.execPath, [join(import.meta.dirname, 'executor-holder.ts'), input], { stdio: 'ignore' })
   const status = join(agentDir, 'kernels', spec.kernelId, 'status')
@@ -42,6 +43,29 @@ test('kernels of a dead agent are stopped when its fence has passed', async () =
   const next = fixture.create({ changed: () => undefined })
   await next.recover()
   expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: 137, error: { name: 'agent-fenced' } })
+  await next.close()
+  await fixture.dispose()
+})
+
+test('what a kernel without an agent prints does not fill the disk', async () => {
+  const bytes = 20 * LOG_FILE_BYTES_MAX
+  const { fixture, spec, shim } = await leaveKernelBehind(60, [
+    'sh',
+    '-c',
+    `echo begin; head -c ${bytes} /dev/zero; echo end; echo end >&2; exec sleep 1000`,
+  ])
+  const path = join(fixture.agentDir, 'kernels', spec.kernelId)
+  await eventually(() => (statSync(join(path, 'stderr'), { throwIfNoEntry: false })?.size ?? 0) > 0)
+  const allocated = () => statSync(join(path, 'stdout')).blocks * 512
+  await eventually(() => allocated() <= LOG_FILE_BYTES_MAX)
+  const text = readFileSync(join(path, 'stdout'))
+  expect(text.length).toBe(bytes + 10)
+  expect(text.subarray(0, 6).toString()).toBe('begin\n')
+  expect(text.subarray(-4).toString()).toBe('end\n')
+  const next = fixture.create({ changed: () => undefined })
+  await next.recover()
+  next.forget(spec.kernelId, 3)
+  await eventually(() => !isAlive(shim) && next.observe().length === 0)
   await next.close()
   await fixture.dispose()
 })

@@ -1,11 +1,15 @@
 import { expect, it } from 'vitest'
-import { LOG_BYTES_PER_KERNEL_MAX, LOG_BYTES_PER_SYNC_MAX } from '../../../src/domain/limits.ts'
+import {
+  LOG_BYTES_PER_KERNEL_MAX,
+  LOG_BYTES_PER_SYNC_MAX,
+  LOG_HEAD_BYTES_PER_STREAM_MAX,
+} from '../../../src/domain/limits.ts'
 import { kernelRows } from '../../support/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
 const given = useAgentProgram()
 
-const NOTE = `\n[reprise: output beyond ${LOG_BYTES_PER_KERNEL_MAX} bytes is not kept]\n`
+const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
 
 it('all output is delivered before the end is reported', async () => {
   const { gateway, create, reaches, text, db } = given
@@ -23,33 +27,71 @@ it('all output is delivered before the end is reported', async () => {
   }
 })
 
+/** Numbered lines of 16 bytes. */
+const lines = (count: number) => `seq -f '%015.0f' 1 ${count}`
+const LINES_MAX = LOG_BYTES_PER_KERNEL_MAX / 16
+const HEAD_LINES = LOG_HEAD_BYTES_PER_STREAM_MAX / 16
+const line = (number: number) => `${String(number).padStart(15, '0')}\n`
+
 it.each([
-  ['a flood', LOG_BYTES_PER_KERNEL_MAX + 100_000, NOTE],
-  ['one byte too many', LOG_BYTES_PER_KERNEL_MAX + 1, NOTE],
-  ['as much as is kept', LOG_BYTES_PER_KERNEL_MAX, ''],
-])('%s is kept up to the limit, a note says where it was cut, and the end is told', async (_, bytes, note) => {
+  ['a flood', 3 * LINES_MAX],
+  ['one line too many', LINES_MAX + 1],
+])('of %s the beginning and the end are kept, and what is left out is named between them', async (_, count) => {
   const { create, reaches, text } = given
   await given.newAgent().start()
-  const { sessionId, kernelId } = await create(['sh', '-c', `head -c ${bytes} /dev/zero | tr '\\0' x`])
+  const { sessionId, kernelId } = await create(['sh', '-c', `${lines(count)}; exit 3`])
+  await reaches(sessionId, 'ERROR')
+  const kept = await text(kernelId)
+  const named = note((count - LINES_MAX) * 16)
+  expect(kept.length).toBe(LOG_BYTES_PER_KERNEL_MAX + named.length)
+  expect(kept.slice(0, 16)).toBe(line(1))
+  expect(kept.slice((HEAD_LINES - 1) * 16, HEAD_LINES * 16 + named.length + 16)).toBe(
+    `${line(HEAD_LINES)}${named}${line(HEAD_LINES + 1 + count - LINES_MAX)}`,
+  )
+  expect(kept.slice(-16)).toBe(line(count))
+})
+
+it('as much as is kept is kept whole', async () => {
+  const { create, reaches, text } = given
+  await given.newAgent().start()
+  const { sessionId, kernelId } = await create(['sh', '-c', lines(LINES_MAX)])
   await reaches(sessionId, 'TERMINATED')
   const kept = await text(kernelId)
-  expect(kept.slice(0, LOG_BYTES_PER_KERNEL_MAX)).toMatch(/^x*$/)
-  expect(kept.slice(LOG_BYTES_PER_KERNEL_MAX)).toBe(note)
+  expect(kept).toHaveLength(LOG_BYTES_PER_KERNEL_MAX)
+  expect(kept.slice(-16)).toBe(line(LINES_MAX))
 })
 
 it('both streams count together', async () => {
   const { create, reaches, text } = given
   await given.newAgent().start()
-  const half = LOG_BYTES_PER_KERNEL_MAX / 2
-  const { sessionId, kernelId } = await create([
-    'sh',
-    '-c',
-    `head -c ${half} /dev/zero | tr '\\0' x; yes | head -c ${half + 9} >&2`,
-  ])
+  const { sessionId, kernelId } = await create(['sh', '-c', `${lines(LINES_MAX / 2)}; ${lines(LINES_MAX / 2 + 2)} >&2`])
   await reaches(sessionId, 'TERMINATED')
-  expect(await text(kernelId, 'STDOUT')).toHaveLength(half)
+  expect(await text(kernelId, 'STDOUT')).toHaveLength(LOG_BYTES_PER_KERNEL_MAX / 2)
   const errors = await text(kernelId, 'STDERR')
-  expect(errors.slice(half)).toBe(NOTE)
+  expect(errors).toHaveLength(LOG_BYTES_PER_KERNEL_MAX / 2 + note(32).length)
+  expect(errors.slice(LOG_HEAD_BYTES_PER_STREAM_MAX)).toMatch(note(32))
+  expect(errors.slice(-16)).toBe(line(LINES_MAX / 2 + 2))
+})
+
+it('an agent that comes back in the midst of the end goes on where it was', async () => {
+  const { gateway, create, reaches, text } = given
+  const first = given.newAgent()
+  await first.start()
+  const count = 2 * LINES_MAX
+  const { sessionId, kernelId } = await create(['sh', '-c', lines(count)])
+  const behind = gateway.hold(({ logs }) =>
+    logs.some(({ offset }) => offset > LOG_HEAD_BYTES_PER_STREAM_MAX + 2_000_000),
+  )
+  await behind.reached
+  behind.open()
+  await first.stop()
+  await given.newAgent().start()
+  await reaches(sessionId, 'TERMINATED')
+  const kept = await text(kernelId)
+  const named = note((count - LINES_MAX) * 16)
+  expect(kept).toHaveLength(LOG_BYTES_PER_KERNEL_MAX + named.length)
+  expect(kept.slice(LOG_HEAD_BYTES_PER_STREAM_MAX)).toMatch(named)
+  expect(kept.slice(-16)).toBe(line(count))
 })
 
 it('what is too much for the line goes in smaller and smaller pieces, each byte once', async () => {
@@ -60,8 +102,8 @@ it('what is too much for the line goes in smaller and smaller pieces, each byte 
   await given.newAgent().start()
   const { sessionId, kernelId } = await create(['sh', '-c', 'seq 300000'])
   await reaches(sessionId, 'TERMINATED')
-  const lines = Array.from({ length: 300_000 }, (_, n) => `${n + 1}\n`)
-  expect((await text(kernelId, 'STDOUT')) === lines.join('')).toBe(true)
+  const all = Array.from({ length: 300_000 }, (_, n) => `${n + 1}\n`)
+  expect((await text(kernelId, 'STDOUT')) === all.join('')).toBe(true)
   expect(gateway.lost).toBeGreaterThan(0)
   expect(Math.max(...gateway.syncs.map(sizeOf))).toBeGreaterThan(takes / 2)
 })

@@ -1,10 +1,15 @@
 import { FENCED_MARK } from './fenced-mark.ts'
+import { LOG_FILE_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../domain/limits.ts'
+import { LOG_FILE_HEAD_AND_TAIL_BYTES } from './cut-back.ts'
 import { ALIVE_FUNCTION } from './shell-functions.ts'
 
 /** In seconds: what an agent that works needs to begin its own, orderly stops. */
 const AGENT_FIRST = 1
 /** In seconds: the grace period of these stops, and what its SIGKILL may take. */
 const STOPS_END = 7
+
+/** As `stat` counts blocks. */
+const BLOCK = 512
 
 /**
  * The keeper: one detached `sh` per agent that keeps the fence, whatever becomes of agent and nursery. It has its own
@@ -19,6 +24,11 @@ const STOPS_END = 7
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
  * known by pid and start time from its `status`; besides its process group, its session is killed. It leaves when the
  * agent is gone and no kernel is left, or none that lives beyond the fence.
+ *
+ * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
+ * LOG_FILE_BYTES_MAX, it gives back to the disk what lies between the parts that are shipped. The file keeps its length,
+ * so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head. The agent does
+ * the same ten times a second while it runs.
  *
  * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
  * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence
@@ -50,10 +60,21 @@ enforce() {
     done
   done
 }
+cut() {
+  find . -mindepth 2 -maxdepth 2 -type f '(' -name stdout -o -name stderr ')' -size +${LOG_FILE_BYTES_MAX / 1024}k \\
+    -exec stat -c '%b %s %n' {} + | while read -r blocks size file; do
+    [ "$blocks" -gt ${LOG_FILE_BYTES_MAX / BLOCK} ] || continue
+    echo "$file"
+    hole=$((size - ${LOG_FILE_HEAD_AND_TAIL_BYTES}))
+    fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" || {
+      truncate -s ${LOG_HEAD_BYTES_PER_STREAM_MAX} "$file" && printf '\\n[reprise: %s bytes of output are left out here]\\n' $((size - ${LOG_HEAD_BYTES_PER_STREAM_MAX})) >>"$file"
+    }
+  done
+}
 read -r stat </proc/$$/stat; set -- \${stat##*) }; own="$$ \${20}"
 echo "$own" >"../keeper.$$" && mv -f "../keeper.$$" ../keeper || exit
 read -r boot </proc/sys/kernel/random/boot_id
-quiet=''
+quiet='' looks=0 flood=''
 while read -r owner <../keeper && [ "$owner" = "$own" ]; do
   until='' passed=''
   read -r until was <../fence && [ "$was" = "$boot" ] || until=''
@@ -61,7 +82,11 @@ while read -r owner <../keeper && [ "$owner" = "$own" ]; do
   [ -n "$until" ] && [ "$up" -ge $((until + ${AGENT_FIRST})) ] && passed=1
   [ -n "$passed" ] && [ "$quiet" != "$until" ] && enforce
   set -- *
-  if [ -e "./$1" ]; then pause=0.25; else pause=1; fi
+  if [ -e "./$1" ]; then
+    looks=$((looks + 1)) pause=0.25
+    if [ -n "$flood" ] || [ $((looks % 4)) = 0 ]; then flood=$(cut); fi
+  else pause=1
+  fi
   if read -r pid ticks <../kept && alive "$pid" "$ticks"; then :
   elif [ $pause = 1 ]; then exit
   elif [ -z "$until" ] || [ "$quiet" = "$until" ]; then exit

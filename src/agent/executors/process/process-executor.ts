@@ -5,7 +5,7 @@ import { createProcessHost, type ProcessExecutorOptions } from './create-process
 import { isSafeId } from './kernel-directory.ts'
 import { launchKernel } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
-import { newProcessKernel, observeProcessKernel, type ProcessKernel } from './process-kernel.ts'
+import { hasEnded, newProcessKernel, observeProcessKernel, type ProcessKernel } from './process-kernel.ts'
 import { readKernelLog } from './read-log.ts'
 import { recoverKernels } from './recover-kernels.ts'
 import { forgetKernel, stopKernel } from './stop-kernel.ts'
@@ -67,6 +67,11 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       if (kernel === undefined) return
       if (kernel.successor !== null && assignment >= kernel.successor.assignment) kernel.successor = null
       if (assignment >= kernel.assignment) forgetKernel(host, kernel)
+    },
+    logSizes(kernelId) {
+      const kernel = host.kernels.get(kernelId)
+      if (kernel === undefined || kernel.phase === 'REMOVED') return { STDOUT: 0, STDERR: 0, final: true }
+      return { ...kernel.logSizes, final: hasEnded(kernel) }
     },
     async readLog(kernelId, stream, offset, maxBytes) {
       const kernel = host.kernels.get(kernelId)
