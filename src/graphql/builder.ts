@@ -6,6 +6,7 @@ import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.t
 import type { GraphQLContext } from './context.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
 import loadedColumns from './loaded-columns.ts'
+import storableArguments from './storable-arguments.ts'
 
 export const builder = new SchemaBuilder<{
   Context: GraphQLContext
@@ -22,7 +23,7 @@ export const builder = new SchemaBuilder<{
     ExitCodes: { Input: number | string; Output: number | string }
   }
 }>({
-  plugins: [loadedColumns, ComplexityPlugin, RelayPlugin, PrismaPlugin],
+  plugins: [loadedColumns, storableArguments, ComplexityPlugin, RelayPlugin, PrismaPlugin],
   defaultFieldNullability: false,
   relay: {
     cursorType: 'String',

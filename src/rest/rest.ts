@@ -10,6 +10,7 @@ import { OPENAPI_INFO, OPENAPI_PATH, registerComponents } from './openapi.ts'
 import { refuseParameters } from './refuse-parameters.ts'
 import type { RestApp, RestEnvironment } from './rest-app.ts'
 import { serveChangeRetry } from './routes/change-retry.route.ts'
+import { storableParameters } from './storable-parameters.ts'
 import { serveCreateDeployment } from './routes/create-deployment.route.ts'
 import { serveCreateSession } from './routes/create-session.route.ts'
 import { serveDestroyDeployment } from './routes/destroy-deployment.route.ts'
@@ -65,6 +66,7 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
   registerComponents(app)
   app.get(OPENAPI_PATH, (c) => c.json(app.getOpenAPI31Document(OPENAPI_INFO)))
   app.use('/v2/*', authenticated(authenticate, base))
+  app.use('/v2/*', storableParameters)
   for (const serve of [
     serveListSessions,
     serveCreateSession,

@@ -16,7 +16,8 @@ import type { OrderColumn } from './paging/keyset-cursor.ts'
 import { NEWEST_FIRST } from './paging/orders.ts'
 import type { PageArguments } from './paging/page-arguments.ts'
 import type { ServiceContext } from './service-context.ts'
-import type { TextFilterInput, TimeFilterInput } from './session-where.ts'
+import type { TimeFilterInput } from './session-where.ts'
+import { textConditions, type TextFilterInput } from './text-conditions.ts'
 import { projectScope } from './tenant-scope.ts'
 import { withoutNulls } from './without-nulls.ts'
 
@@ -65,7 +66,7 @@ function deploymentWhere({ status, project, name, createdAt }: DeploymentFilterI
   return {
     ...(status && { status: { in: status } }),
     ...(project != null && { project: { name: project } }),
-    ...(name && { name: withoutNulls(name) }),
+    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
   }
 }

@@ -3,6 +3,8 @@ import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../domain/l
 import type { FailureCause, RetryPhase } from '../domain/retry/causes.ts'
 import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../domain/session/statuses.ts'
 import type { SessionWhere } from '../store/prisma.ts'
+import { refuseUnstorable } from './storable-input.ts'
+import { textConditions, type TextFilterInput } from './text-conditions.ts'
 import { withoutNulls } from './without-nulls.ts'
 
 /** Which sessions. All given conditions must match; null counts as missing. */
@@ -26,14 +28,6 @@ export interface SessionFilterInput {
   NOT?: SessionFilterInput | null
 }
 
-export interface TextFilterInput {
-  equals?: string | null
-  in?: string[] | null
-  contains?: string | null
-  startsWith?: string | null
-  endsWith?: string | null
-}
-
 export interface TimeFilterInput {
   gt?: Date | null
   gte?: Date | null
@@ -47,8 +41,9 @@ export interface RangeFilterInput {
   max?: number | null
 }
 
-/** @throws RepriseError if the filter is too large */
+/** @throws RepriseError if the filter is too large, or has a text that cannot be stored */
 export function sessionWhere(filter: SessionFilterInput | null | undefined): SessionWhere {
+  refuseUnstorable(filter, 'filter')
   const budget = { terms: FILTER_TERMS_MAX }
   return filter ? where(filter, budget, 1) : {}
 }
@@ -76,7 +71,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...(parentSessionId != null && { parentSessionId }),
     ...within('retryCount', retryCount),
     ...within('maxRetries', maxRetries),
-    ...given('name', filter.name),
+    ...given('name', textConditions(filter.name, 'filter.name')),
     ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...given('createdAt', filter.createdAt),
   }

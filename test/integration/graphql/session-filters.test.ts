@@ -146,3 +146,21 @@ test('REST says why a session waits with the present numbers, as GraphQL does', 
   expect([body.pending_reason, one.body.pending_reason, listed.pending_reason]).toEqual([reason, reason, reason])
   expect((await rest('GET', `/v2/sessions/${chain[2]!.id}`)).body.pending_reason).toBeNull()
 })
+
+test.each([
+  [{ contains: '%' }, ['50%']],
+  [{ startsWith: '5_' }, []],
+  [{ endsWith: '\\' }, ['C:\\']],
+  [{ contains: ':' }, ['C:\\']],
+])('names are compared as they are: %j', async (name, names) => {
+  const token = await literalNames()
+  const text = '{ sessions(filter: $f) { edges { node { name } } } }'
+  const { data } = await server.query(`query ($f: SessionFilter) ${text}`, { f: { name } }, token)
+  expect(data.sessions.edges.map(({ node }: any) => node.name)).toEqual(names)
+})
+
+async function literalNames(): Promise<string> {
+  const projectId = await server.factory.project()
+  for (const name of ['50%', '50', 'C:\\']) await server.factory.session({ projectId, name })
+  return server.factory.token({ role: 'VIEWER', projectId })
+}

@@ -33,9 +33,6 @@ export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainCo
   if (search != null && search.length > SEARCH_LENGTH_MAX) {
     throw invalid('filter.search', `At most ${SEARCH_LENGTH_MAX} characters.`)
   }
-  for (const [path, text] of Object.entries({ search, project, ...name, ...label })) {
-    if (typeof text === 'string' && text.includes('\0')) throw invalid(`filter.${path}`, 'It has a NUL character.')
-  }
   return {
     ...withoutNulls({
       causes: cause && [...new Set(cause)],
