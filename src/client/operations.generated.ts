@@ -582,12 +582,14 @@ export type ResubmissionState =
   /** Not finished; the server continues by itself. */
   | 'RUNNING';
 
-/** Which failed sessions get a new budget, and what is changed. Either `sessionIds` or `filter`. */
+/** Which sessions get a new budget, and what is changed. Either `sessionIds` or `filter`. */
 export type ResubmitSessionsInput = {
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
   /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
   filter?: SessionFilter | null | undefined;
+  /** True: sessions that succeeded are run again as well. Otherwise they are refused. */
+  includeSucceeded?: boolean | null | undefined;
   /** What is changed. */
   overrides?: ResubmissionOverrides | null | undefined;
   /** These sessions; at most 100000. */

@@ -20,7 +20,7 @@ export async function decideForResubmission(
   targets: readonly LockedTarget[],
   log: Logger,
 ) {
-  const open = targets.filter(({ locked, retryDecided, result }) => locked && !retryDecided && result !== 'SUCCESS')
+  const open = targets.filter(({ locked, retryDecided }) => locked && !retryDecided)
   const sessions = await readUndecided(
     tx,
     open.map((target) => target.id),

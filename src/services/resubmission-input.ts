@@ -23,6 +23,8 @@ export interface ResubmitSessionsInput {
   filter?: SessionFilterInput | null
   clientKey?: string | null
   overrides?: object | null
+  /** Runs sessions again that succeeded; otherwise they are refused. */
+  includeSucceeded?: boolean | null
 }
 
 export interface ParsedResubmission {
@@ -32,6 +34,7 @@ export interface ParsedResubmission {
   clientKey: string | null
   /** With the secrets as they were given. */
   overrides: Omit<ResubmissionOverrides, 'secretEnviron'> & { secretEnviron?: { name: string; value: string }[] }
+  includeSucceeded: boolean
 }
 
 export interface SealedResubmission extends Omit<ParsedResubmission, 'overrides'> {
@@ -65,6 +68,7 @@ const schema = z.strictObject({
   sessionIds: z.array(z.uuid().toLowerCase()).min(1).max(RESUBMISSION_SESSIONS_MAX).nullish(),
   clientKey: text(CLIENT_KEY_LENGTH_MAX).nullish(),
   overrides: overrides.prefault({}),
+  includeSucceeded: z.boolean().nullish(),
 })
 
 /**
@@ -81,8 +85,8 @@ export function parseResubmission(
     issues.push(...parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })))
   }
   if (issues.length > 0 || !parsed.data) return { issues }
-  const { sessionIds = null, clientKey = null, overrides: given } = parsed.data
-  return { value: { sessionIds, filter, clientKey, overrides: given } }
+  const { sessionIds = null, clientKey = null, overrides: given, includeSucceeded } = parsed.data
+  return { value: { sessionIds, filter, clientKey, overrides: given, includeSucceeded: includeSucceeded ?? false } }
 }
 
 function selectionIssues({ sessionIds, filter }: ResubmitSessionsInput): ValidationIssue[] {
@@ -99,14 +103,16 @@ function givenOverrides(given: object): object {
   return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }
 
-/** Fingerprint of a request: equal for the same sessions, in any order, and the same overrides. */
-export function requestHash({ sessionIds, filter, overrides: given }: SealedResubmission): string {
+/** Fingerprint of a request: equal for the same sessions, in any order, and the same changes. */
+export function requestHash({ sessionIds, filter, overrides: given, includeSucceeded }: SealedResubmission): string {
   // A secret is encrypted differently each time; its digest stays.
   const secretEnviron = given.secretEnviron?.map(({ name, digest }) => ({ name, digest }))
   const request = {
     sessionIds: sessionIds?.toSorted() ?? null,
     filter: statedFilter(filter),
     overrides: { ...given, secretEnviron },
+    // Left out where it is false: releases without it have stored such fingerprints.
+    includeSucceeded: includeSucceeded || undefined,
   }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }

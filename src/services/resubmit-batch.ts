@@ -50,7 +50,7 @@ export async function resubmitBatch(
   context: BatchContext,
   resubmission: HeldResubmission,
 ): Promise<BatchOutcome> {
-  const { id, projectId, overrides } = resubmission
+  const { id, projectId, overrides, includeSucceeded } = resubmission
   const items = await readPendingItems(tx, id, RESUBMIT_BATCH_SESSIONS_MAX)
   const sessionIds = items.map(({ sessionId }) => sessionId)
   const { fenceMarginMs } = context
@@ -64,7 +64,10 @@ export async function resubmitBatch(
     agents: await readAgentGroups(tx, overrides.allowAgents ?? []),
   }
   const planned = new Map(
-    sessionIds.map((sessionId) => [sessionId, plan(sessionId, targets, { overrides, scope, undecided })]),
+    sessionIds.map((sessionId) => [
+      sessionId,
+      plan(sessionId, targets, { overrides, includeSucceeded, scope, undecided }),
+    ]),
   )
   const children = [...planned.values()].filter((child): child is NewSession => 'id' in child)
   const refused = await insertChildren(tx, children)
@@ -82,6 +85,7 @@ export async function resubmitBatch(
 
 interface Plan {
   overrides: HeldResubmission['overrides']
+  includeSucceeded: boolean
   scope: OverrideScope
   undecided: Awaited<ReturnType<typeof decideForResubmission>>
 }
@@ -89,12 +93,12 @@ interface Plan {
 function plan(
   sessionId: string,
   targets: ReadonlyMap<string, LockedTarget>,
-  { overrides, scope, undecided }: Plan,
+  { overrides, includeSucceeded, scope, undecided }: Plan,
 ): NewSession | TargetRefusal {
   const target = targets.get(sessionId)
   if (!target) return notFound(sessionId)
   const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
-  return refuseTarget(target) ?? resubmittedChild(target, cause, overrides, scope)
+  return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
 }
 
 /**

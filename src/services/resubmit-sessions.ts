@@ -29,7 +29,7 @@ export interface ResubmitContext extends ServiceContext {
 }
 
 /**
- * Gives failed sessions new retry budgets: each gets a child in a new epoch. Up to RESUBMIT_BATCH_SESSIONS_MAX are
+ * Gives failed sessions, and on request those that succeeded, new retry budgets: each gets a child in a new epoch. Up to RESUBMIT_BATCH_SESSIONS_MAX are
  * resubmitted before this returns, all or none of them; the others follow in the background, on any server. Repeating a
  * key returns the first call's resubmission.
  * @throws RepriseError VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
@@ -54,6 +54,7 @@ export async function resubmitSessions(
     actor: viewer.name,
     filter: statedFilter(parsed.filter),
     overrides: parsed.overrides,
+    includeSucceeded: parsed.includeSucceeded,
     auditedOverrides: auditedOverrides(parsed.overrides),
     sessionIds,
     repeated: repeatedPositions(sessionIds),

@@ -13,6 +13,7 @@ import { takeAll } from '../session/take.ts'
 
 interface ResubmitOptions extends FilterOptions, SpecOptions, AgentOptions, PolicyOptions {
   clientKey?: string
+  includeSucceeded?: true
   detach?: boolean
 }
 
@@ -24,6 +25,7 @@ export function resubmitCommand(): Command {
       'reprise resubmit nightly --mem 8g --retries 5',
       'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
       'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
+      'reprise resubmit nightly --include-succeeded',
     ],
   ).argument('[sessions...]', SESSION_ARGUMENT)
   addFilterOptions(command)
@@ -31,6 +33,7 @@ export function resubmitCommand(): Command {
   addPolicyOptions(addAgentOptions(addSpecOptions(command)))
   command
     .optionsGroup('Execution:')
+    .option('--include-succeeded', 'also run again what has succeeded')
     .option('--client-key <key>', 'repeating the key returns the same resubmission')
     .option('--detach', 'do not wait for a large resubmission; `reprise resubmissions` shows its progress')
   return act<ResubmitOptions>(command, resubmit, { endsItself: true })
@@ -43,8 +46,9 @@ async function resubmit(context: ClientContext, options: ResubmitOptions, names:
     throw new UsageError('Name sessions, or say which with options like --cause: one of the two.')
   }
   const sessionIds = names.length === 0 ? undefined : await Promise.all(names.map((name) => findSession(client, name)))
-  const { clientKey } = options
-  const input: ResubmitSessionsInput = { sessionIds, filter, clientKey, overrides: overridesOf(options) }
+  const { clientKey, includeSucceeded } = options
+  const overrides = overridesOf(options)
+  const input: ResubmitSessionsInput = { sessionIds, filter, clientKey, overrides, includeSucceeded }
   const made = await client.resubmitSessions(input)
   const { resubmissionId, state } = made.resubmission
   if (state === 'RUNNING' && !options.detach) {

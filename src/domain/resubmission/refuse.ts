@@ -19,13 +19,18 @@ export interface TargetRefusal {
   message: string
 }
 
-/** Why a session cannot be resubmitted; null if it can. Only finished, failed tails of chains can. */
-export function refuseTarget(target: ResubmissionTarget): TargetRefusal | null {
+/**
+ * Why a session cannot be resubmitted; null if it can. Only finished tails of chains can, and those that succeeded only
+ * on request.
+ */
+export function refuseTarget(target: ResubmissionTarget, includeSucceeded: boolean): TargetRefusal | null {
   const { id, sessionType, status, result, childSessionId, parentAliveMs } = target
   if (sessionType !== 'BATCH') return refusal('SESSION_NOT_BATCH', `session ${id} is ${sessionType}, not BATCH`)
   if (!isTerminal(status)) return refusal('SESSION_NOT_FINISHED', `session ${id} is ${status}`)
   if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} ended at this moment`)
-  if (result === 'SUCCESS') return refusal('SESSION_SUCCEEDED', `session ${id} succeeded`)
+  if (result === 'SUCCESS' && !includeSucceeded) {
+    return refusal('SESSION_SUCCEEDED', `session ${id} succeeded; includeSucceeded would run it again`)
+  }
   if (childSessionId !== null) return hasChild(id, childSessionId)
   if (parentAliveMs > 0) {
     const seconds = Math.ceil(parentAliveMs / 1000)

@@ -10,6 +10,7 @@ export interface NewResubmission {
   actor: string
   filter: object | null
   overrides: ResubmissionOverrides
+  includeSucceeded: boolean
   /** What the audit log says of them. */
   auditedOverrides: object
   sessionIds: readonly string[]
@@ -23,8 +24,9 @@ export interface NewResubmission {
  */
 const SQL = `
 WITH opened AS (
-  INSERT INTO resubmissions (id, project_id, client_key, request_hash, actor, filter, overrides, total, refused, state, finished_at)
-  SELECT $1, $2, $3, $4, $5, $6, $7, cardinality($8::uuid[]), cardinality($9::int[]),
+  INSERT INTO resubmissions (id, project_id, client_key, request_hash, actor, filter, overrides, include_succeeded, total, refused,
+    state, finished_at)
+  SELECT $1, $2, $3, $4, $5, $6, $7, $11, cardinality($8::uuid[]), cardinality($9::int[]),
     CASE WHEN cardinality($8) = cardinality($9) THEN 'COMPLETED'::resubmission_state ELSE 'RUNNING' END,
     CASE WHEN cardinality($8) = cardinality($9) THEN now() END
   ON CONFLICT (project_id, client_key) DO NOTHING
@@ -40,7 +42,8 @@ WITH opened AS (
 ), audit AS (
   INSERT INTO audit_log (actor, action, project_id, details)
   SELECT $5, 'session.resubmit', project_id,
-    jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb)
+    jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb,
+      'includeSucceeded', $11::boolean)
   FROM opened
 )
 SELECT FROM opened`
@@ -58,6 +61,7 @@ export async function openResubmission(tx: Queryable, record: NewResubmission): 
     record.sessionIds,
     record.repeated,
     JSON.stringify(record.auditedOverrides),
+    record.includeSucceeded,
   ])
   return rowCount === 1
 }

@@ -8,9 +8,10 @@ export interface HeldResubmission {
   projectId: string | null
   actor: string
   overrides: ResubmissionOverrides
+  includeSucceeded: boolean
 }
 
-const COLUMNS = `id, project_id AS "projectId", actor, overrides`
+const COLUMNS = `id, project_id AS "projectId", actor, overrides, include_succeeded AS "includeSucceeded"`
 
 /** The running resubmission that has waited longest. Index: resubmissions_running. */
 const CLAIM_SQL = `

@@ -357,7 +357,8 @@ describe('REST', () => {
   }
 
   function bodyOf(method: string, template: string): string | undefined {
-    if (method === 'PATCH') return JSON.stringify(template.endsWith('/retry') ? { policy: { max_retries: 1 } } : { priority: 1 })
+    if (method === 'PATCH')
+      return JSON.stringify(template.endsWith('/retry') ? { policy: { max_retries: 1 } } : { priority: 1 })
     if (method !== 'POST') return undefined
     return JSON.stringify(
       template.endsWith('/scale') ? { replicas: 7 } : { name: 'x', command: ['true'], project: ours.project },

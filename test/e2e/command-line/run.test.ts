@@ -229,6 +229,8 @@ test(
     await vi.waitFor(async () => expect((await newest('dropped'))?.result).toBe('SUCCESS'), WITHIN)
     const refused = await reprise('resubmit', 'dropped')
     expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('SESSION_SUCCEEDED') })
+    const rerun = await reprise('resubmit', 'dropped', '--include-succeeded')
+    expect(rerun).toMatchObject({ status: 0, stdout: expect.stringContaining('1 of 1 sessions resubmitted') })
     expect(await reprise('resubmit')).toMatchObject({ status: 2 })
     expect((await reprise('resubmissions')).stdout).toMatch(/COMPLETED +1 +0 +1 /)
   },

@@ -84,6 +84,15 @@ describe('more than are done in the call', () => {
     expect(await children()).toEqual({ children: 2_000, parents: 2_000 })
   })
 
+  it('run again what succeeded if that was asked for, in the background too', async () => {
+    const ids = await failed(501)
+    await given.sql(`UPDATE sessions SET status = 'TERMINATED', result = 'SUCCESS' WHERE id = ANY($1)`, [ids])
+    const { resubmissionId } = await resubmit({ sessionIds: ids, includeSucceeded: true })
+    await given.server.run('resubmit-sessions', 'resubmit-sessions')
+    expect(await row(resubmissionId)).toMatchObject({ done: 501, refused: 0, state: 'COMPLETED' })
+    expect(await children()).toEqual({ children: 501, parents: 501 })
+  })
+
   it('a batch that dies is undone, and done once', async () => {
     await failed(700)
     const { resubmissionId } = await resubmit(FILTER)

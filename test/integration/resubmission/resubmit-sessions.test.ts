@@ -232,6 +232,62 @@ describe('overrides', () => {
   })
 })
 
+describe('what succeeded', () => {
+  it('is run again with includeSucceeded, in a new epoch, and its success stays what it was', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2 } })
+    await failWith(server, agent, 0)
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SUCCEEDED' })
+    expect(refusals(await resubmit({ sessionIds: [id] }))).toEqual([`SESSION_SUCCEEDED ${id}`])
+    const shown = await resubmit({ sessionIds: [id], includeSucceeded: true, overrides: { priority: 20 } })
+    expect(shown.refused).toEqual([])
+    const [parent, child] = await chainRows(db, id)
+    expect(parent).toMatchObject({ result: 'SUCCESS', status: 'TERMINATED' })
+    expect(child).toMatchObject({ id: shown.childSessionIds[0], parent: id, origin: 'RESUBMISSION', cause: null })
+    expect(await spec(child!.id)).toMatchObject({ epoch: 1, attempt: 2, retryCount: 0, priority: 20, cause: null })
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SUCCEEDED' })
+    await driveAll(server, agent, 'RUNNING')
+    await failWith(server, agent, 0)
+    expect(await given.sql('SELECT state FROM chains')).toEqual([{ state: 'SUCCEEDED' }])
+    expect(
+      await given.sql(
+        `SELECT details -> 'includeSucceeded' AS asked FROM audit_log WHERE action = 'session.resubmit' ORDER BY id`,
+      ),
+    ).toEqual([{ asked: false }, { asked: true }])
+  })
+
+  it('also before anybody has decided, and together with what failed', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2 } })
+    agent.exitAll(0)
+    await agent.sync()
+    await server.run('detect-termination', 'terminate-sessions')
+    await agent.comply()
+    await server.run('promote-to-terminated')
+    const failed = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'EXHAUSTED' })
+    const shown = await resubmit({ sessionIds: [id, failed.id], includeSucceeded: true })
+    expect(shown).toMatchObject({ refused: [], childSessionIds: [expect.any(String), expect.any(String)] })
+    await server.run('decide-retries')
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SUCCEEDED', explanation: 'succeeded on attempt 1' })
+    expect(await chainRows(db, id)).toHaveLength(2)
+  })
+
+  it('and no more than once: it has a child then', async () => {
+    const { id } = await factory.session({ status: 'TERMINATED', retryPolicy: { maxRetries: 1 } })
+    const input = { sessionIds: [id], includeSucceeded: true }
+    expect((await resubmit(input)).childSessionIds).toHaveLength(1)
+    expect(refusals(await resubmit(input))).toEqual([`SESSION_HAS_CHILD ${id}`])
+  })
+
+  it('is another request: the same client key without it is a conflict', async () => {
+    const { id } = await factory.session({ status: 'TERMINATED', retryPolicy: { maxRetries: 1 } })
+    const input = { sessionIds: [id], clientKey: 'again' }
+    const first = await resubmit({ ...input, includeSucceeded: true })
+    expect(await resubmit({ ...input, includeSucceeded: true })).toEqual(first)
+    await expect(resubmit({ ...input, includeSucceeded: false })).rejects.toMatchObject({ code: 'CLIENT_KEY_REUSED' })
+  })
+})
+
 describe('each of these is refused by name, and the others go through', () => {
   it('what runs, succeeded, has a child, is unknown or another’s, interactive, or named twice', async () => {
     const mine = { projectId: DEFAULT_PROJECT_ID, retryPolicy: { maxRetries: 1 } }
@@ -402,7 +458,14 @@ describe('who may, and what is written down', () => {
         actor: 'ada',
         action: 'session.resubmit',
         project: null,
-        details: { resubmissionId, clientKey: expect.any(String), total: 1, filter: null, overrides: { priority: 1 } },
+        details: {
+          resubmissionId,
+          clientKey: expect.any(String),
+          total: 1,
+          includeSucceeded: false,
+          filter: null,
+          overrides: { priority: 1 },
+        },
       },
       {
         actor: 'ada',

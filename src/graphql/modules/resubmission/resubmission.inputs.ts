@@ -41,7 +41,7 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
 })
 
 export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', {
-  description: 'Which failed sessions get a new budget, and what is changed. Either `sessionIds` or `filter`.',
+  description: 'Which sessions get a new budget, and what is changed. Either `sessionIds` or `filter`.',
   fields: (t) => ({
     sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
     filter: t.field({
@@ -54,6 +54,9 @@ export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', 
         'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
     }),
     overrides: t.field({ type: ResubmissionOverrides, description: 'What is changed.' }),
+    includeSucceeded: t.boolean({
+      description: 'True: sessions that succeeded are run again as well. Otherwise they are refused.',
+    }),
   }),
 })
 
