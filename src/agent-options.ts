@@ -1,15 +1,27 @@
 import { join, resolve } from 'node:path'
 import type { AgentOptions } from './agent/agent.ts'
-import { createExecutor } from './agent/create-executor.ts'
+import { chooseExecutor, type ChosenExecutor } from './agent/create-executor.ts'
 import { detectSlots } from './agent/detect-slots.ts'
-import type { Config } from './config.ts'
+import { IsolationError } from './agent/executors/process/isolation/isolation.ts'
+import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from './observability/log.ts'
 
-/** What the configuration says about an agent, whether it runs within a server or on its own. */
-export function agentOptions(config: Config, version: string, log: Logger): Omit<AgentOptions, 'gateway'> {
-  const agentDir = join(resolve(config.dataDir), 'agent')
+/**
+ * What the configuration says about an agent, whether it runs within a server or on its own.
+ *
+ * @throws ConfigurationError if the configured isolation does not work here
+ */
+export async function agentOptions(
+  config: Config,
+  version: string,
+  log: Logger,
+): Promise<Omit<AgentOptions, 'gateway'>> {
+  const dataDir = resolve(config.dataDir)
+  const agentDir = join(dataDir, 'agent')
+  const { isolation, create } = await choose(config, { dataDir, agentDir }, log)
   return {
-    createExecutor: (hooks) => createExecutor(config, agentDir, log, hooks),
+    createExecutor: create,
+    isolation,
     agentDir,
     name: config.agentName,
     resourceGroup: config.resourceGroup,
@@ -19,4 +31,24 @@ export function agentOptions(config: Config, version: string, log: Logger): Omit
     labels: config.agentLabels,
     log,
   }
+}
+
+async function choose(
+  config: Config,
+  places: { dataDir: string; agentDir: string },
+  log: Logger,
+): Promise<ChosenExecutor> {
+  try {
+    return await chooseExecutor(config, { ...places, hide: [...filesOf(config), ...config.isolationHide] }, log)
+  } catch (error) {
+    if (error instanceof IsolationError) throw new ConfigurationError([error.message])
+    throw error
+  }
+}
+
+/** Every file that the configuration names, such as one with a token or a key. */
+function filesOf(config: Config): string[] {
+  return Object.entries(config).flatMap(([key, value]) =>
+    key.endsWith('File') && typeof value === 'string' ? [resolve(value)] : [],
+  )
 }

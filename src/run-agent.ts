@@ -14,7 +14,7 @@ export async function runAgent(environment: NodeJS.ProcessEnv, version: string):
   return withConfig(environment, async (config, log) => {
     const stopping = stopSignal()
     const gateway = createHttpGateway({ ...(await connectionOf(config, log)), log })
-    const options = agentOptions(config, version, log)
+    const options = await agentOptions(config, version, log)
     let ready = false
     const agent = createAgent({
       ...options,

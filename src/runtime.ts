@@ -19,6 +19,7 @@ import { startBackground } from './runtime/start-background.ts'
 import { startRelay } from './runtime/start-relay.ts'
 import { startTracing } from './runtime/start-tracing.ts'
 import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token.ts'
+import { isolationWarning } from './services/require-isolation.ts'
 import { openDatabase } from './store/database.ts'
 import { migrate } from './store/postgres/migrate.ts'
 
@@ -83,6 +84,8 @@ export async function startRuntime(
   await startBackground(parts)
   if (config.roles.includes('agent')) await startAgent(parts)
   if (url !== null) await serveHttp(parts, http)
+  const warning = await isolationWarning(db)
+  if (warning !== null) log.warn(warning)
   const kept = resources.move()
   return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { v7 as uuidv7 } from 'uuid'
-import type { Gateway } from '../domain/agent/protocol.ts'
+import type { AgentIsolation, Gateway } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { loadAgentId } from './agent-identity.ts'
@@ -27,6 +27,8 @@ export interface AgentOptions {
   version: string
   slots: Record<string, string>
   labels: Record<string, string>
+  /** Missing: not told. */
+  isolation?: AgentIsolation
   log: Logger
   /** If the first registration is refused with one of these, the agent stops and `done` rejects. */
   fatalErrors?: readonly ErrorCode[]
@@ -93,8 +95,8 @@ async function loop(resources: AsyncDisposableStack, parts: LoopParts): Promise<
   return await runAgentLoop(parts)
 }
 
-function identityOf({ name, resourceGroup, address, version, slots, labels }: AgentOptions) {
-  return { name, resourceGroup, address, version, slots, labels }
+function identityOf({ name, resourceGroup, address, version, slots, labels, isolation }: AgentOptions) {
+  return { name, resourceGroup, address, version, slots, labels, ...(isolation !== undefined && { isolation }) }
 }
 
 /** The server treats these kernels as gone once its margin after the fence has passed. */

@@ -1,16 +1,52 @@
+import type { AgentIsolation } from '../domain/agent/protocol.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { createNoopExecutor } from './executors/noop/noop-executor.ts'
 import type { MemoryLimitMode } from './executors/process/create-process-host.ts'
+import type { IsolationMode } from './executors/process/isolation/isolation.ts'
+import type { UidRange } from './executors/process/isolation/project-uids.ts'
+import { selectIsolation } from './executors/process/isolation/select-isolation.ts'
 import { createProcessExecutor } from './executors/process/process-executor.ts'
 
-/** Creates the configured executor. */
-export function createExecutor(
-  config: { executor: 'process' | 'noop'; agentMemoryLimit: MemoryLimitMode },
-  agentDir: string,
+export interface ExecutorConfig {
+  executor: 'process' | 'noop'
+  agentMemoryLimit: MemoryLimitMode
+  isolation: IsolationMode
+  isolationUids?: UidRange | undefined
+  kernelProcesses: number
+  kernelOpenFiles: number
+}
+
+export interface ChosenExecutor {
+  isolation: AgentIsolation
+  create(hooks: ExecutorHooks): Executor
+}
+
+/**
+ * Chooses the configured executor and its isolation, which the agent reports when it registers.
+ *
+ * @param hide what no kernel may see, besides `dataDir`
+ * @throws IsolationError if the configured isolation does not work here
+ */
+export async function chooseExecutor(
+  config: ExecutorConfig,
+  places: { dataDir: string; agentDir: string; hide: readonly string[] },
   log: Logger,
-  hooks: ExecutorHooks,
-): Executor {
-  if (config.executor === 'noop') return createNoopExecutor(hooks)
-  return createProcessExecutor({ agentDir, log, memoryLimit: config.agentMemoryLimit }, hooks)
+): Promise<ChosenExecutor> {
+  if (config.executor === 'noop') return { isolation: { name: 'noop', byHand: false }, create: createNoopExecutor }
+  const { isolation: mode, isolationUids: uids } = config
+  const { isolation, name, faults } = await selectIsolation({ ...places, mode, uids })
+  if (name === 'none' && mode === 'auto') {
+    log.warn(
+      { faults },
+      'kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as this user and can read its files, this data directory and the database in it',
+    )
+  } else log.info(`isolation of kernels: ${name}`)
+  const limits = { processes: config.kernelProcesses, openFiles: config.kernelOpenFiles }
+  const { agentDir } = places
+  return {
+    isolation: { name, byHand: mode !== 'auto' },
+    create: (hooks) =>
+      createProcessExecutor({ agentDir, log, memoryLimit: config.agentMemoryLimit, isolation, limits }, hooks),
+  }
 }

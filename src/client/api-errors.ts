@@ -67,6 +67,7 @@ const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
   UNAUTHENTICATED: ForbiddenError,
   SESSION_ALREADY_FINISHED: InvalidStateError,
   NO_PENDING_RETRY: InvalidStateError,
+  ISOLATION_REQUIRED: InvalidStateError,
   INTERNAL: InternalError,
   DATABASE_UNAVAILABLE: UnavailableError,
 }

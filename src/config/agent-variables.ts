@@ -1,9 +1,10 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { labels, list, slots } from './values.ts'
+import { absolutePaths, labels, list, slots, uidRange, wholeNumber } from './values.ts'
 import { variable } from './variable.ts'
 
 const EXECUTORS = ['process', 'noop'] as const
+const ISOLATION_MODES = ['auto', 'namespaces', 'user', 'none'] as const
 const MEMORY_LIMITS = ['auto', 'cgroup', 'watch', 'off'] as const
 
 export const AGENT_VARIABLES = {
@@ -70,6 +71,43 @@ export const AGENT_VARIABLES = {
     meaning: 'How the agent runs kernels: `process` runs real processes, `noop` runs nothing (for benches).',
     unit: null,
     schema: z.enum(EXECUTORS).default('process'),
+  }),
+  isolation: variable({
+    name: 'REPRISE_ISOLATION',
+    default: 'auto',
+    meaning:
+      'What keeps the kernels of the process executor from the server, the agent and each other: `namespaces`, `user` (as root: a user id for each project), `none`, or `auto`: the strongest that works. As root, `namespaces` includes `user`.',
+    unit: null,
+    schema: z.enum(ISOLATION_MODES).default('auto'),
+  }),
+  isolationUids: variable({
+    name: 'REPRISE_ISOLATION_UIDS',
+    default: '2000000000-2000065535',
+    meaning: 'User and group ids that projects get on this agent, if it is root. No user may have one of them.',
+    unit: null,
+    schema: uidRange().optional(),
+  }),
+  isolationHide: variable({
+    name: 'REPRISE_ISOLATION_HIDE',
+    default: 'none',
+    meaning:
+      'Further files and directories that kernels must not see, absolute and separated by colons. With `namespaces`, the data directory, the files of this configuration, `/run` and the usual places of credentials in the home directory are always hidden.',
+    unit: null,
+    schema: absolutePaths().default([]),
+  }),
+  kernelProcesses: variable({
+    name: 'REPRISE_KERNEL_PROCESSES',
+    default: '4096',
+    meaning: 'Processes and threads that a kernel may have at once, where a cgroup or a user namespace can bound them.',
+    unit: 'processes',
+    schema: wholeNumber(16, 4_000_000).default(4096),
+  }),
+  kernelOpenFiles: variable({
+    name: 'REPRISE_KERNEL_OPEN_FILES',
+    default: '65536',
+    meaning: 'Files that each process of a kernel may have open, unless the machine allows fewer.',
+    unit: 'files',
+    schema: wholeNumber(64, 1_000_000_000).default(65_536),
   }),
   agentMemoryLimit: variable({
     name: 'REPRISE_AGENT_MEMORY_LIMIT',

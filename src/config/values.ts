@@ -52,6 +52,26 @@ export function slots() {
   return z.string().transform(parseSlots)
 }
 
+/** Positive, since 0 is root. */
+export function uidRange() {
+  const error = 'must be like 100000-165535'
+  return z.string().transform((text, context) => {
+    const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(text)?.map(Number) ?? []
+    const fits = first !== undefined && last !== undefined && first > 0 && first <= last && last < 2 ** 31
+    if (!fits) context.addIssue(error)
+    return { first: first ?? 0, last: last ?? 0 }
+  })
+}
+
+export function absolutePaths() {
+  const split = (text: string) => text.split(':').filter(Boolean)
+  const error = 'must be absolute paths, separated by colons'
+  return z
+    .string()
+    .transform(split)
+    .pipe(z.array(z.string().startsWith('/', { error })))
+}
+
 function isNetwork(text: string): boolean {
   const [, address = '', prefix = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
   const version = isIP(address)

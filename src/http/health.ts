@@ -10,15 +10,16 @@ export function answerHealth(response: ServerResponse): void {
   respond(response, 200, 'application/json', '{"status":"ok"}\n')
 }
 
-/** Ready means that the database is reachable. */
+/** Ready means that the database is reachable. A warning is for those who run the server. */
 export async function answerReadiness(
   response: ServerResponse,
-  db: { query(text: string): Promise<unknown> },
+  ask: () => Promise<string | null>,
   details: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const ready = { status: 'ready', ...details }
-  if (await answersInTime(db)) respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
-  else answerNotReady(response, 'no database')
+  const warning = await inTime(ask())
+  if (warning === undefined) return answerNotReady(response, 'no database')
+  const ready = { status: 'ready', ...details, ...(warning !== null && { warnings: [warning] }) }
+  respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
 }
 
 export function answerNotReady(response: ServerResponse, reason: string): void {
@@ -33,15 +34,12 @@ export function answerStarting(response: ServerResponse, requestId: string): voi
   respond(response, status, 'application/problem+json', JSON.stringify(body))
 }
 
-async function answersInTime(db: { query(text: string): Promise<unknown> }): Promise<boolean> {
-  const { promise: tooLate, resolve } = Promise.withResolvers<false>()
-  const timer = setTimeout(() => resolve(false), READY_WITHIN_MS)
-  const answered = db.query('SELECT 1').then(
-    () => true,
-    () => false,
-  )
+/** Undefined if the database fails, or does not answer in time. */
+async function inTime<T>(answer: Promise<T>): Promise<T | undefined> {
+  const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, READY_WITHIN_MS, undefined)
   try {
-    return await Promise.race([answered, tooLate])
+    return await Promise.race([answer.catch(() => undefined), tooLate])
   } finally {
     clearTimeout(timer)
   }

@@ -11,11 +11,17 @@ import type { Mount } from './mount.ts'
 import { pathOf } from './request-head.ts'
 import { respond } from './respond.ts'
 
-export type HttpAppDependencies = GraphQLDependencies & { metricsPage: MetricsPage; mounts?: readonly Mount[] }
+export interface HttpAppDependencies extends GraphQLDependencies {
+  metricsPage: MetricsPage
+  mounts?: readonly Mount[]
+  /** What people should know who run this server; null if there is nothing. Asks the database. */
+  warning?: () => Promise<string | null>
+}
 
 /** Everything that is served once the server has started. */
 export interface HttpApp {
-  readonly db: { query(text: string): Promise<unknown> }
+  /** Resolves once the database has answered. */
+  warning(): Promise<string | null>
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /** Takes over the socket. @returns false if nothing at the request's path can be upgraded */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
@@ -34,7 +40,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   return {
-    db: options.db,
+    warning: options.warning ?? (() => options.db.query('SELECT 1').then(() => null)),
     async handle(request, response, requestId) {
       const path = pathOf(request)
       const mount = mounted.get(path)

@@ -7,6 +7,7 @@ import { isLoopback, whyNotListening } from '../http/listen-address.ts'
 import { createAgentOwnership } from '../services/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/authenticate.ts'
 import { createMetricsPage } from '../services/render-metrics.ts'
+import { isolationWarning } from '../services/require-isolation.ts'
 import { createPrisma } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
@@ -50,6 +51,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     metrics,
     trace,
     metricsPage,
+    warning: () => isolationWarning(db),
     mounts: [agentApi(parts, authenticate)],
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),

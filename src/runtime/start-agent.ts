@@ -6,7 +6,10 @@ import { serverGateway } from './server-gateway.ts'
 
 export async function startAgent(parts: RuntimeParts): Promise<void> {
   const { config, log, resources } = parts
-  const agent = createAgent({ ...agentOptions(config, packageJson.version, log), gateway: serverGateway(parts) })
+  const agent = createAgent({
+    ...(await agentOptions(config, packageJson.version, log)),
+    gateway: serverGateway(parts),
+  })
   await agent.start()
   resources.defer(() => agent.stop())
   agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))

@@ -4,6 +4,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { addDomain, addProject, addUser } from '../store/sql/tenants.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import { entityName } from './entity-name.ts'
+import { requireIsolation } from './require-isolation.ts'
 import { parseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
 
@@ -28,10 +29,11 @@ export async function createUser(context: ServiceContext, input: CreateNamedInpu
 
 /**
  * In the domain `default` unless another is named. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN,
- * DOMAIN_NOT_FOUND
+ * DOMAIN_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createProject(context: ServiceContext, input: CreateProjectInput): Promise<{ id: string }> {
   const { name, domain } = parsed(context, inDomain, input)
+  await requireIsolation(context.db, 'another project')
   return create(context, 'project', { name }, async (db, project) => {
     const { added, domainFound } = await addProject(db, { ...project, domain: domain ?? 'default' })
     if (!domainFound) throw new RepriseError('DOMAIN_NOT_FOUND', `no domain ${domain}`)

@@ -10,6 +10,7 @@ import { insertToken } from '../store/sql/tokens.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import { refuseInput } from './parse-input.ts'
 import type { Role, ServiceContext } from './service-context.ts'
+import { requireIsolation } from './require-isolation.ts'
 import { hashToken, newToken, tokenPrefix } from './tokens.ts'
 
 export interface CreateTokenInput {
@@ -32,7 +33,7 @@ export interface CreatedToken {
 
 /**
  * For administrators; those of one project create tokens for that project only.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
   const { db, viewer } = context
@@ -43,6 +44,7 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
     issues.push({ path: 'expiresAt', message: 'Must lie in the future' })
   }
   if (issues.length > 0) refuseInput(issues)
+  if (role === 'MEMBER') await requireIsolation(db, 'a token of role MEMBER')
   const projectId = project === null ? null : await findProject(context, project)
   const userId = user === null ? null : await findUser(context, { name: user, role, projectId })
   const [id, secret] = [uuidv7(), newToken()]

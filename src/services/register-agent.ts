@@ -27,6 +27,7 @@ const schema = z.object({
   labels: z
     .record(text, text)
     .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must be at most ${LABELS_MAX}`),
+  isolation: z.object({ name: z.string().regex(/^[a-z][a-z+-]{0,63}$/), byHand: z.boolean() }).optional(),
 })
 
 /**

@@ -80,7 +80,7 @@ async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; 
       continue
     }
     reachable = true
-    findings.push(readiness(what, ready), clockSkew(ready))
+    findings.push(readiness(what, ready), ...warnings(ready), clockSkew(ready))
   }
   return { finding: findings, reachable }
 }
@@ -120,6 +120,17 @@ function wayToDatabase(text: string): string {
     return database === undefined ? '' : ` (${database})`
   } catch {
     return ''
+  }
+}
+
+/** What the server says of itself. */
+function warnings({ text }: Answer): Finding[] {
+  const advice = 'Install bubblewrap where the agent runs, or see "Isolation" in docs/agents.md.'
+  try {
+    const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
+    return found.map((each) => ({ what: 'isolation', state: 'warning', found: each, advice }))
+  } catch {
+    return []
   }
 }
 
@@ -175,11 +186,23 @@ async function checkAgents({ client }: Subject): Promise<Finding> {
   try {
     const agents = await takeAll(client.agents())
     const count = (status: string) => agents.filter((agent) => agent.status === status).length
-    const found = `${count('ALIVE')} alive, ${count('SUSPECT')} suspect, ${count('LOST')} lost, ${count('DRAINING')} draining`
+    const found = `${count('ALIVE')} alive, ${count('SUSPECT')} suspect, ${count('LOST')} lost, ${count('DRAINING')} draining${isolationsOf(agents)}`
     if (count('ALIVE') > 0) return { what, state: count('SUSPECT') > 0 ? 'warning' : 'ok', found }
     const advice = 'Nothing can run. Start `reprise agent` somewhere, or a server with the role agent.'
     return { what, state: 'fault', found, advice }
   } catch (error) {
     return { what, state: 'skipped', found: (error as Error).message }
   }
+}
+
+/** Of those that are there: `; isolation namespaces 2, none 1`. */
+function isolationsOf(agents: readonly { status: string; isolation?: string | null }[]): string {
+  const counts = new Map<string, number>()
+  for (const { status, isolation } of agents) {
+    if (status === 'LOST' || status === 'TERMINATED') continue
+    const name = isolation ?? 'not told'
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  const parts = [...counts].map(([name, count]) => `${name} ${count}`)
+  return parts.length === 0 ? '' : `; isolation ${parts.join(', ')}`
 }

@@ -11,6 +11,8 @@ import type { ProgramVerdict } from '../session/program-verdict.ts'
 export interface KernelSpec {
   kernelId: string
   sessionId: string
+  /** Absent from servers of older versions. */
+  projectId?: string
   chainId: string
   attempt: number
   /** `main` or `sub`; together with `index` it names the kernel: `main1`. */
@@ -99,6 +101,15 @@ export interface RegisterRequest {
   version: string
   slots: Record<string, string>
   labels: Record<string, string>
+  /** What keeps its kernels apart; absent from agents of older versions. */
+  isolation?: AgentIsolation
+}
+
+export interface AgentIsolation {
+  /** `none`, `user`, `namespaces`, `namespaces+user`, or what another executor gives. */
+  name: string
+  /** Somebody configured it, rather than leaving the choice to the agent. */
+  byHand: boolean
 }
 
 export interface RegisterAnswer {

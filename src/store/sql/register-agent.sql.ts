@@ -12,10 +12,11 @@ const SQL = `
 WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
-  INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms)
-  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11)
+  INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
+    isolation, isolation_by_hand)
+  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
-    instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = now(), registered_at = now(),
+    isolation = $12, isolation_by_hand = $13, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = now(), registered_at = now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
@@ -75,7 +76,7 @@ export async function registerAgentRow(
   agent: RegisterRequest & { fenceAfterMs: number },
   { tokenId, takesOver }: AgentClaim,
 ): Promise<LogOffset[] | undefined> {
-  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs } = agent
+  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs, isolation } = agent
   const values = [
     agentId,
     name,
@@ -88,6 +89,8 @@ export async function registerAgentRow(
     tokenId,
     takesOver,
     fenceAfterMs,
+    isolation?.name ?? null,
+    isolation?.byHand ?? false,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

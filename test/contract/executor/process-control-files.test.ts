@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { FENCED } from '../../../src/agent/executors/fenced.ts'
+import { readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
 import { eventually } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches } from './executor-subject.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
@@ -80,6 +81,6 @@ test('what happens to the record and the status keeps no agent from starting', a
   await executor.close()
   await open()
   expect(find(executor, other.kernelId)?.status).toBe('RUNNING')
-  for (const pid of pids) process.kill(Number(pid), 'SIGKILL')
+  for (const pid of pids) if (readProcStat(Number(pid)) !== null) process.kill(Number(pid), 'SIGKILL')
   for (const { path } of attacked) rmSync(path, { recursive: true, force: true })
 })

@@ -2,10 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutorHooks } from '../../../src/agent/executors/executor.ts'
-import type { MemoryLimitMode } from '../../../src/agent/executors/process/create-process-host.ts'
+import type { ProcessExecutorOptions } from '../../../src/agent/executors/process/create-process-host.ts'
+import { readStatus } from '../../../src/agent/executors/process/kernel-directory.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
+import { parseStatus } from '../../../src/agent/executors/process/shim-status.ts'
 import { createLogger } from '../../../src/observability/log.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { Commands, ExecutorFixture } from './executor-subject.ts'
+import { type Arrangement, isolationOf } from './process-isolations.ts'
 
 export const processCommands: Commands = {
   succeed: ['true'],
@@ -23,13 +27,28 @@ export interface ProcessFixture extends ExecutorFixture {
   agentDir: string
 }
 
-export async function createProcessFixture(memoryLimit: MemoryLimitMode = 'auto'): Promise<ProcessFixture> {
+type Options = Pick<ProcessExecutorOptions, 'memoryLimit' | 'cgroupMount' | 'limits'> & { arrangement?: Arrangement }
+
+export async function createProcessFixture({ arrangement, ...options }: Options = {}): Promise<ProcessFixture> {
   const agentDir = await mkdtemp(join(tmpdir(), 'reprise-executor-'))
+  const isolation = await isolationOf(arrangement ?? 'none', agentDir)
+  const confined = isolation.namespaces !== null || isolation.uids !== null
+  const all = { agentDir, log: testLog, memoryLimit: 'auto', isolation, ...options } as const
   return {
     agentDir,
-    commands: processCommands,
+    commands: { ...processCommands, ...(confined && { vanish: processCommands.hang }) },
     missingImage: 'no-such-image:latest',
-    create: (hooks: ExecutorHooks) => createProcessExecutor({ agentDir, log: testLog, memoryLimit }, hooks),
+    ...(confined && { killFromOutside: (kernelId: string) => killShim(agentDir, kernelId) }),
+    create: (hooks: ExecutorHooks) => createProcessExecutor(all, hooks),
     dispose: () => rm(agentDir, { recursive: true, force: true, maxRetries: 5 }),
   }
+}
+
+/** Its process group, as somebody with the right to do so would. */
+async function killShim(agentDir: string, kernelId: string): Promise<void> {
+  const { shim } = await eventually(() => {
+    const status = parseStatus(readStatus(join(agentDir, 'kernels', kernelId)))
+    return status.shim !== null && status
+  })
+  process.kill(-shim!.pid, 'SIGKILL')
 }

@@ -70,7 +70,7 @@ test('the environment is the base, the session and the chain directory, and noth
   delete process.env['REPRISE_LEAK_TEST']
   const names = readableNames(text)
   expect(names.filter((name) => !['_', 'SHLVL', 'OLDPWD'].includes(name))).toEqual(
-    ['HOME', 'LANG', 'PATH', 'PWD', 'REPRISE_CHAIN_DIR', 'TMPDIR', 'a.b-c'].toSorted(),
+    ['HOME', 'LANG', 'PATH', 'PWD', 'REPRISE_CHAIN_DIR', 'REPRISE_KERNEL_ID', 'TMPDIR', 'a.b-c'].toSorted(),
   )
   expect(text).toContain('a.b-c=odd name')
   expect(text).toContain('LANG=C\uFFFD')

@@ -1,18 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openMemoryCgroups } from '../../../src/agent/executors/process/memory-cgroup.ts'
+import { openKernelCgroups } from '../../../src/agent/executors/process/kernel-cgroups.ts'
 import { eventually } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
 
 const LIMIT = 48 * 1024 * 1024
-const probed = openMemoryCgroups('/probe-of-the-test')
-probed?.close()
+const opened = openKernelCgroups('/probe-of-the-test')
+const probed = opened?.limitsMemory === true ? opened : null
+opened?.close()
 
 describe.each(['watch', 'cgroup'] as const)('memory limit by %s', (mode) => {
   test.skipIf(mode === 'cgroup' && probed === null)('ends one that outgrows it, and no other', async () => {
-    const fixture = await createProcessFixture(mode)
+    const fixture = await createProcessFixture({ memoryLimit: mode })
     const executor = fixture.create({ changed: () => undefined })
     await executor.recover()
     const mem = String(LIMIT)
@@ -38,7 +39,7 @@ describe.each(['watch', 'cgroup'] as const)('memory limit by %s', (mode) => {
 })
 
 test.skipIf(probed === null)('a kernel’s cgroup goes with it, and kills what made a session of its own', async () => {
-  const fixture = await createProcessFixture('cgroup')
+  const fixture = await createProcessFixture({ memoryLimit: 'cgroup' })
   const executor = fixture.create({ changed: () => undefined })
   await executor.recover()
   const group = join(fixture.agentDir, 'group')

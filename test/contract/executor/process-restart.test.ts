@@ -110,12 +110,11 @@ test('one whose shim was killed meanwhile is gone without a trace, and nothing o
   process.kill(pid, 'SIGKILL')
   await eventually(() => readProcStat(pid) === null || readProcStat(pid)?.state === 'Z')
   await next.recover()
-  expect(find(next, spec.kernelId)).toMatchObject({
-    status: 'EXITED',
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({
     exitCode: null,
     error: { name: 'kernel-vanished' },
   })
-  await eventually(() => !isAlive(child))
+  expect(isAlive(child)).toBe(false)
 })
 
 function childOf(pid: number) {

@@ -4,14 +4,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { DEFAULT_LIMITS } from '../../../src/agent/executors/process/create-process-host.ts'
 import { parseProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
-import { parseStatus, quote, shimScript } from '../../../src/agent/executors/process/shim.ts'
+import { quote } from '../../../src/agent/executors/process/quote.ts'
+import { parseStatus } from '../../../src/agent/executors/process/shim-status.ts'
+import { shimScript } from '../../../src/agent/executors/process/shim.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const STAT = '4711 (a) b (c) S 1 4711 4711 0 -1 4194560 96 0 0 0 0 0 0 0 20 0 1 0 123456 2678784 407 1'
 
 test('a stat line whose command holds blanks and parentheses', () => {
-  expect(parseProcStat(STAT)).toEqual({ pid: 4711, state: 'S', session: 4711, startTicks: 123_456, residentPages: 407 })
+  expect(parseProcStat(STAT)).toEqual({
+    pid: 4711,
+    state: 'S',
+    parent: 1,
+    session: 4711,
+    startTicks: 123_456,
+    residentPages: 407,
+  })
 })
 
 test.each(['', '4711', '4711 (sh)', '4711 (sh) S 1'])('%j is no stat line', (line) => {
@@ -45,7 +55,10 @@ test.each([
     mkdirSync(join(directory, 'work'))
     if (there) writeFileSync(join(directory, 'spec.json'), '{}')
     const argv = ['sh', '-c', 'echo ran']
-    writeFileSync(join(directory, 'run.t'), shimScript({ tag: 'k t', argv, environ: new Map(), cgroupProcs: null }))
+    writeFileSync(
+      join(directory, 'run.t'),
+      shimScript({ tag: 'k t', argv, environ: new Map(), cgroup: null, launch: null, limits: DEFAULT_LIMITS }),
+    )
     // In a group of its own, which it ends with itself.
     spawnSync('/bin/sh', ['-c', 'exec setsid sh ./run.t 8>said'], { cwd: directory })
     expect(existsSync(join(directory, 'stdout'))).toBe(there)

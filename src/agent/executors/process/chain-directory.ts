@@ -1,4 +1,5 @@
 import { rmdirSync } from 'node:fs'
+import { chown, lchown, lstat, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
@@ -6,6 +7,25 @@ import type { ProcessKernel } from './process-kernel.ts'
 /** The directory that the kernels of a chain share on this machine. */
 export function chainDirectory(host: ProcessHost, chainId: string): string {
   return join(host.chainsDir, chainId)
+}
+
+/** @param uid the user and group to whom it must belong; null for the agent's own */
+export async function makeChainDirectory(path: string, uid: number | null): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  if (uid !== null && (await lstat(path)).uid !== uid) await handOver(path, uid)
+}
+
+/**
+ * With what attempts left there that ran as another user, under another isolation. A file with further names elsewhere
+ * stays whose it is. Nothing runs that could exchange a file meanwhile: a chain has one attempt at a time.
+ */
+async function handOver(directory: string, uid: number): Promise<void> {
+  await chown(directory, uid, uid)
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) await handOver(path, uid)
+    else if ((await lstat(path)).nlink === 1) await lchown(path, uid, uid)
+  }
 }
 
 /**

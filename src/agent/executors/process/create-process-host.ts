@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
 import { createKeeper } from './keeper.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { giveUpLaunch } from './launch-kernel.ts'
-import { openMemoryCgroups, type MemoryCgroups } from './memory-cgroup.ts'
+import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts'
+import { type KernelCgroups, openKernelCgroups } from './kernel-cgroups.ts'
 import { createMemoryWatch } from './memory-watch.ts'
 import { createNursery } from './nursery.ts'
 import { readBootId } from './proc-stat.ts'
-import type { ProcessHost } from './process-host.ts'
+import type { ProcessHost, ProcessLimits } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { createRemovalQueue } from './removal-queue.ts'
 import { handleShimMessage } from './shim-messages.ts'
@@ -27,16 +28,27 @@ export interface ProcessExecutorOptions {
   presets?: ImagePresets
   /** auto: cgroups if they are writable, else the watcher. */
   memoryLimit?: MemoryLimitMode
+  isolation?: Isolation
+  limits?: Partial<ProcessLimits>
+  /** Where the cgroups are mounted; null: as if there were none. */
+  cgroupMount?: string | null
 }
+
+export const DEFAULT_LIMITS: ProcessLimits = { processes: 4096, openFiles: 65_536 }
 
 /** `close` ends the timers. The executor sets `removed`. */
 export type HostWithClose = ProcessHost & { close(): void }
 
 export function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks): HostWithClose {
-  const { log } = options
-  const agentDir = resolve(options.agentDir)
+  const { log, isolation = NO_ISOLATION } = options
+  mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
+  const agentDir = realpathSync(options.agentDir)
   const [kernelsDir, chainsDir] = [join(agentDir, 'kernels'), join(agentDir, 'chains')]
-  for (const path of [kernelsDir, chainsDir]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const path of [kernelsDir, chainsDir]) {
+    mkdirSync(path, { recursive: true })
+    // With user ids of their own, kernels pass through them to what is theirs.
+    chmodSync(path, isolation.uids === null ? 0o700 : 0o711)
+  }
   spreadDirectories([kernelsDir, chainsDir])
   const memoryLimit = options.memoryLimit ?? 'auto'
   const kernels = new Map<string, ProcessKernel>()
@@ -47,7 +59,9 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     presets: options.presets ?? SHIPPED_PRESETS,
     bootId: readBootId(),
     tokenPrefix: `${randomBytes(6).toString('hex')}-`,
-    cgroups: selectCgroups(agentDir, memoryLimit, log),
+    isolation,
+    cgroups: selectCgroups(agentDir, memoryLimit, options.cgroupMount, log),
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
     kernels,
     nursery: createNursery(kernelsDir, log, {
       message: (message) => handleShimMessage(host, message),
@@ -55,7 +69,6 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     }),
     keeper: createKeeper(kernelsDir, log),
     log,
-    sessionsToSweep: new Set(),
     cgroupsToRemove: new Set(),
     removeDirectory: createRemovalQueue(),
     closed: false,
@@ -75,9 +88,15 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
   return host
 }
 
-function selectCgroups(agentDir: string, mode: MemoryLimitMode, log: Logger): MemoryCgroups | null {
-  if (mode === 'watch' || mode === 'off') return null
-  const groups = openMemoryCgroups(agentDir)
-  if (groups === null && mode === 'cgroup') log.warn('no writable memory cgroup; memory is watched instead')
+function selectCgroups(
+  agentDir: string,
+  mode: MemoryLimitMode,
+  mount: string | null | undefined,
+  log: Logger,
+): KernelCgroups | null {
+  const memory = mode === 'auto' || mode === 'cgroup'
+  const groups = mount === null ? null : openKernelCgroups(agentDir, { memory, ...(mount !== undefined && { mount }) })
+  if (mode === 'cgroup' && groups?.limitsMemory !== true)
+    log.warn('no writable memory cgroup; memory is watched instead')
   return groups
 }

@@ -1,11 +1,12 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { leaveChain } from './chain-directory.ts'
+import { isEmptied } from './emptied.ts'
 import { judgeExit } from './exit-verdict.ts'
+import type { KernelCgroup } from './kernel-cgroups.ts'
 import { logSize, readOomMark, readStopMark, writeMark } from './kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import { hasEnded, type ProcessKernel } from './process-kernel.ts'
-import { signalProcess } from './signal-kernel.ts'
 import { readVerdict } from './verdict-file.ts'
 
 export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
@@ -25,6 +26,15 @@ export function endBeforeRunning(host: ProcessHost, kernel: ProcessKernel, error
 /** @param exitCode from the shim; null if it left none */
 export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
   if (hasEnded(kernel)) return
+  kernel.ending ??= { exitCode, endedAt }
+  concludeEnd(host, kernel)
+}
+
+/** Reports the end, unless something that the command started is still there: then that is killed first. */
+export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
+  if (hasEnded(kernel) || kernel.ending === null) return
+  if (!isEmptied(host, kernel)) return host.wakeTicker()
+  const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
   const verdict = judgeExit({
     exitCode,
@@ -37,7 +47,6 @@ export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: nu
   Object.assign(kernel, verdict)
   kernel.logSizes.STDOUT = logSize(kernel.path, 'STDOUT')
   kernel.logSizes.STDERR = logSize(kernel.path, 'STDERR')
-  if (kernel.shim !== null) host.sessionsToSweep.add(kernel.shim.pid)
   if (isOwnFailure(kernel)) takeVerdict(host, kernel)
   settle(host, kernel, 'EXITED', endedAt)
 }
@@ -66,9 +75,7 @@ function settle(host: ProcessHost, kernel: ProcessKernel, phase: 'FAILED' | 'EXI
   if (kernel.removing) removeKernel(host, kernel)
 }
 
-/** Kills what left the kernel's process group but is still in its cgroup: no process may outlive its kernel. */
-function leaveCgroup(host: ProcessHost, group: string): void {
-  for (const pid of host.cgroups?.members(group) ?? []) signalProcess(pid, 'SIGKILL')
+function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {
   if (host.cgroups?.remove(group) === false) host.cgroupsToRemove.add(group)
 }
 

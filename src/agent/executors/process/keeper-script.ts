@@ -22,7 +22,8 @@ const BLOCK = 512
  *
  * four times a second while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
- * known by pid and start time from its `status`; besides its process group, its session is killed. It leaves when the
+ * known by pid and start time from its `status`; besides its process group, its session and its cgroup are killed, and
+ * a PID namespace ends with the process in that group that made it. It leaves when the
  * agent is gone and no kernel is left, or none that lives beyond the fence.
  *
  * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
@@ -39,16 +40,21 @@ exec </dev/null >/dev/null 2>&1
 echo -900 >/proc/$$/oom_score_adj
 chrt -f -p 1 $$ || renice -n -20 -p $$
 ${ALIVE_FUNCTION}
+empty() {
+  [ -n "$group" ] && read -r member <"$group/cgroup.procs" || return 1
+  echo 0 >"$group/pids.max"
+  echo 1 >"$group/cgroup.kill" || while read -r member; do kill -KILL "$member"; done <"$group/cgroup.procs"
+}
 enforce() {
   quiet=$until
   for status in */status; do
     [ -f "$status" ] || continue
-    pid='' over=''
+    pid='' over='' group=''
     while read -r word first rest; do
-      case $word in began) pid=$first start=\${rest##*) } ;; exit) over=1 ;; esac
+      case $word in began) pid=$first start=\${rest##*) } ;; exit) over=1 ;; group) group=$first ;; esac
     done <"$status"
     [ -n "$pid" ] && [ -z "$over" ] || continue
-    set -- $start; alive "$pid" "\${20}" || continue
+    set -- $start; alive "$pid" "\${20}" || { empty && quiet=''; continue; }
     quiet=''
     stop=\${status%status}stop
     if [ -e "$stop" ] || [ -L "$stop" ]; then [ "$up" -ge $((until + ${STOPS_END})) ] || continue
@@ -58,6 +64,7 @@ enforce() {
     for each in /proc/[0-9]*/stat; do
       read -r stat <"$each" && set -- \${stat##*) } && [ "$4" = "$pid" ] && each=\${each#/proc/} && kill -KILL \${each%/*}
     done
+    empty
   done
 }
 cut() {

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, writeFileSync } from 'node:fs'
-import { mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
+import { chown, mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
@@ -10,8 +10,9 @@ import { readControlFile, regularFileSize, writeControlFile } from '../../contro
  *
  *   spec.json    written first, and complete before anything runs
  *   work/        HOME, working directory and TMPDIR
+ *   tmp/         what it sees as /tmp, if it has a mount namespace
  *   run.<token>  the shim's script; its presence means that a start was ordered
- *   status       written by the shim: claim, begin, exit
+ *   status       written by the shim: claim, begin, exit; and by what enters the isolation
  *   stdout stderr
  *   stop         { killAt, error } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
@@ -50,17 +51,31 @@ export function isSafeId(id: string): boolean {
   return ID.test(id)
 }
 
+/** For whom the directories are in which the program may write. */
+export interface DirectoryOwner {
+  /** User and group; null for the agent's own. */
+  uid: number | null
+  /** With its own `/tmp`. */
+  withTmp: boolean
+}
+
 /** Replaces an existing directory. */
-export async function createKernelDirectory(path: string, record: KernelRecord): Promise<void> {
+export async function createKernelDirectory(path: string, record: KernelRecord, owner: DirectoryOwner): Promise<void> {
+  const mode = owner.uid === null ? 0o700 : 0o711
   try {
-    await mkdir(path)
+    await mkdir(path, mode)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     await removeKernelDirectory(path)
-    await mkdir(path)
+    await mkdir(path, mode)
   }
   await writeFile(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
-  await mkdir(join(path, 'work'))
+  for (const name of owner.withTmp ? ['work', 'tmp'] : ['work']) await makeOwn(join(path, name), owner.uid)
+}
+
+async function makeOwn(path: string, uid: number | null): Promise<void> {
+  await mkdir(path, 0o700)
+  if (uid !== null) await chown(path, uid, uid)
 }
 
 /** From here on the start counts as ordered, also for later instances. */
@@ -74,6 +89,7 @@ export function writeRunScript(path: string, token: string, script: string): Pro
  */
 export async function removeKernelDirectory(path: string, token = ''): Promise<void> {
   for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) await unlinkIfThere(join(path, name))
+  await removeEmpty(join(path, 'tmp'))
   if ((await removeEmpty(join(path, 'work'))) && (await removeEmpty(path))) return
   await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
 }

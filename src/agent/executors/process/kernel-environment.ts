@@ -1,11 +1,14 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { PulledImage } from './image-preset.ts'
 
+/** By it, processes are known that left the kernel's session. */
+export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID'
+
 export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /**
  * Only PATH and LANG come from the agent's own environment. The session's variables override all others except the
- * chain directory, the verdict file and the port.
+ * kernel's id, the chain directory, the verdict file and the port.
  */
 export function kernelEnvironment(
   spec: KernelSpec,
@@ -20,6 +23,7 @@ export function kernelEnvironment(
     ['TMPDIR', places.work],
     ...Object.entries(image.environ),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
+    [KERNEL_ID_VARIABLE, spec.kernelId],
     ['REPRISE_CHAIN_DIR', places.chain],
     ['REPRISE_VERDICT_FILE', places.verdict],
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),

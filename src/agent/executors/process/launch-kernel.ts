@@ -1,13 +1,14 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
-import { chainDirectory } from './chain-directory.ts'
+import { chainDirectory, makeChainDirectory } from './chain-directory.ts'
 import { failKernel } from './end-kernel.ts'
 import { withInterpreter } from './image-preset.ts'
+import { devicesFor } from './isolation/devices.ts'
+import type { Launch } from './isolation/kernel-places.ts'
 import { claimStatus, writeRunScript } from './kernel-directory.ts'
 import { kernelEnvironment } from './kernel-environment.ts'
 import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import { cpus, type ProcessKernel } from './process-kernel.ts'
 import { shimScript } from './shim.ts'
 import { verdictPath } from './verdict-file.ts'
 
@@ -39,8 +40,9 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
 async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { spec, path } = kernel
   const chain = chainDirectory(host, spec.chainId)
+  const work = join(path, 'work')
   const image = kernel.image ?? { environ: {}, interpreter: [] }
-  const places = { work: join(path, 'work'), chain, verdict: verdictPath(path), path: host.path }
+  const places = { work, chain, verdict: verdictPath(path), path: host.path }
   const environ = kernelEnvironment(spec, image, places, kernel.port)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
@@ -48,17 +50,32 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   }
   const argv = withInterpreter(image, spec.command, environ.get('PATH') ?? host.path)
   enterCgroup(host, kernel)
-  const cgroupProcs = kernel.cgroup === null ? null : join(kernel.cgroup, 'cgroup.procs')
-  const script = shimScript({ tag: `${kernel.id} ${kernel.token}`, argv, environ, cgroupProcs })
-  await mkdir(chain, { recursive: true })
+  const launch = launchOf(host, kernel, { work, chain })
+  kernel.namespaced = launch?.isolation.namespaces != null
+  const tag = `${kernel.id} ${kernel.token}`
+  const script = shimScript({ tag, argv, environ, cgroup: kernel.cgroup, launch, limits: host.limits })
+  await makeChainDirectory(chain, kernel.uid)
   await writeRunScript(path, kernel.token, script)
 }
 
-/** If the group cannot be created, the watcher enforces the limit. */
+function launchOf(
+  { isolation }: ProcessHost,
+  { uid, path, spec, memoryLimitBytes }: ProcessKernel,
+  { work, chain }: { work: string; chain: string },
+): Launch | null {
+  if (isolation.namespaces === null && uid === null) return null
+  const { nodes: devices, groups: deviceGroups } = devicesFor(spec.resourceSlots)
+  const tmp = join(path, 'tmp')
+  return { isolation, places: { work, tmp, chain, uid, shmBytes: memoryLimitBytes, devices, deviceGroups } }
+}
+
+/** If the group cannot be created, the watcher enforces the limit, and what the kernel leaves is sought at its end. */
 function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
-  if (host.cgroups === null || kernel.memoryLimitBytes === null) return
+  if (host.cgroups === null) return
+  const { processes } = host.limits
   try {
-    kernel.cgroup = host.cgroups.create(kernel.id, kernel.memoryLimitBytes)
+    const limits = { memoryBytes: kernel.memoryLimitBytes, processes, cpus: cpus(kernel.spec) }
+    kernel.cgroup = host.cgroups.create(kernel.id, limits)
   } catch (error) {
     host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'no cgroup for a kernel; its memory is watched')
   }

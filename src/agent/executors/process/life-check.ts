@@ -1,12 +1,12 @@
-import { endKernel } from './end-kernel.ts'
+import { concludeEnd, endKernel } from './end-kernel.ts'
 import { readStatus, statusTimes } from './kernel-directory.ts'
 import { giveUpLaunch, LAUNCH_TIMEOUT_MS } from './launch-kernel.ts'
 import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { HEARD_LIFE_CHECK_MS } from './shim-messages.ts'
-import { parseStatus } from './shim.ts'
-import { killKernel, signalProcess } from './signal-kernel.ts'
+import { parseStatus } from './shim-status.ts'
+import { killKernel, signalCommand, signalProcess } from './signal-kernel.ts'
 
 const RECOVERED_LIFE_CHECK_MS = 100
 
@@ -15,7 +15,9 @@ export function checkLife(host: ProcessHost, kernel: ProcessKernel, now: number)
   if (kernel.phase === 'LAUNCHING' && kernel.handedOver && now - kernel.launchedAt > LAUNCH_TIMEOUT_MS) {
     giveUpLaunch(host, kernel, `the shim did not begin within ${LAUNCH_TIMEOUT_MS} ms`)
   }
+  if (kernel.ending !== null) return concludeEnd(host, kernel)
   if (kernel.phase !== 'RUNNING' || kernel.shim === null) return
+  if (kernel.signalPending && !kernel.killed) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
   if (!kernel.killed && kernel.killAt !== null && kernel.killAt <= Date.now()) killKernel(host, kernel)
   if (now < kernel.nextLifeCheckAt) return
   kernel.nextLifeCheckAt = now + lifePause(kernel)

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import type { Logger } from '../../../observability/log.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { ALIVE_FUNCTION } from './shell-functions.ts'
-import { splitOnce } from './shim.ts'
+import { splitOnce } from './shim-status.ts'
 
 /** In seconds after the fence. */
 const KEEPER_DONE = 10

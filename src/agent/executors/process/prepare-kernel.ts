@@ -12,7 +12,10 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   try {
     if (spec.portVariable) await choosePort(host, kernel)
     const { port } = kernel
-    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port })
+    const { namespaces, uids } = host.isolation
+    kernel.uid = uids?.of(spec.projectId ?? null) ?? null
+    const owner = { uid: kernel.uid, withTmp: namespaces !== null }
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, owner)
   } catch (error) {
     return failKernel(
       host,

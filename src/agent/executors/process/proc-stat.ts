@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 export interface ProcStat {
   pid: number
   state: string
+  parent: number
   session: number
   /** Clock ticks since boot. Together with pid and boot id this identifies a process uniquely. */
   startTicks: number
@@ -27,6 +28,7 @@ export function parseProcStat(line: string): ProcStat | null {
   const stat = {
     pid: Number.parseInt(line, 10),
     state: fields[0] ?? '',
+    parent: Number(fields[1]),
     session: Number(fields[3]),
     startTicks: Number(fields[19]),
     residentPages: Number(fields[21]),

@@ -1,9 +1,16 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { ImagePresets } from './image-preset.ts'
+import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './keeper.ts'
-import type { MemoryCgroups } from './memory-cgroup.ts'
+import type { KernelCgroup, KernelCgroups } from './kernel-cgroups.ts'
 import type { Nursery } from './nursery.ts'
 import type { ProcessKernel } from './process-kernel.ts'
+
+/** Bounds of each kernel. */
+export interface ProcessLimits {
+  processes: number
+  openFiles: number
+}
 
 /** The state that all steps of a kernel's life share. */
 export interface ProcessHost {
@@ -15,16 +22,16 @@ export interface ProcessHost {
   readonly bootId: string
   /** Unique to this instance, so that a late launch of an earlier one finds no script to run. */
   readonly tokenPrefix: string
-  /** Null if memory is limited by the watcher, or not at all. */
-  readonly cgroups: MemoryCgroups | null
+  readonly isolation: Isolation
+  /** Null if none is writable. What a kernel leaves behind is then sought among all processes. */
+  readonly cgroups: KernelCgroups | null
+  readonly limits: ProcessLimits
   readonly kernels: Map<string, ProcessKernel>
   readonly nursery: Nursery
   readonly keeper: Keeper
   readonly log: Logger
-  /** Process sessions, by their leader's pid, in which processes may be left to kill. */
-  readonly sessionsToSweep: Set<number>
   /** Cgroups of ended kernels that could not be removed yet because a process was still dying. */
-  readonly cgroupsToRemove: Set<string>
+  readonly cgroupsToRemove: Set<KernelCgroup>
   /** Queued; resolves when the directory is gone. */
   readonly removeDirectory: (path: string, token: string) => Promise<void>
   closed: boolean

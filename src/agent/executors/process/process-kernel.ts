@@ -2,6 +2,7 @@ import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
 import type { PulledImage } from './image-preset.ts'
+import type { KernelCgroup } from './kernel-cgroups.ts'
 
 /**
  * The phases of one kernel in memory:
@@ -36,13 +37,25 @@ export interface ProcessKernel {
   /** The shim writes to this instance's pipe; otherwise the agent polls for its end. */
   heard: boolean
   image: PulledImage | null
-  cgroup: string | null
+  /** The user that its command runs as; null for the agent's own. */
+  uid: number | null
+  /** Its processes have a PID namespace of their own, whose first process is not in the shim's group. */
+  namespaced: boolean
+  /** When the first process of that namespace was first seen to be ready. */
+  insideSeenAt: number | null
+  cgroup: KernelCgroup | null
   memoryLimitBytes: number | null
   /** Wall-clock time of the SIGKILL, once a stop is ordered. */
   killAt: number | null
   /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
+  /** The stop has still to be told to the command, which did not take signals yet. */
+  signalPending: boolean
   killed: boolean
+  /** The shim has ended. Reported only once nothing that the command started is left. */
+  ending: { exitCode: number | null; endedAt: string } | null
+  /** A scan of all processes since the end of the shim has found nothing of it. */
+  swept: boolean
   removing: boolean
   successor: Successor | null
   /** The operation in progress on the directory, which a removal must wait for. */
@@ -80,11 +93,17 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     shim: null,
     heard: true,
     image: null,
+    uid: null,
+    namespaced: false,
+    insideSeenAt: null,
     cgroup: null,
     memoryLimitBytes: memoryLimit(spec),
     killAt: null,
     stopError: null,
+    signalPending: false,
     killed: false,
+    ending: null,
+    swept: false,
     removing: false,
     successor: null,
     busy: Promise.resolve(),
@@ -108,6 +127,12 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
 export function memoryLimit(spec: KernelSpec): number | null {
   const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
+}
+
+/** Null if it asks for none. */
+export function cpus(spec: KernelSpec): number | null {
+  const amount = Number(spec.resourceSlots['cpu'] ?? 0)
+  return Number.isFinite(amount) && amount > 0 ? amount : null
 }
 
 export function hasEnded(kernel: ProcessKernel): boolean {

@@ -7,7 +7,7 @@ import { prepareKernel } from './prepare-kernel.ts'
 import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import { newProcessKernel, type ProcessKernel } from './process-kernel.ts'
-import { parseStatus, type ShimStatus } from './shim.ts'
+import { parseStatus, type ShimStatus } from './shim-status.ts'
 import { signalProcess } from './signal-kernel.ts'
 import { beginStop } from './stop-kernel.ts'
 
@@ -48,6 +48,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   const status = await readBegunStatus(kernel.path)
   const times = directory.statusTimes(kernel.path)
   kernel.cgroup = status.outsideCgroup ? null : (host.cgroups?.existing(kernel.id) ?? null)
+  kernel.namespaced = status.innerPid !== null
   kernel.phase = 'RUNNING'
   kernel.port = record.port ?? null
   kernel.shim = status.shim

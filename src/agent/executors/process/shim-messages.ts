@@ -8,7 +8,7 @@ import { beginStop } from './stop-kernel.ts'
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
   const kernel = host.kernels.get(message.kernelId)
   if (kernel === undefined || kernel.token !== message.token) return
-  if (message.word === 'outside') kernel.cgroup = null
+  if (message.word === 'outside') leaveGroup(host, kernel)
   if (message.word === 'began') begin(host, kernel, message.rest)
   if (message.word === 'exit' && kernel.phase === 'RUNNING') {
     endKernel(host, kernel, Number(message.rest), new Date().toISOString())
@@ -28,6 +28,13 @@ function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
   host.wakeTicker()
   host.changed()
   if (kernel.killAt !== null) beginStop(host, kernel)
+}
+
+/** It is in some of its hierarchies at most, and limited by none for sure. */
+function leaveGroup(host: ProcessHost, kernel: ProcessKernel): void {
+  if (kernel.cgroup !== null) host.cgroupsToRemove.add(kernel.cgroup)
+  kernel.cgroup = null
+  host.wakeTicker()
 }
 
 /** For shims that report their own end; the check, of 15 microseconds, only detects that one was killed. */

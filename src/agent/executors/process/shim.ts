@@ -1,9 +1,12 @@
 import { FENCED_MARK } from './fenced-mark.ts'
-import { parseProcStat, type ProcStat } from './proc-stat.ts'
+import type { KernelCgroup } from './kernel-cgroups.ts'
+import type { Launch } from './isolation/kernel-places.ts'
+import { launchCommand } from './isolation/launch-command.ts'
+import { quote } from './quote.ts'
 
 /**
  * The shim: one `sh` per kernel, which leads the kernel's session and process group and runs in the kernel's directory.
- * It uses only builtins, so it starts no process but the command.
+ * Unless the command leaves something behind, it uses only builtins, so it starts no process but the command's.
  *
  * - `status` is created exclusively: whichever of shim and agent creates it decides whether the command ever runs.
  * - A removal deletes `spec.json` before `status`. A shim launched by an earlier instance may reach its claim only
@@ -15,6 +18,11 @@ import { parseProcStat, type ProcStat } from './proc-stat.ts'
  * - Signals to the group are caught, not ignored: the command gets the default action back, and the shim keeps waiting.
  * - The command misses a signal that arrives between its fork and the reset of its traps. The mark `stop` is written
  *   before any signal of a stop, and is checked after the reset.
+ * - The command enters the kernel's cgroup, the shim does not. So the shim can kill all that the command has left
+ *   there, and writes `exit` only once nothing of it is left. In a PID namespace the operating system does the same.
+ * - The way into the isolation begins with the agent's rights, so it gets nothing of the session: an inner shell, which
+ *   has no rights to lose any more, reads environment and command from its input. Its signals are not those of the
+ *   outer group: it leads a session of its own, and has written `inside` once it can take them.
  * - The pipe (fd 8) informs the running agent; the file informs a later one.
  * - The last line kills what the command left in the group, and the shim itself.
  */
@@ -23,13 +31,16 @@ export interface ShimOptions {
   tag: string
   argv: readonly string[]
   environ: ReadonlyMap<string, string>
-  /** The `cgroup.procs` to enter. If that fails, the shim reports it and continues. */
-  cgroupProcs: string | null
+  /** What the command enters. If it cannot, this is reported and it runs nevertheless. */
+  cgroup: KernelCgroup | null
+  /** Null: none. */
+  launch: Launch | null
+  limits: { openFiles: number; processes: number }
 }
 
 export function shimScript(options: ShimOptions): string {
-  const { tag, cgroupProcs } = options
-  const enter = cgroupProcs === null ? '' : `echo $$ >>${quote(cgroupProcs)} || say outside\n`
+  const { tag, cgroup } = options
+  const [enter, leave] = cgroup === null ? ['', ''] : [enterGroup(cgroup), emptyGroup(cgroup)]
   return `trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 exec </dev/null 2>/dev/null
 trap 'echo "${tag} failed" >&8' EXIT
@@ -39,8 +50,8 @@ set +C
 [ -e spec.json ] || exit
 trap - EXIT
 say() { echo "$*" >&9; echo "${tag} $*" >&8; }
-${enter}read -r stat </proc/$$/stat
-say "began $stat"
+read -r stat </proc/$$/stat
+${cgroup === null ? '' : `echo ${quote(`group ${cgroup.path}`)} >&9\n`}say "began $stat"
 if read -r until boot <../../fence; then
   read -r booted </proc/sys/kernel/random/boot_id
   read -r up rest </proc/uptime
@@ -48,10 +59,57 @@ if read -r until boot <../../fence; then
     { [ -e stop ] || echo '${FENCED_MARK}' >stop; kill -KILL 0; }
 fi
 ([ -e stop ] && exit 143
-cd ./work && exec 8>&- 9>&- && ${environment(options.environ)} ${options.argv.map(quote).join(' ')}) >>stdout 2>>stderr
-say "exit $?"
+${enter}echo 500 2>/dev/null >/proc/self/oom_score_adj
+${commandOf(options)}) >>stdout 2>>stderr
+code=$?
+${leave}say "exit $code"
 kill -KILL 0
 `
+}
+
+/** 0 is whoever writes it: the subshell that becomes the command. */
+function enterGroup({ paths }: KernelCgroup): string {
+  const entries = paths.map((path) => `echo 0 >>${quote(`${path}/cgroup.procs`)}`)
+  return `{ ${entries.join(' && ')}; } 2>/dev/null || say outside\n`
+}
+
+/** Forbids forks first, for the sake of version 1, where each process is killed by itself. */
+function emptyGroup({ path }: KernelCgroup): string {
+  const [members, most, kill] = ['cgroup.procs', 'pids.max', 'cgroup.kill'].map((name) => quote(`${path}/${name}`))
+  return `while read -r pid <${members}; do
+  echo 0 >${most}
+  echo 1 >${kill} || while read -r pid; do kill -KILL $pid; done <${members}
+  sleep 0.01
+done
+`
+}
+
+function commandOf({ tag, argv, environ, launch, limits }: ShimOptions): string {
+  const command = `${environment(environ)} ${argv.map(quote).join(' ')}`
+  const bounds = `ulimit -c 0; ulimit -n ${limits.openFiles} 2>/dev/null`
+  if (launch === null) return `cd ./work && exec 8>&- 9>&- || exit\n${bounds}; ${command}`
+  const namespaces = launch.isolation.namespaces !== null
+  const end = `END-${tag.replaceAll(' ', '-')}`
+  return `cd ./work || exit
+exec ${launchCommand(launch).map(quote).join(' ')} ${namespaces ? '7>&9' : '9>&-'} 8>&- <<'${end}'
+${namespaces ? asFirstProcess(launch, bounds, command, limits.processes) : `${bounds}; exec </dev/null; ${command}`}
+${end}
+`
+}
+
+/** The first process of the namespace waits for the command. In its own user namespace it has a count of its own. */
+function asFirstProcess({ places }: Launch, bounds: string, command: string, processes: number): string {
+  const count = places.uid === null ? `ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null; ` : ''
+  return `trap : HUP INT QUIT USR1 USR2 ALRM PIPE
+trap stopped=1 TERM
+exec 7>&-
+cd ${quote(places.work)} || exit 126
+${count}${bounds}
+echo inside >&9
+exec 9>&-
+[ -z "$stopped" ] || exit 143
+(${command}) </dev/null
+exit $?`
 }
 
 /** `exec` keeps the shell from running a builtin as the command; `env` serves only names that `export` refuses. */
@@ -73,35 +131,3 @@ function isShellName(name: string): boolean {
 }
 
 const RESERVED_BY_SHELLS = new Set(['UID', 'EUID', 'PPID', 'SHELLOPTS', 'BASHOPTS', 'BASH_VERSINFO', 'OPTIND'])
-
-export function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}
-
-export interface ShimStatus {
-  shim: ProcStat | null
-  exitCode: number | null
-  /** The shim could not enter its cgroup. */
-  outsideCgroup: boolean
-  /** An agent claimed the start before the shim, so the command did not run. */
-  never: boolean
-}
-
-export function parseStatus(text: string): ShimStatus {
-  const status: ShimStatus = { shim: null, exitCode: null, outsideCgroup: false, never: false }
-  for (const line of text.split('\n').slice(0, -1)) applyStatusLine(status, line)
-  return status
-}
-
-function applyStatusLine(status: ShimStatus, line: string): void {
-  const [word, rest] = splitOnce(line)
-  if (word === 'began') status.shim = parseProcStat(rest)
-  if (word === 'exit') status.exitCode = Number(rest)
-  if (word === 'outside') status.outsideCgroup = true
-  if (word === 'never') status.never = true
-}
-
-export function splitOnce(line: string): [string, string] {
-  const blank = line.indexOf(' ')
-  return blank < 0 ? [line, ''] : [line.slice(0, blank), line.slice(blank + 1)]
-}

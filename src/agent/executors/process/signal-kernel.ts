@@ -1,6 +1,8 @@
-import { isAlive } from './proc-stat.ts'
+import { readStatus } from './kernel-directory.ts'
+import { isAlive, readProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
+import { parseStatus } from './shim-status.ts'
 
 /** @returns false if there is no such process or group */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
@@ -12,8 +14,34 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */
-export function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
+function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
   if (kernel.shim !== null && isAlive(kernel.shim)) signalProcess(-kernel.shim.pid, signal)
+}
+
+/** After `inside`, the first process forks the command, which for a moment takes no signals. */
+const FORK_WITHIN_MS = 50
+const JUST_LAUNCHED_MS = 1_000
+
+/**
+ * To the command and its process group. What makes the namespaces does not pass signals on, but dies of them: there the
+ * group of the namespace's first process is meant, which is found by its way down from the shim.
+ *
+ * @returns false if the command cannot take signals yet
+ */
+export function signalCommand(kernel: ProcessKernel, signal: NodeJS.Signals): boolean {
+  if (!kernel.namespaced) {
+    signalGroup(kernel, signal)
+    return true
+  }
+  const { innerPid, inside } = parseStatus(readStatus(kernel.path))
+  if (innerPid === null || !inside) return false
+  const now = performance.now()
+  kernel.insideSeenAt ??= now
+  if (now - kernel.insideSeenAt < FORK_WITHIN_MS && now - kernel.launchedAt < JUST_LAUNCHED_MS) return false
+  const launcher = readProcStat(innerPid)?.parent ?? 0
+  if (kernel.shim !== null && readProcStat(launcher)?.parent === kernel.shim.pid && isAlive(kernel.shim))
+    signalProcess(-innerPid, signal)
+  return true
 }
 
 /** Sends SIGKILL. The stop must be on disk before: the shim dies as well and leaves no exit line. */
@@ -22,6 +50,5 @@ export function killKernel(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.killed = true
   kernel.nextLifeCheckAt = 0
   signalGroup(kernel, 'SIGKILL')
-  host.sessionsToSweep.add(kernel.shim.pid)
   host.wakeTicker()
 }

@@ -4,7 +4,7 @@ import { endBeforeRunning, removeKernel } from './end-kernel.ts'
 import { writeMark } from './kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { killKernel, signalGroup } from './signal-kernel.ts'
+import { killKernel, signalCommand } from './signal-kernel.ts'
 
 /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
 export function stopKernel(
@@ -30,7 +30,7 @@ export function beginStop(host: ProcessHost, kernel: ProcessKernel, first = true
   const killAt = kernel.killAt ?? Date.now()
   markStop(host, kernel, killAt)
   if (killAt <= Date.now()) return killKernel(host, kernel)
-  if (first) signalGroup(kernel, 'SIGTERM')
+  if (first) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
   host.wakeTicker()
 }
 

@@ -1,18 +1,20 @@
 import { checkLife } from './life-check.ts'
 import { hasLogGrown } from './log-growth.ts'
 import type { ProcessHost } from './process-host.ts'
-import { sweepSessions } from './session-sweep.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+import { createLeftoverSweep } from './leftover-sweep.ts'
 
 const TICK_MS = 100
 /** While a killed kernel's end is awaited. */
 const URGENT_TICK_MS = 10
-const SWEEP_INTERVAL_MS = 1_000
+const REAP_INTERVAL_MS = 1_000
 
 /** The executor's periodic checks. The timer stops while no kernel runs and nothing is left to clean up. */
 export function createTicker(host: ProcessHost): { wake(): void; close(): void } {
   let timer: NodeJS.Timeout | null = null
   let dueAt = 0
-  let sweptAt = 0
+  let reapedAt = 0
+  const sweep = createLeftoverSweep(host)
 
   function tick(): void {
     timer = null
@@ -23,9 +25,9 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
       grown = hasLogGrown(kernel, now) || grown
     }
     if (grown) host.changed()
-    if (host.sessionsToSweep.size > 0 && (isUrgent(host) || now - sweptAt >= SWEEP_INTERVAL_MS)) {
-      sweptAt = now
-      sweepSessions(host)
+    sweep.run(now)
+    if (now - reapedAt >= REAP_INTERVAL_MS || !hasWork(host)) {
+      reapedAt = now
       host.nursery.reap()
     }
     for (const group of host.cgroupsToRemove) {
@@ -47,10 +49,14 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
 }
 
 function isUrgent(host: ProcessHost): boolean {
-  return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && kernel.killed)
+  return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && isAwaited(kernel))
 }
 
 function hasWork(host: ProcessHost): boolean {
-  if (host.sessionsToSweep.size > 0 || host.cgroupsToRemove.size > 0) return true
+  if (host.cgroupsToRemove.size > 0) return true
   return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
+}
+
+function isAwaited(kernel: ProcessKernel): boolean {
+  return kernel.killed || kernel.ending !== null || kernel.signalPending
 }

@@ -61,6 +61,11 @@ export const AgentNode = builder.prismaNode('Agent', {
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
+    isolation: t.exposeString('isolation', {
+      nullable: true,
+      description:
+        'What keeps its kernels from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null for an agent of a version that does not tell.',
+    }),
     drainReason: t.exposeString('drainReason', {
       nullable: true,
       description: 'Why it was drained, as given by the person who drained it.',

@@ -1,0 +1,69 @@
+import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, parse, sep } from 'node:path'
+import type { Hidden } from './isolation.ts'
+
+/** Where people and services keep credentials, below their home. Programs and data of theirs stay visible. */
+const IN_HOME = [
+  '.ssh',
+  '.gnupg',
+  '.aws',
+  '.azure',
+  '.config',
+  '.docker',
+  '.kube',
+  '.netrc',
+  '.npmrc',
+  '.pgpass',
+  '.git-credentials',
+  '.pki',
+  '.local/share/keyrings',
+  '.bash_history',
+  '.psql_history',
+  '.node_repl_history',
+]
+
+/** Covered as a whole for each kernel, or not a place to mount on. */
+const REPLACED = ['/proc', '/sys', '/dev', '/run', '/tmp', '/var/tmp']
+
+/** Those that exist, by their real paths, each once, and none below another one or `mask`. */
+export function hiddenPaths(paths: readonly string[], mask: string, home = homedir()): Hidden[] {
+  const all = new Set([...paths, ...IN_HOME.map((name) => join(home, name))].flatMap(realPath))
+  const covered = [...REPLACED, mask, ...all]
+  const roots = [...all].filter((path) => !covered.some((other) => isBelow(path, other)) && path !== mask)
+  return roots.toSorted().map((path) => ({ path, directory: statSync(path).isDirectory() }))
+}
+
+/**
+ * The directory that must become empty for the data directory to be hidden: the topmost one on the way to it that the
+ * kernel's user may not enter, since within it the kernel could not reach its own; else the data directory itself.
+ */
+export function maskFor(dataDir: string, canEnter: (directory: string) => boolean): string {
+  return ancestors(dataDir).find((path) => !canEnter(path)) ?? dataDir
+}
+
+/** Whether anybody may enter it. */
+export function isOpenToAll(directory: string): boolean {
+  return (statSync(directory).mode & 0o001) !== 0
+}
+
+/** From below the root down to the directory above `path`. */
+export function ancestors(path: string): string[] {
+  const { root } = parse(path)
+  const above: string[] = []
+  for (let at = dirname(path); at !== root; at = dirname(at)) above.unshift(at)
+  return above
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(directory + sep)
+}
+
+function realPath(path: string): string[] {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return []
+  try {
+    return [realpathSync(path)]
+  } catch {
+    return []
+  }
+}

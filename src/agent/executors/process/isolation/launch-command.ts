@@ -1,0 +1,16 @@
+import { bubblewrapArguments } from './bubblewrap.ts'
+import { dropPrivileges } from './drop-privileges.ts'
+import type { Launch } from './kernel-places.ts'
+import { unshareArguments } from './unshare.ts'
+
+/**
+ * The command that enters the kernel's isolation and there runs `/bin/sh`, which reads the rest from its input. Nothing
+ * of the session is in its arguments or its environment, since it begins with the agent's rights: an LD_PRELOAD of the
+ * session takes effect behind it.
+ */
+export function launchCommand(launch: Launch): string[] {
+  const { isolation, places } = launch
+  if (isolation.namespaces?.by === 'bubblewrap') return bubblewrapArguments(launch, isolation.namespaces)
+  if (isolation.namespaces?.by === 'unshare') return unshareArguments(launch, isolation.namespaces)
+  return [...dropPrivileges(places.uid, places.deviceGroups), '/bin/sh']
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { readControlFile, writeControlFile } from '../../../control-file.ts'
+
+/** The user and group ids of projects; both are the same number. */
+export interface ProjectUids {
+  /**
+   * Always the same one for the same project, and never one of another.
+   *
+   * @param projectId null if the server does not tell it: such kernels share an id, as with a server of an older version
+   * @throws if the range is used up
+   */
+  of(projectId: string | null): number
+}
+
+export interface UidRange {
+  first: number
+  last: number
+}
+
+/** Nothing hands these out: above what containers get from /etc/subuid and systemd, below what 31 bits hold. */
+export const DEFAULT_UIDS: UidRange = { first: 2_000_000_000, last: 2_000_065_535 }
+
+const UNTOLD = 'unknown'
+
+/**
+ * `project-uids.json` maps each project's id to its place in the range. A place is never given to another project: the
+ * files in the chain directories belong to its user.
+ */
+export function openProjectUids(agentDir: string, { first, last }: UidRange): ProjectUids {
+  const path = join(agentDir, 'project-uids.json')
+  const places = new Map(Object.entries(readPlaces(path)))
+  return {
+    of(projectId) {
+      const key = projectId ?? UNTOLD
+      const known = places.get(key)
+      if (known !== undefined) return first + known
+      const place = places.size
+      if (first + place > last)
+        throw new Error(`no user id is left for this project: REPRISE_ISOLATION_UIDS has only ${last - first + 1}`)
+      places.set(key, place)
+      writeControlFile(path, `${JSON.stringify(Object.fromEntries(places))}\n`)
+      return first + place
+    },
+  }
+}
+
+/** @throws if the file is unreadable: with new places, projects would get at each other's files */
+function readPlaces(path: string): Record<string, number> {
+  const text = readControlFile(path)
+  return text === null ? {} : (JSON.parse(text) as Record<string, number>)
+}

@@ -1,0 +1,197 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { quote } from '../quote.ts'
+import { INFO_FD } from './bubblewrap.ts'
+import { hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
+import { type Isolation, IsolationError, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
+import type { KernelPlaces } from './kernel-places.ts'
+import { launchCommand } from './launch-command.ts'
+import { DEFAULT_UIDS, openProjectUids, type UidRange } from './project-uids.ts'
+
+const PROBE_TIMEOUT_MS = 10_000
+
+export interface IsolationOptions {
+  mode: IsolationMode
+  /** Of the server or the agent: hidden from kernels as a whole. */
+  dataDir: string
+  /** Within `dataDir`, or the same. */
+  agentDir: string
+  /** Undefined: the default range. */
+  uids?: UidRange | undefined
+  /** Further files and directories that no kernel may see. */
+  hide: readonly string[]
+  /** The PATH on which the programs are sought. */
+  path?: string
+}
+
+export interface SelectedIsolation {
+  isolation: Isolation
+  name: string
+  /** Why stronger ones do not work here; each one sentence. */
+  faults: string[]
+}
+
+/**
+ * The strongest isolation that works, found by running a probe through each one's real command line. It catches what is
+ * not installed, and what the operating system, its hardening or a container around it forbids.
+ *
+ * @throws IsolationError if one is configured, and does not work
+ */
+export async function selectIsolation(options: IsolationOptions): Promise<SelectedIsolation> {
+  const { mode } = options
+  if (mode === 'none') return { isolation: NO_ISOLATION, name: 'none', faults: [] }
+  const faults: string[] = []
+  for (const way of waysOf(mode)) {
+    const found = await findIsolation({ ...options, ...way })
+    if (typeof found !== 'string') return { ...found, name: isolationName(found.isolation), faults }
+    faults.push(`${way.by === null ? 'user' : `namespaces by ${way.by}`}: ${found}`)
+  }
+  if (mode === 'auto') return { isolation: NO_ISOLATION, name: 'none', faults }
+  throw new IsolationError(`REPRISE_ISOLATION=${mode} does not work here (${faults.join('; ')}). ${ADVICE}`)
+}
+
+const ADVICE =
+  'Install bubblewrap (the package of that name), or util-linux 2.38 or later with unshare and setpriv; ' +
+  'docs/agents.md says under "Isolation" what else the system must allow.'
+
+/** One way to isolate kernels, which may or may not work on this machine. */
+interface Way {
+  by: 'bubblewrap' | 'unshare' | null
+  withUids: boolean
+}
+
+/** The strongest first. */
+function waysOf(mode: 'auto' | 'namespaces' | 'user'): Way[] {
+  const withUids = process.getuid?.() === 0
+  const namespaces: Way[] = [
+    { by: 'bubblewrap', withUids },
+    { by: 'unshare', withUids },
+  ]
+  const user: Way = { by: null, withUids: true }
+  if (mode === 'user') return [user]
+  return mode === 'auto' && withUids ? [...namespaces, user] : namespaces
+}
+
+/** @returns why it does not work, or what works */
+export async function findIsolation(
+  options: Omit<IsolationOptions, 'mode'> & Way,
+): Promise<string | { isolation: Isolation }> {
+  const { agentDir } = options
+  mkdirSync(agentDir, { recursive: true, mode: 0o700 })
+  const directory = join(realpathSync(agentDir), `probe-${randomBytes(6).toString('hex')}`)
+  try {
+    const isolation = makeIsolation(options)
+    if (isolation.uids !== null && isolation.namespaces === null) openWay(options)
+    return (await probe(isolation, directory)) ?? { isolation }
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+function makeIsolation({ by, withUids, dataDir, agentDir, hide, uids, path }: Parameters<typeof findIsolation>[0]) {
+  if (withUids && process.getuid?.() !== 0) throw new Error('only root can give projects user ids of their own')
+  const projectUids = withUids ? openProjectUids(agentDir, usableRange(uids)) : null
+  if (by === null) return { namespaces: null, uids: projectUids }
+  const mask = maskFor(realpathSync(dataDir), withUids ? isOpenToAll : () => true)
+  const restricts = by === 'bubblewrap' && isRecent(path)
+  return { namespaces: { by, mask, hidden: hiddenPaths(hide, mask), restricts }, uids: projectUids }
+}
+
+/** From version 0.8 on. */
+function isRecent(path = process.env['PATH']): boolean {
+  const { stdout } = spawnSync('bwrap', ['--version'], { encoding: 'latin1', env: { PATH: path } })
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
+  return Number(major) > 0 || Number(minor) >= 8
+}
+
+/** @throws if somebody else has one of them */
+function usableRange(configured: UidRange | undefined): UidRange {
+  const range = configured ?? (isMapped(DEFAULT_UIDS) ? DEFAULT_UIDS : { first: 30_000, last: 59_999 })
+  const { first, last } = range
+  const taken = readFileSync('/etc/passwd', 'latin1')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([, , uid]) => Number(uid) >= first && Number(uid) <= last)
+  if (taken !== undefined) throw new Error(`REPRISE_ISOLATION_UIDS ${first}-${last} includes the user ${taken[0]}`)
+  return range
+}
+
+/** Root of a container may have but few user ids. */
+function isMapped({ first, last }: UidRange): boolean {
+  const lines = readFileSync('/proc/self/uid_map', 'latin1').trim().split('\n')
+  return lines.some((line) => {
+    const [from = 0, , count = 0] = line.trim().split(/\s+/).map(Number)
+    return first >= from && last < from + count
+  })
+}
+
+/** Other users may pass through these directories, but not list them, and each thing in them has its own mode. */
+function openWay({ dataDir, agentDir }: { dataDir: string; agentDir: string }): void {
+  for (const path of new Set([dataDir, agentDir])) {
+    if ((statSync(path).mode & 0o777) !== 0o711) chmodSync(path, 0o711)
+  }
+}
+
+async function probe(isolation: Isolation, directory: string): Promise<string | null> {
+  const uid = isolation.uids?.of(null) ?? null
+  const [work, tmp, chain] = ['work', 'tmp', 'chain'].map((name) => join(directory, name)) as [string, string, string]
+  mkdirSync(directory, { mode: 0o711 })
+  for (const path of [work, tmp, chain]) {
+    mkdirSync(path, { mode: 0o700 })
+    if (uid !== null) chownSync(path, uid, uid)
+  }
+  const places: KernelPlaces = { work, tmp, chain, uid, shmBytes: 1024 * 1024, devices: [], deviceGroups: [] }
+  const said = await run(launchCommand({ isolation, places }), probeScript(isolation, places), work)
+  if (said !== null) return said
+  const owner = statSync(join(chain, 'probe'), { throwIfNoEntry: false })?.uid
+  return owner === (uid ?? process.getuid?.()) ? null : 'the probe left nothing, or as another user'
+}
+
+function probeScript({ namespaces }: Isolation, { work, chain }: KernelPlaces): string {
+  const first = namespaces === null ? '' : '[ $$ = 1 ] || exit 101\n'
+  return `${first}cd ${quote(work)} && echo >probe || exit 102
+echo >${quote(join(chain, 'probe'))} || exit 103
+exit 0
+`
+}
+
+/** @returns null if it ended with 0, else what it said */
+async function run([program = '', ...args]: string[], script: string, cwd: string): Promise<string | null> {
+  const nowhere = openSync('/dev/null', 'r+')
+  const unused = Array.from({ length: INFO_FD - 3 }, () => 'ignore' as const)
+  const child = spawn(program, args, {
+    cwd,
+    env: { PATH: process.env['PATH'] },
+    stdio: ['pipe', 'ignore', 'pipe', ...unused, nowhere],
+    timeout: PROBE_TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  })
+  closeSync(nowhere)
+  const ended = new Promise<string | number | null>((resolve) => {
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code === 'ENOENT' ? `${program} is not installed` : error.message),
+    )
+    child.once('close', (code, signal) => resolve(code ?? signal))
+  })
+  child.stdin!.on('error', () => undefined).end(script)
+  const [stderr, end] = await Promise.all([text(child.stderr!).catch(() => ''), ended])
+  if (end === 0) return null
+  return typeof end === 'string' && !end.startsWith('SIG')
+    ? end
+    : `${stderr.trim().split('\n')[0] || 'it'} (ended with ${end})`
+}

@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * One cgroup per kernel, below `reprise-<hash of the agent's directory>`, in one hierarchy (version 2) or in one per
+ * controller (version 1). It holds everything that the kernel starts, however that detaches itself, and so tells when
+ * the kernel has ended and what is left to kill. The controllers that are writable also bound it.
+ */
+export interface KernelCgroups {
+  readonly version: 1 | 2
+  /** Whether memory limits can be set. */
+  readonly limitsMemory: boolean
+  /** @throws if the operating system refuses */
+  create(kernelId: string, limits: KernelLimits): KernelCgroup
+  /** The group that an earlier instance created; null if there is none. */
+  existing(kernelId: string): KernelCgroup | null
+  /** How often the group's limit has killed a process. */
+  oomKills(group: KernelCgroup): number
+  members(group: KernelCgroup): number[]
+  /** Kills all that is in it. @returns false while something of it still dies */
+  empty(group: KernelCgroup): boolean
+  /** @returns false while the group still contains a dying process */
+  remove(group: KernelCgroup): boolean
+  /** Removes the agent's own groups if no kernel's group is left. */
+  close(): void
+}
+
+export interface KernelLimits {
+  memoryBytes: number | null
+  processes: number
+  /** Its share of the processor beside other kernels; null for the share of one. */
+  cpus: number | null
+}
+
+export interface KernelCgroup {
+  /** Its directory in the hierarchy by which its processes are found. */
+  readonly path: string
+  /** Its directories in all hierarchies. */
+  readonly paths: readonly string[]
+}
+
+type Controller = 'memory' | 'pids' | 'cpu'
+type Version = 1 | 2
+
+interface Hierarchy {
+  /** The agent's own group in it. */
+  parent: string
+  controllers: ReadonlySet<Controller>
+}
+
+const CONTROLLERS: readonly Controller[] = ['pids', 'memory', 'cpu']
+
+/** @returns null if no hierarchy is writable. `memory` false: limits on memory are not wanted. */
+export function openKernelCgroups(
+  agentDir: string,
+  { mount = '/sys/fs/cgroup', memory = true }: { mount?: string; memory?: boolean } = {},
+): KernelCgroups | null {
+  const name = `reprise-${createHash('sha256').update(agentDir).digest('hex').slice(0, 12)}`
+  const version = existsSync(join(mount, 'cgroup.controllers')) ? 2 : 1
+  const wanted = CONTROLLERS.filter((controller) => memory || controller !== 'memory')
+  const hierarchies = version === 2 ? openVersion2(mount, name, wanted) : openVersion1(mount, name, wanted)
+  const [first] = hierarchies
+  // Version 1: without `pids`, a fork bomb could outrun those who kill it.
+  if (first === undefined || (version === 1 && !first.controllers.has('pids'))) {
+    for (const { parent } of hierarchies) removeGroup(parent)
+    return null
+  }
+  return cgroups(version, hierarchies)
+}
+
+/** At the top, or below this process's own group, where an administrator has delegated that. */
+function openVersion2(mount: string, name: string, wanted: readonly Controller[]): Hierarchy[] {
+  const own = /^0::(\/.*)$/m.exec(readIfThere('/proc/self/cgroup'))?.[1] ?? '/'
+  for (const above of new Set([mount, join(mount, own)])) {
+    const parent = join(above, name)
+    try {
+      accessSync(join(above, 'cgroup.procs'), constants.W_OK)
+      mkdirSync(parent, { recursive: true })
+      const delegated = wanted.filter((controller) => delegate(above, controller) && delegate(parent, controller))
+      const controllers = new Set(delegated.filter((controller) => isUsable(2, parent, controller)))
+      if (existsSync(join(parent, 'cgroup.kill'))) return [{ parent, controllers }]
+    } catch {
+      // Tried at the next place.
+    }
+    removeGroup(parent)
+  }
+  return []
+}
+
+/** @returns false if the controller is not available, or the group contains processes itself */
+function delegate(group: string, controller: Controller): boolean {
+  try {
+    writeFileSync(join(group, 'cgroup.subtree_control'), `+${controller}`)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function openVersion1(mount: string, name: string, wanted: readonly Controller[]): Hierarchy[] {
+  return wanted.flatMap((controller) => {
+    const parent = join(mount, controller, name)
+    try {
+      accessSync(join(mount, controller, 'cgroup.procs'), constants.W_OK)
+      mkdirSync(parent, { recursive: true })
+      if (isUsable(1, parent, controller)) return [{ parent, controllers: new Set([controller]) }]
+    } catch {
+      // Not mounted, or not ours.
+    }
+    removeGroup(parent)
+    return []
+  })
+}
+
+/** Detects at startup, rather than with the first kernel, that limits cannot be set. */
+function isUsable(version: Version, parent: string, controller: Controller): boolean {
+  const group = join(parent, 'probe')
+  try {
+    mkdirSync(group, { recursive: true })
+    setLimits(version, group, new Set([controller]), { memoryBytes: 64 * 1024 * 1024, processes: 100, cpus: 1 })
+    return true
+  } catch {
+    return false
+  } finally {
+    removeGroup(group)
+  }
+}
+
+function setLimits(version: Version, group: string, controllers: ReadonlySet<Controller>, limits: KernelLimits): void {
+  const set = (name: string, value: number | string) => writeFileSync(join(group, name), String(value))
+  if (controllers.has('pids')) set('pids.max', limits.processes)
+  if (controllers.has('cpu') && limits.cpus !== null) setCpu(version, set, limits.cpus)
+  if (!controllers.has('memory') || limits.memoryBytes === null) return
+  const [limit, swapLimit] =
+    version === 2 ? ['memory.max', 'memory.swap.max'] : ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes']
+  set(limit, limits.memoryBytes)
+  if (existsSync(join(group, swapLimit))) set(swapLimit, version === 2 ? 0 : limits.memoryBytes)
+  if (version === 2) set('memory.oom.group', 1)
+}
+
+/** The ranges that the operating system accepts. */
+function setCpu(version: Version, set: (name: string, value: number) => void, cpus: number): void {
+  if (version === 2) set('cpu.weight', Math.min(10_000, Math.max(1, Math.round(cpus * 100))))
+  else set('cpu.shares', Math.min(262_144, Math.max(2, Math.round(cpus * 1024))))
+}
+
+function cgroups(version: Version, hierarchies: readonly Hierarchy[]): KernelCgroups {
+  const events = version === 2 ? 'memory.events' : 'memory.oom_control'
+  const groupIn = (kernelId: string) => (each: Hierarchy) => ({ path: join(each.parent, kernelId), ...each })
+  const members = ({ path }: KernelCgroup) => processIds(join(path, 'cgroup.procs'))
+  return {
+    version,
+    limitsMemory: hierarchies.some(({ controllers }) => controllers.has('memory')),
+    create(kernelId, limits) {
+      const needed = hierarchies.filter(
+        ({ controllers }, index) =>
+          index === 0 ||
+          (controllers.has('memory') && limits.memoryBytes !== null) ||
+          (controllers.has('cpu') && limits.cpus !== null),
+      )
+      const groups = needed.map(groupIn(kernelId))
+      for (const { path, controllers } of groups) {
+        mkdirSync(path, { recursive: true })
+        setLimits(version, path, controllers, limits)
+      }
+      return asGroup(groups.map(({ path }) => path))
+    },
+    existing(kernelId) {
+      const paths = hierarchies.map((each) => groupIn(kernelId)(each).path).filter((path) => existsSync(path))
+      return paths.length === 0 ? null : asGroup(paths)
+    },
+    oomKills({ paths }) {
+      const texts = paths.map((path) => readIfThere(join(path, events)))
+      return texts.reduce((sum, text) => sum + Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0), 0)
+    },
+    members,
+    empty(group) {
+      if (members(group).length === 0) return true
+      killAll(version, group)
+      return members(group).length === 0
+    },
+    remove: ({ paths }) => paths.map(removeGroup).every(Boolean),
+    close: () => hierarchies.forEach(({ parent }) => removeGroup(parent)),
+  }
+}
+
+function asGroup(paths: readonly string[]): KernelCgroup {
+  return { path: paths[0]!, paths }
+}
+
+/** Without new processes in between: version 2 kills at once, version 1 forbids forks first. */
+function killAll(version: Version, { path }: KernelCgroup): void {
+  try {
+    if (version === 2) return writeFileSync(join(path, 'cgroup.kill'), '1')
+    writeFileSync(join(path, 'pids.max'), '0')
+  } catch {
+    // Removed meanwhile.
+  }
+  for (const pid of processIds(join(path, 'cgroup.procs'))) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+}
+
+function processIds(path: string): number[] {
+  return readIfThere(path).split('\n').filter(Boolean).map(Number)
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+function removeGroup(group: string): boolean {
+  try {
+    rmdirSync(group)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}
