@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
@@ -10,6 +9,7 @@ import { createWakeHub } from './events/wake-hub.ts'
 import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics } from './observability/metrics.ts'
+import { makeDataDirectory } from './runtime/make-data-directory.ts'
 import { openDatabaseServer } from './runtime/open-database-server.ts'
 import type { RuntimeParts } from './runtime/runtime-parts.ts'
 import { listen, serveHttp } from './runtime/serve-http.ts'
@@ -50,7 +50,7 @@ export async function startRuntime(
   const http = createHttpServer({ log, metrics, trace, drainMs: config.drainSeconds * 1000 })
   const url = config.roles.includes('api') ? await listen(http, config, resources) : null
   const dataDir = resolve(config.dataDir)
-  await mkdir(dataDir, { recursive: true })
+  await makeDataDirectory(dataDir)
   const access = await openDatabaseServer(config, dataDir, log, resources)
   http.note('migrating')
   const applied = await migrate(access.ownerUrl, log, { signal })
@@ -94,7 +94,7 @@ export async function startRuntime(
 export async function migrateOnly(config: Config, log: Logger): Promise<string[]> {
   await using resources = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
-  await mkdir(dataDir, { recursive: true })
+  await makeDataDirectory(dataDir)
   const { ownerUrl } = await openDatabaseServer(config, dataDir, log, resources)
   return await migrate(ownerUrl, log)
 }

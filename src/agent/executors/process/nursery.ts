@@ -1,6 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Logger } from '../../../observability/log.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
+import { withoutInherited } from './inherited-descriptors.ts'
 import { ALIVE_FUNCTION } from './shell-functions.ts'
 import { splitOnce } from './shim-status.ts'
 
@@ -70,8 +71,8 @@ export function createNursery(kernelsDir: string, log: Logger, events: NurseryEv
       cwd: kernelsDir,
       detached: true,
       env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
+      stdio: withoutInherited(['pipe', 'pipe', 'pipe']),
+    }) as ChildProcessWithoutNullStreams
     const lost = (reason: string) => {
       if (child === started) child = null
       if (!closed) events.gone(reason)
