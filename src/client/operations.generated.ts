@@ -1894,7 +1894,7 @@ export type TokensQueryVariables = Exact<{
 }>;
 
 
-export type TokensQuery = { tokens: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: TokenSummaryFragment }> } };
+export type TokensQuery = { tokens: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: TokenSummaryFragment }> } | null };
 
 export type CreateTokenMutationVariables = Exact<{
   input: CreateTokenInput;

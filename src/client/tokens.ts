@@ -19,7 +19,8 @@ export function tokenOperations(connection: Connection) {
 
     /** Newest first, including revoked ones; for administrators. @throws ForbiddenError */
     tokens(options?: CallOptions) {
-      return allPages(async (page) => (await request(TokensDocument, page, options)).tokens)
+      // Null comes with an error, and that is thrown.
+      return allPages(async (page) => (await request(TokensDocument, page, options)).tokens!)
     },
 
     /** `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError, ForbiddenError */

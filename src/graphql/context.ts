@@ -11,6 +11,7 @@ import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
+import type { Consistently } from '../services/consistent-reads.ts'
 import type { SelectSessions } from './session-selects.ts'
 
 /** Shared by all requests of a server. */
@@ -28,6 +29,7 @@ export interface GraphQLServices {
   openSubscriptions: OpenSubscriptions
   readSessions: ReadSessions
   selectSessions: SelectSessions
+  consistently: Consistently
   /** Aborts when the server closes, which ends everything that would go on without end. */
   closing: AbortSignal
 }

@@ -6,6 +6,7 @@ import { identify } from './authentication.ts'
 import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
 import { mayReadMetrics } from '../services/authorize.ts'
+import { consistentReads } from '../services/consistent-reads.ts'
 import { sessionReader } from '../services/read-selected-sessions.ts'
 import { sessionSelects } from './session-selects.ts'
 import { sharedSessionReader } from './shared-session-reader.ts'
@@ -16,7 +17,7 @@ import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
 export type GraphQLDependencies = Omit<
   GraphQLServices,
-  'closing' | 'openSubscriptions' | 'readSessions' | 'selectSessions'
+  'closing' | 'openSubscriptions' | 'readSessions' | 'selectSessions' | 'consistently'
 > & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
@@ -47,6 +48,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
     openSubscriptions,
     readSessions,
     selectSessions: sessionSelects(),
+    consistently: consistentReads(dependencies.prisma),
     closing: closing.signal,
   }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })

@@ -11,6 +11,7 @@ import { useRequestBounds } from './request-bounds.ts'
 import { requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
 import { useOperationCost } from './operation-cost.ts'
+import { useConsistentReads } from './use-consistent-reads.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
 
 export const GRAPHQL_PATH = '/graphql'
@@ -42,6 +43,7 @@ export function createGraphQLServer(options: {
       // A JSON body makes browsers send a preflight request, which fails for other origins. All other requests need one
       // of these headers, which has the same effect.
       useCSRFPrevention({ requestHeaders: ['authorization', 'x-graphql-yoga-csrf'] }),
+      useConsistentReads(),
       useErrorPresentation(),
     ],
     maskedErrors: false,

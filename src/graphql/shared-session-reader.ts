@@ -1,4 +1,5 @@
 import type { Session } from '../generated/prisma/client.ts'
+import { readShared } from '../services/consistent-reads.ts'
 import type { ReadSessions, SessionRead } from '../services/read-selected-sessions.ts'
 
 interface Gathering {
@@ -11,7 +12,7 @@ interface Gathering {
  * Merges reads of the same kind that are requested at about the same time, by subscribers to one event or by polling
  * clients. Requests that arrive while a read is in progress wait for it and share the next one, so every caller sees a
  * state that is no older than its request. Nothing is cached. Only requests of the same project and selection are
- * merged, so nobody receives rows of another project.
+ * merged, so nobody receives rows of another project. An operation that reads a snapshot reads it by itself.
  */
 export function sharedSessionReader(read: ReadSessions): ReadSessions {
   const underWay = new Map<string, Promise<unknown>>()
@@ -33,7 +34,7 @@ export function sharedSessionReader(read: ReadSessions): ReadSessions {
     return gathered
   }
 
-  return async (request) => {
+  const share: ReadSessions = async (request) => {
     const { projectId, by, values, selectKey } = request
     const key = `${projectId} ${by} ${selectKey}`
     const gathered = gathering.get(key) ?? gather(key, request)
@@ -42,6 +43,11 @@ export function sharedSessionReader(read: ReadSessions): ReadSessions {
     // Every caller gets its own copies, so operations do not see each other's changes to rows.
     return [...new Set(values)].flatMap((value) => (rows.get(value) ?? []).map((row) => ({ ...row })))
   }
+  return (request) =>
+    readShared(
+      () => share(request),
+      () => read(request),
+    )
 }
 
 function nextTurn(): Promise<void> {

@@ -5,7 +5,7 @@ import { presentThrown } from './error-presentation.ts'
  * Binds a subscription's source to its token: it counts as open until it ends, and it ends when the token is no longer
  * valid. Before each event is delivered, the token is checked again and everything loaded for earlier events is
  * forgotten. The executor requests an event only after it has finished the previous one, so nobody else uses the
- * context at that moment. A fault of the source or of the check ends it with an error that clients can act on: such
+ * context at that moment. What an event is resolved to is read in one state of the database. A fault of the source or of the check ends it with an error that clients can act on: such
  * faults pass by the executor, which reports what they throw as it is.
  * @throws RepriseError TOO_MANY_SUBSCRIPTIONS, after ending the source
  */
@@ -33,26 +33,28 @@ export function authorizedStream<T>(
     await source.return?.()
   }
 
-  return {
-    async next() {
-      try {
-        const result = await source.next()
-        if (result.done) {
-          leave()
-          return result
-        }
-        if (!(await stillAuthorized())) {
-          await end()
-          context.revoked()
-          return { done: true, value: undefined }
-        }
-        renew(context)
+  async function advance(): Promise<IteratorResult<T>> {
+    try {
+      const result = await source.next()
+      if (result.done) {
+        leave()
         return result
-      } catch (thrown) {
-        await end()
-        throw presentThrown(thrown, context)
       }
-    },
+      if (!(await stillAuthorized())) {
+        await end()
+        context.revoked()
+        return { done: true, value: undefined }
+      }
+      renew(context)
+      return result
+    } catch (thrown) {
+      await end()
+      throw presentThrown(thrown, context)
+    }
+  }
+
+  return {
+    next: () => resolvedConsistently(advance(), context),
     async return() {
       await end()
       return { done: true, value: undefined }
@@ -64,5 +66,30 @@ export function authorizedStream<T>(
     [Symbol.asyncIterator]() {
       return this
     },
+  }
+}
+
+/**
+ * The executor resolves an event in the callback that it gives to `then` of what `next` returns, and nowhere else is
+ * there a place for it: so this is where the reads of an event are joined.
+ */
+function resolvedConsistently<T>(
+  next: Promise<IteratorResult<T>>,
+  context: GraphQLContext,
+): Promise<IteratorResult<T>> {
+  const { consistently } = context.services
+  const again = () => renew(context)
+  return {
+    // oxlint-disable-next-line unicorn/no-thenable -- see above
+    then(onResult, onError) {
+      if (!onResult) return next.then(onResult, onError)
+      return next.then(async (result) => {
+        if (result.done) return onResult(result)
+        return consistently({ kind: context, work: async () => onResult(result), again })
+      }, onError)
+    },
+    catch: (onError) => next.catch(onError),
+    finally: (onEnd) => next.finally(onEnd),
+    [Symbol.toStringTag]: 'Promise',
   }
 }

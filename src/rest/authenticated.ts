@@ -3,12 +3,13 @@ import { RepriseError } from '../domain/errors.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { mayDiscover, mayRead, noAccess } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
+import { readTogether } from '../services/consistent-reads.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'
 
 const DISCOVERY_PREFIX = '/v2/discovery/'
 
-/** Authenticates a request before anything else in it is checked. */
+/** Authenticates a request before anything else in it is checked. What a GET answers is of one state of the database. */
 export function authenticated(
   authenticate: Authenticate,
   base: Omit<ReadContext, 'viewer'>,
@@ -20,6 +21,7 @@ export function authenticated(
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
     c.set('context', { ...base, viewer, log: base.log.child({ requestId: c.get('requestId') }) })
-    await next()
+    if (c.req.method === 'GET') await readTogether(base.prisma, next)
+    else await next()
   }
 }

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { readStatement } from './snapshot.ts'
 import { connectionSettings, wasUnanswered, type Patience } from './connection-settings.ts'
 
 /** Runs statements: on the pool, or on the connection of a transaction. */
@@ -41,7 +42,11 @@ export function openDatabase(options: {
   // the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return {
-    query: (text, values) => pool.query(text, values as unknown[]),
+    query: (text, values) =>
+      readStatement(
+        () => pool.query(text, values as unknown[]),
+        (client) => client.query({ text, values: values as unknown[], types: { getTypeParser: parserFor } }),
+      ),
     async transaction(work) {
       const client = await pool.connect()
       let fault: Error | undefined

@@ -1,6 +1,9 @@
+import type pg from 'pg'
 import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
 import { connectionSettings, type Patience } from './connection-settings.ts'
 import { hasEnumParameters, ProvableEnumsFactory } from './provable-enums.ts'
+import { ReadPool } from './read-pool.ts'
+import { readSnapshot, type Reads } from './snapshot.ts'
 
 export type { Prisma, PrismaClient, Session }
 /** Selects the sessions to read. */
@@ -17,18 +20,28 @@ export function createPrisma(options: {
   namedStatements?: boolean
 }): PrismaClient {
   const { connectionString, connectionsMax, onError, patience, namedStatements = true } = options
-  const pool = {
+  const pool = new ReadPool({
     ...connectionSettings(patience),
     connectionString,
     max: connectionsMax,
     application_name: 'reprise-read',
-  }
+  })
   const adapter = new ProvableEnumsFactory(pool, {
     onPoolError: onError,
     onConnectionError: onError,
     ...(namedStatements && { statementNameGenerator: statementNames() }),
+    disposeExternalPool: true,
   })
-  return new PrismaClient({ adapter, errorFormat: 'minimal' })
+  const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
+  pools.set(prisma, pool)
+  return prisma
+}
+
+const pools = new WeakMap<PrismaClient, pg.Pool>()
+
+/** Runs `work` so that all that it reads is of one state of the database: that of its first statement. */
+export function readTogether<T>(prisma: PrismaClient, work: () => T | Promise<T>): Promise<Reads<T>> {
+  return readSnapshot(pools.get(prisma)!, work)
 }
 
 const NAMED_STATEMENTS_MAX = 500

@@ -1,5 +1,8 @@
 import pg from 'pg'
 
+/** Around the statements of an operation; the last one is sent when the operation has been answered. */
+const OF_SNAPSHOTS = new Set(['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', 'COMMIT'])
+
 /**
  * The statements that reach the driver while `work` runs, from all pools of this process: the statements sent to
  * PostgreSQL, not the calls of Prisma.
@@ -16,9 +19,9 @@ export async function recordQueries<T>(
   const queries: { text: string; values: readonly unknown[] }[] = []
   const original = pg.Client.prototype.query
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-    const [query, values] = args as [string | { text: string; values?: unknown[] }, unknown[]?]
-    if (typeof query === 'string') queries.push({ text: query, values: Array.isArray(values) ? values : [] })
-    else queries.push({ text: query.text, values: query.values ?? [] })
+    const [query, given] = args as [string | { text: string; values?: unknown[] }, unknown[]?]
+    const { text, values = [] } = typeof query === 'string' ? { text: query, values: given } : query
+    if (!OF_SNAPSHOTS.has(text)) queries.push({ text, values: Array.isArray(values) ? values : [] })
     return (original as (...all: unknown[]) => unknown).apply(this, args)
   } as typeof original
   try {

@@ -71,11 +71,12 @@ describe('cursor connections', () => {
     expect(isListType(getNullableType(edge.getFields()['node']!.type))).toBe(false)
   })
 
-  test.each(connectionFields)('%s pages forward, and backward if at all', (_name, field) => {
+  test.each(connectionFields)('%s pages forward, and backward if at all', (name, field) => {
     const { first, after, last, before } = argumentTypes(field)
     expect({ first, after }).toEqual({ first: 'Int', after: 'String' })
     expect([last, before]).toEqual(last === undefined ? [undefined, undefined] : ['Int', 'String'])
-    expect(isNonNullType(field.type)).toBe(true)
+    // Null where the role does not allow it, so that the rest of the answer stays.
+    expect(isNonNullType(field.type)).toBe(name !== 'Query.tokens')
   })
 })
 

@@ -119,8 +119,9 @@ describe('who may', () => {
     const token = await server.factory.token({ role, projectId: DEFAULT_PROJECT_ID })
     expect(await create({ role: 'VIEWER', project: 'default' }, token)).toMatchObject({ code: 'FORBIDDEN' })
     expect(await ask(REVOKE, { tokenId: randomUUID() }, token)).toMatchObject({ code: 'FORBIDDEN' })
-    const { errors } = await server.query('{ tokens { totalCount } }', {}, token)
-    expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }])
+    const { data, errors } = await server.query('{ tokens { totalCount } viewer { role } }', {}, token)
+    expect(errors).toMatchObject([{ path: ['tokens'], extensions: { code: 'FORBIDDEN' } }])
+    expect(data).toEqual({ tokens: null, viewer: { role } })
   })
 
   test('nobody revokes the token that asks: an administrator is left', async () => {

@@ -11,7 +11,9 @@ builder.queryField('tokens', (t) =>
   t.connection(
     {
       type: TokenType,
-      description: 'Tokens, newest first, revoked and expired ones included; for administrators.',
+      nullable: true,
+      description:
+        'Tokens, newest first, revoked and expired ones included; null, with an error, unless you are an administrator.',
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { services, viewer } = context

@@ -1,0 +1,119 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type pg from 'pg'
+
+/**
+ * Statements of one operation that see one state of the database. Which statements belong to it follows from where
+ * they are called from: as long as `work` of `readSnapshot` runs, every statement of `Database.query` and of Prisma that
+ * it causes goes to one connection, one after the other, in a transaction that shows what was committed when its first
+ * statement began. Transactions of `Database.transaction` are their own. What goes on after `work` has ended reads as
+ * anybody does.
+ */
+export interface Reads<T> {
+  result: T
+  /** How many statements it took. */
+  statements: number
+}
+
+interface Reading {
+  open: boolean
+  statements: number
+  /** Null if it allows a single statement, on any connection. */
+  run: (<R>(use: Use<R>) => Promise<R>) | null
+}
+
+type Use<R> = (client: pg.PoolClient) => Promise<R>
+
+const active = new AsyncLocalStorage<Reading | undefined>()
+
+/** Runs `work` in a snapshot. A connection is taken with the first statement. */
+export async function readSnapshot<T>(pool: pg.Pool, work: () => T | Promise<T>): Promise<Reads<T>> {
+  let client: Promise<pg.PoolClient> | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  const reading: Reading = {
+    open: true,
+    statements: 0,
+    async run(use) {
+      client ??= begin(pool)
+      const turn = Promise.all([client, last]).then(([connected]) => use(connected))
+      last = turn.catch(() => {})
+      return turn
+    },
+  }
+  try {
+    const result = await active.run(reading, work)
+    return { result, statements: reading.statements }
+  } finally {
+    reading.open = false
+    // Nobody waits for this: what was read is read.
+    if (client)
+      void Promise.all([client, last]).then(
+        ([connected]) => end(connected),
+        () => {},
+      )
+  }
+}
+
+/**
+ * Runs `work`, which should need one statement, without the cost of a snapshot: one statement sees one state. If it
+ * needs a second one, that fails, `several` is true and the result is worth nothing.
+ */
+export async function readOnce<T>(work: () => T | Promise<T>): Promise<{ result: T; several: boolean }> {
+  const reading: Reading = { open: true, statements: 0, run: null }
+  try {
+    const result = await active.run(reading, work)
+    return { result, several: reading.statements > 1 }
+  } catch (error) {
+    if (reading.statements > 1) return { result: undefined as T, several: true }
+    throw error
+  } finally {
+    reading.open = false
+  }
+}
+
+/** Runs a statement of the operation that it is called from: `alone` on any connection, if it reads no snapshot. */
+export function readStatement<R>(alone: () => Promise<R>, use: Use<R>): Promise<R> {
+  const reading = active.getStore()
+  if (!reading?.open) return alone()
+  reading.statements += 1
+  if (reading.run) return reading.run(use)
+  return reading.statements > 1 ? Promise.reject(new SecondStatement()) : alone()
+}
+
+/**
+ * Runs a read that operations share: `shared` belongs to none of them, but counts as a statement of each; an operation
+ * that reads a snapshot reads `own`.
+ */
+export function readShared<R>(shared: () => Promise<R>, own: () => Promise<R>): Promise<R> {
+  const reading = active.getStore()
+  if (!reading?.open) return shared()
+  if (reading.run) return own()
+  reading.statements += 1
+  return reading.statements > 1 ? Promise.reject(new SecondStatement()) : active.run(undefined, shared)
+}
+
+class SecondStatement extends Error {
+  constructor() {
+    super('a second statement needs a snapshot')
+    this.name = 'SecondStatement'
+  }
+}
+
+async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    return client
+  } catch (error) {
+    client.release(error as Error)
+    throw error
+  }
+}
+
+async function end(client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query('COMMIT')
+    client.release()
+  } catch (error) {
+    client.release(error as Error)
+  }
+}
