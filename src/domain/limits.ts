@@ -187,8 +187,16 @@ export const SESSION_IDS_PER_READ_MAX = 5_000
 /** Sessions, and refusals, shown in the answer of a resubmission; its items show all. */
 export const RESUBMISSION_SHOWN_SESSIONS_MAX = 500
 export const COMMAND_ARGUMENTS_MAX = 1_000
-/** Linux refuses single arguments of more than 128 KiB. */
+/** Linux refuses a single argument, and a single `NAME=value`, of more than 128 KiB. */
 export const ARGUMENT_BYTES_MAX = 131_071
+/**
+ * What a program is started with may take 2 MiB in all (a quarter of the usual 8 MiB of stack; each string with its end
+ * and a pointer, 9 bytes): so much for the command, so much for the session's variables, and 256 KiB for what server,
+ * image and agent add.
+ */
+export const COMMAND_BYTES_MAX = 768 * 1024
+export const ENVIRON_BYTES_MAX = 1024 * 1024
+export const ADDED_ENVIRON_BYTES_MAX = 256 * 1024
 export const ENVIRON_ENTRIES_MAX = 500
 export const LABELS_MAX = 64
 export const SLOTS_MAX = 32

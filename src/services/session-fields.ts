@@ -4,6 +4,8 @@ import {
   ARGUMENT_BYTES_MAX,
   BATCH_TIMEOUT_SECONDS_MAX,
   COMMAND_ARGUMENTS_MAX,
+  COMMAND_BYTES_MAX,
+  ENVIRON_BYTES_MAX,
   ENVIRON_ENTRIES_MAX,
   LABELS_MAX,
   NAME_LENGTH_MAX,
@@ -21,7 +23,13 @@ export const argument = z
   .refine(isStorableText, STORABLE_TEXT)
   .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
 
-export const command = z.array(argument).min(1).max(COMMAND_ARGUMENTS_MAX)
+export const command = z
+  .array(argument)
+  .min(1)
+  .max(COMMAND_ARGUMENTS_MAX)
+  .refine((words) => execBytes(words) <= COMMAND_BYTES_MAX, {
+    message: `must be at most ${COMMAND_BYTES_MAX} bytes in all, 9 more for each argument`,
+  })
 
 /** A session without requested slots still takes one core, so an agent runs no more such sessions than it has cores. */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
@@ -55,13 +63,21 @@ export const variableName = z
 
 export const environ = z
   .array(
-    z.strictObject({
-      name: variableName,
-      value: argument,
-    }),
+    z
+      .strictObject({
+        name: variableName,
+        value: argument,
+      })
+      .refine(({ name, value }) => fitsArgument(`${name}=${value}`), {
+        path: ['value'],
+        message: `name and value together must be at most ${ARGUMENT_BYTES_MAX - 1} bytes`,
+      }),
   )
   .max(ENVIRON_ENTRIES_MAX)
   .superRefine(unique('name'))
+  .refine((entries) => environBytes(entries) <= ENVIRON_BYTES_MAX, {
+    message: `must be at most ${ENVIRON_BYTES_MAX} bytes in all, 10 more for each variable`,
+  })
 
 /** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
 export function besideOtherFaults({ value }: { value: unknown }): boolean {
@@ -78,6 +94,10 @@ export function checkSecrets(
   for (const [index, entry] of secretEnviron.entries()) {
     if (!names.has((entry as { name?: unknown } | null)?.name)) continue
     context.addIssue({ code: 'custom', path: ['secretEnviron', index, 'name'], message: 'stands in environ, too' })
+  }
+  if (environBytes(plain as Variable[]) + environBytes(secretEnviron as Variable[]) > ENVIRON_BYTES_MAX) {
+    const message = `must be at most ${ENVIRON_BYTES_MAX} bytes together with environ, 10 more for each variable`
+    context.addIssue({ code: 'custom', path: ['secretEnviron'], message })
   }
   if (plain.length + secretEnviron.length > ENVIRON_ENTRIES_MAX) {
     const message = `must be at most ${ENVIRON_ENTRIES_MAX} variables together with environ`
@@ -97,6 +117,21 @@ export const retryPolicy = z.unknown().transform((input, context): Partial<Retry
   }
   return {}
 })
+
+/** Null and other nonsense are reported elsewhere. */
+type Variable = { name?: string; value?: string } | null
+
+function environBytes(entries: readonly Variable[]): number {
+  return execBytes(entries.map((entry) => `${entry?.name ?? ''}=${entry?.value ?? ''}`))
+}
+
+/** As the system counts them when it starts a program. */
+function execBytes(strings: readonly string[]): number {
+  return strings.reduce((sum, each) => sum + Buffer.byteLength(each) + EXEC_BYTES_PER_STRING, 0)
+}
+
+/** The end of the string, and a pointer. */
+const EXEC_BYTES_PER_STRING = 9
 
 function fitsArgument(value: string): boolean {
   return Buffer.byteLength(value) <= ARGUMENT_BYTES_MAX

@@ -149,10 +149,20 @@ function specOf(source: OrderSource) {
     environ,
     clusterMode,
     members,
+    sessionType,
     ...spec
   } = source
   const { sessionId: id, chainId, attempt } = spec
-  const own = retryEnvironment({ id, chainId, attempt, retryCount, maxRetries, parentSessionId, retryCause })
+  const own = retryEnvironment({
+    id,
+    chainId,
+    sessionType,
+    attempt,
+    retryCount,
+    maxRetries,
+    parentSessionId,
+    retryCause,
+  })
   const cluster = clusterEnvironment(spec, { mode: clusterMode, members })
   return { ...spec, environ: [...environ, ...own, ...cluster] }
 }

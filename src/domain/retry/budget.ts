@@ -1,3 +1,4 @@
+import type { SessionType } from '../session/statuses.ts'
 import type { RetryPolicy } from './policy.ts'
 import { NO_WISH, type ProgramWish } from './program-wish.ts'
 import type { MatchedRule } from './rules.ts'
@@ -8,6 +9,11 @@ export interface BudgetedSession {
   maxRetries: number
   startedAt: Date | null
   epochStartedAt: Date
+}
+
+/** The retries that a session may use; only batch sessions are retried, whatever policy they have inherited. */
+export function budgetOf(session: { sessionType: SessionType; maxRetries: number }): number {
+  return session.sessionType === 'BATCH' ? session.maxRetries : 0
 }
 
 export type Budget =

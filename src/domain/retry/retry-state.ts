@@ -1,4 +1,5 @@
 import type { SessionType } from '../session/statuses.ts'
+import { budgetOf } from './budget.ts'
 import type { HoldReason, RetryPhase } from './causes.ts'
 
 export interface RetryState {
@@ -34,9 +35,9 @@ export function retryState(
   decision: StoredDecision | null,
 ): RetryState {
   const attempt = session.retryCount + 1
-  const maxAttempts = session.maxRetries + 1
+  const maxAttempts = budgetOf(session) + 1
   return {
-    phase: decision?.phase ?? (session.sessionType === 'BATCH' && session.maxRetries > 0 ? 'UNDECIDED' : 'NONE'),
+    phase: decision?.phase ?? (maxAttempts > 1 ? 'UNDECIDED' : 'NONE'),
     attempt,
     maxAttempts,
     label: `attempt ${attempt} of ${maxAttempts}`,

@@ -1,3 +1,4 @@
+import type { KernelVariable } from './kernel-variables.ts'
 import type { ClusterMode } from './statuses.ts'
 
 /** One kernel of a session; `address` is its agent's address, empty if it has none. */
@@ -21,7 +22,7 @@ export function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'
 export function clusterEnvironment(
   kernel: Pick<ClusterMember, 'role' | 'index'>,
   cluster: { mode: ClusterMode; members: readonly ClusterMember[] },
-): { name: string; value: string }[] {
+): { name: KernelVariable; value: string }[] {
   const { mode, members } = cluster
   const name = kernelName(kernel)
   return [

@@ -2,12 +2,13 @@ import type { KernelSpec } from '../../domain/agent/protocol.ts'
 import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { ClusterMember } from '../../domain/session/cluster-environment.ts'
 import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
-import type { ClusterMode } from '../../domain/session/statuses.ts'
+import type { ClusterMode, SessionType } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 
 /** The data from which orders to agents are built. */
 export interface OrderSource extends KernelSpec {
   secretEnviron: SealedVariable[]
+  sessionType: SessionType
   retryCount: number
   maxRetries: number
   parentSessionId: string | null
@@ -22,7 +23,7 @@ const SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image,
   s.command, s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
-  s.cluster_mode AS "clusterMode",
+  s.cluster_mode AS "clusterMode", s.session_type AS "sessionType",
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
       ORDER BY m.role, m.index)
     FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,

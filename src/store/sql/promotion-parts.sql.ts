@@ -15,14 +15,14 @@ export const RUN = `(
       SELECT coalesce(min(k.started_at), now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
 
 /**
- * How the session ended, as one row `ended` if it did. The earliest deciding kernel counts; of two recorded at the same
- * time, the main kernel.
+ * How the session ended, as one row `ended` if it did: as the main kernel did if it has ended, else as the failed
+ * kernel of the lowest index, in whatever order the ends were recorded.
  */
 export const ENDED = `(
       SELECT k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
         k.role || k.index || ' ended without an exit code' AS untold
       FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND ${DECIDES}
-      ORDER BY k.terminated_at, k.role = 'main' DESC, k.index LIMIT 1) AS ended`
+      ORDER BY k.role = 'main' DESC, k.index LIMIT 1) AS ended`
 
 /** The session columns set from `ended`. */
 export const ENDED_SETS = `exit_code = ended.exit_code,

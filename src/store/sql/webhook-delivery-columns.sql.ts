@@ -27,6 +27,7 @@ export function deliverySelect(place: string): string {
       THEN jsonb_build_object('deployment', jsonb_build_object('id', d.id, 'routeId', e.route_id, 'name', d.name,
         'project', p.name))
       ELSE jsonb_build_object('session', jsonb_build_object('name', s.name, 'type', s.session_type, 'project', p.name,
-        'parentSessionId', s.parent_session_id, 'attempt', s.retry_count + 1, 'maxAttempts', s.max_retries + 1,
+        'parentSessionId', s.parent_session_id, 'attempt', s.retry_count + 1, 'maxAttempts',
+        CASE s.session_type WHEN 'BATCH' THEN s.max_retries ELSE 0 END + 1,
         'exitCode', s.exit_code)) END`
 }

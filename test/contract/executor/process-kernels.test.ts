@@ -70,7 +70,17 @@ test('the environment is the base, the session and the chain directory, and noth
   delete process.env['REPRISE_LEAK_TEST']
   const names = readableNames(text)
   expect(names.filter((name) => !['_', 'SHLVL', 'OLDPWD'].includes(name))).toEqual(
-    ['HOME', 'LANG', 'PATH', 'PWD', 'REPRISE_CHAIN_DIR', 'REPRISE_KERNEL_ID', 'TMPDIR', 'a.b-c'].toSorted(),
+    [
+      'HOME',
+      'LANG',
+      'PATH',
+      'PWD',
+      'REPRISE_CHAIN_DIR',
+      'REPRISE_KERNEL_ID',
+      'REPRISE_VERDICT_FILE',
+      'TMPDIR',
+      'a.b-c',
+    ].toSorted(),
   )
   expect(text).toContain('a.b-c=odd name')
   expect(text).toContain('LANG=C\uFFFD')
@@ -162,4 +172,13 @@ test('spec and script are readable to the owner alone', async () => {
   const record = join(fixture.agentDir, 'kernels', kernelId, 'spec.json')
   expect(JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ assignment: 1, spec: { kernelId } })
   expect(statSync(record).mode & 0o077).toBe(0)
+})
+
+test('as much as a session may give starts: the largest command with the largest environment', async () => {
+  const environ = Array.from({ length: 8 }, (_, n) => ({ name: `V${n}`, value: 'x'.repeat(131_050) }))
+  const words = Array.from({ length: 5 }, () => 'x'.repeat(131_071))
+  const added = [{ name: 'REPRISE_CLUSTER_HOSTS', value: 'x'.repeat(100_000) }]
+  const { kernelId } = start(['sh', '-c', 'echo ${#V7} $#', ...words], { environ: [...environ, ...added] })
+  expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+  expect(await readAll(executor, kernelId, 'STDOUT')).toMatchObject({ text: '131050 4\n' })
 })

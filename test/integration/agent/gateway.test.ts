@@ -50,6 +50,7 @@ describe('an order', () => {
       REPRISE_ATTEMPT: '1',
       REPRISE_MAX_ATTEMPTS: '3',
       REPRISE_RETRY_COUNT: '0',
+      REPRISE_RETRY_OF_BUDGET: '0 of 2',
       REPRISE_PARENT_SESSION_ID: '',
       REPRISE_RETRY_CAUSE: '',
     })

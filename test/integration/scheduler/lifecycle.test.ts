@@ -198,17 +198,23 @@ describe('a session of three kernels', () => {
     expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', exitCode: 7, error: 'kernel-exited' })
   })
 
-  it('fails as its first failed kernel failed, though main1 failed in consequence', async () => {
+  it.each([
+    ['main1 sub1 sub2', [0, 1, 2], 1],
+    ['sub2 sub1 main1', [2, 1, 0], 1],
+    ['sub2 sub1', [2, 1], 138],
+    ['sub1 sub2', [1, 2], 138],
+  ])('of %s, failed in this order, main1 decides, else the lowest index', async (_, order, exitCode) => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { clusterSize: 3 })
-    const [main, sub1] = await kernelsOf(id)
-    agent.observe(sub1!, { status: 'EXITED', exitCode: 137, oomKilled: true })
-    await agent.sync()
-    await given.sql(`UPDATE kernels SET terminated_at = terminated_at - interval '1 second' WHERE id = $1`, [sub1])
-    agent.observe(main!, { status: 'EXITED', exitCode: 1 })
-    await agent.sync()
+    const kernels = await kernelsOf(id)
+    for (const [place, index] of order.entries()) {
+      agent.observe(kernels[index]!, { status: 'EXITED', exitCode: index === 0 ? 1 : 137 + index })
+      await agent.sync()
+      const earlier = `UPDATE kernels SET terminated_at = now() - interval '1 s' * $2::int WHERE id = $1`
+      await given.sql(earlier, [kernels[index], order.length - place])
+    }
     await server.run('detect-termination')
-    expect(await sessionRow(db, id)).toMatchObject({ result: 'FAILURE', error: 'oom-killed', exitCode: 137 })
+    expect(await sessionRow(db, id)).toMatchObject({ result: 'FAILURE', error: 'kernel-exited', exitCode })
   })
 
   it('tries a kernel that could not start once more, and leaves the others running', async () => {

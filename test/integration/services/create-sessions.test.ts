@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { RepriseError } from '../../../src/domain/errors.ts'
-import { CREATE_SESSIONS_MAX } from '../../../src/domain/limits.ts'
+import { ARGUMENT_BYTES_MAX, CREATE_SESSIONS_MAX } from '../../../src/domain/limits.ts'
 import type { CreateSessionInput } from '../../../src/services/create-session-input.ts'
 import { createSession, createSessions } from '../../../src/services/create-sessions.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
@@ -104,6 +104,9 @@ describe('createSessions', () => {
   })
 })
 
+const variables = (count: number, bytes: number) =>
+  Array.from({ length: count }, (_, n) => ({ name: `V${n}`, value: 'x'.repeat(bytes) }))
+
 describe('faults', () => {
   it('are told all at once, each with its path', async () => {
     const creating = createSession(given.server.context, {
@@ -160,6 +163,9 @@ describe('faults', () => {
       ],
     },
     { environ: [{ name: 'A', value: '\0' }] },
+    { environ: [{ name: 'A', value: 'x'.repeat(ARGUMENT_BYTES_MAX - 1) }] },
+    { environ: variables(9, 128_000) },
+    { command: Array.from({ length: 7 }, () => 'x'.repeat(128_000)) },
     { environ: [{ name: '__proto__', value: 1 }] },
     { resourceSlots: [{ slot: 'cpu', amount: 1e300 }] },
     { resourceSlots: [{ slot: 'cpu', amount: -1 }] },

@@ -50,6 +50,11 @@ it('log chunks fit into a sync, and syncs into what is kept of a kernel', () => 
   expect(limits.LOG_BYTES_PER_SYNC_MAX).toBeLessThanOrEqual(limits.LOG_BYTES_PER_KERNEL_MAX)
 })
 
+it('what a program is started with fits the least that Linux allows', () => {
+  const all = limits.COMMAND_BYTES_MAX + limits.ENVIRON_BYTES_MAX + limits.ADDED_ENVIRON_BYTES_MAX
+  expect(all).toBeLessThanOrEqual((8 * 1024 * 1024) / 4)
+})
+
 it('the hard ceiling is a day, and base and jitter together fit the integer columns', () => {
   expect(limits.RETRY_DELAY_CEILING_MS).toBe(24 * 60 * 60 * 1000)
   expect(2 * limits.RETRY_DELAY_CEILING_MS).toBeLessThan(2 ** 31)

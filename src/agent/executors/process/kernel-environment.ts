@@ -1,8 +1,9 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { KernelVariable } from '../../../domain/session/kernel-variables.ts'
 import type { PulledImage } from './image-preset.ts'
 
 /** By it, processes are known that left the kernel's session. */
-export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID'
+export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID' satisfies KernelVariable
 
 export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -24,8 +25,8 @@ export function kernelEnvironment(
     ...Object.entries(image.environ),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     [KERNEL_ID_VARIABLE, spec.kernelId],
-    ['REPRISE_CHAIN_DIR', places.chain],
-    ['REPRISE_VERDICT_FILE', places.verdict],
+    ['REPRISE_CHAIN_DIR' satisfies KernelVariable, places.chain],
+    ['REPRISE_VERDICT_FILE' satisfies KernelVariable, places.verdict],
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
   ])
 }

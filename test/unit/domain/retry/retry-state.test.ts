@@ -14,8 +14,8 @@ it.each([
   expect(retryState({ sessionType, maxRetries, retryCount: 0 }, null)).toEqual({
     phase,
     attempt: 1,
-    maxAttempts: maxRetries + 1,
-    label: `attempt 1 of ${maxRetries + 1}`,
+    maxAttempts: phase === 'NONE' ? 1 : maxRetries + 1,
+    label: `attempt 1 of ${phase === 'NONE' ? 1 : maxRetries + 1}`,
     reason: null,
     scheduledAt: null,
     delaySeconds: null,
@@ -47,6 +47,7 @@ it('tells the kernels about their chain', () => {
   const first = {
     id: 's',
     chainId: 'c',
+    sessionType: 'BATCH' as const,
     attempt: 1,
     retryCount: 0,
     maxRetries: 3,
@@ -62,8 +63,29 @@ it('tells the kernels about their chain', () => {
     REPRISE_ATTEMPT: '2',
     REPRISE_MAX_ATTEMPTS: '4',
     REPRISE_RETRY_COUNT: '1',
+    REPRISE_RETRY_OF_BUDGET: '1 of 3',
     REPRISE_PARENT_SESSION_ID: 'p',
     REPRISE_RETRY_CAUSE: 'OOM_KILLED',
   })
   expect(asObject(first)).toMatchObject({ REPRISE_PARENT_SESSION_ID: '', REPRISE_RETRY_CAUSE: '' })
+})
+
+it.each([
+  ['a first attempt', {}, '1 of 4', '0 of 3'],
+  ['a retry', { attempt: 3, retryCount: 2 }, '3 of 4', '2 of 3'],
+  ['a resubmission', { attempt: 3, retryCount: 0, maxRetries: 1 }, '3 of 4', '0 of 1'],
+  ['uncounted retries', { attempt: 9, retryCount: 1 }, '9 of 11', '1 of 3'],
+  ['a budget that has shrunk', { attempt: 5, retryCount: 4, maxRetries: 2 }, '5 of 5', '4 of 2'],
+  ['one that is never retried', { sessionType: 'INTERACTIVE' }, '1 of 1', '0 of 0'],
+] as const)('does not contradict itself: %s', (_, given, position, budget) => {
+  const session = { id: 's', chainId: 'c', attempt: 1, retryCount: 0, maxRetries: 3, parentSessionId: null }
+  const environ = retryEnvironment({ ...session, sessionType: 'BATCH', retryCause: null, ...given })
+  const value = (name: string) => environ.find((variable) => variable.name === name)?.value
+  expect(`${value('REPRISE_ATTEMPT')} of ${value('REPRISE_MAX_ATTEMPTS')}`).toBe(position)
+  expect(value('REPRISE_RETRY_OF_BUDGET')).toBe(budget)
+})
+
+it.each(['INTERACTIVE', 'INFERENCE'] as const)('%s sessions have one attempt, whatever they inherit', (sessionType) => {
+  const state = retryState({ sessionType, retryCount: 0, maxRetries: 3 }, null)
+  expect(state).toMatchObject({ phase: 'NONE', maxAttempts: 1, label: 'attempt 1 of 1' })
 })
