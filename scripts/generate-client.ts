@@ -1,6 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { relative } from 'node:path'
+import { CLIENT_ERRORS, generateClientErrors } from './client-errors.ts'
 import { CLIENT_OPERATIONS, generateClientOperations } from './client-operations.ts'
 
-await writeFile(CLIENT_OPERATIONS, await generateClientOperations())
-console.log(`wrote ${relative(process.cwd(), CLIENT_OPERATIONS)}`)
+const files = [
+  [CLIENT_OPERATIONS, await generateClientOperations()],
+  [CLIENT_ERRORS, generateClientErrors()],
+] as const
+for (const [path, text] of files) {
+  await writeFile(path, text)
+  console.log(`wrote ${relative(process.cwd(), path)}`)
+}

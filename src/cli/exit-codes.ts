@@ -6,7 +6,7 @@ export const EXIT_CODES = {
   NOT_FOUND: { status: 3, meaning: 'There is no such object, or it is not yours.' },
   DENIED: { status: 4, meaning: 'There is no token, it is not valid, or it may not do this.' },
   CONFLICT: { status: 5, meaning: 'The state of the object does not allow it, or it conflicts with something else.' },
-  UNREACHABLE: { status: 69, meaning: 'No server responded.' },
+  UNREACHABLE: { status: 69, meaning: 'No server responded, or it is starting, stopping or without its database.' },
   NO_STATUS: {
     status: 125,
     meaning: '`run`: the work ended without an exit status: cancelled, lost, or never started.',

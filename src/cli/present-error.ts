@@ -9,6 +9,7 @@ import {
   NotFoundError,
   QuotaExceededError,
   RepriseClientError,
+  UnavailableError,
   ValidationError,
   type FoundServer,
 } from '../client/node/index.ts'
@@ -46,6 +47,7 @@ const STATUSES: readonly [new (...args: never[]) => Error, ExitCode][] = [
   [InvalidStateError, 'CONFLICT'],
   [QuotaExceededError, 'CONFLICT'],
   [ConnectionError, 'UNREACHABLE'],
+  [UnavailableError, 'UNREACHABLE'],
 ]
 
 function statusOf(error: unknown): number {

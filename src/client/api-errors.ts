@@ -1,3 +1,4 @@
+import { ERROR_CODES, type ErrorCode } from './error-codes.generated.ts'
 import { RepriseClientError } from './errors.ts'
 
 /** One problem with an input. */
@@ -16,15 +17,18 @@ interface Details {
 
 /** An error reported by the server. `code` is one of the README's table of errors. */
 export class ApiError extends RepriseClientError {
+  /** Of codes that are not in the server's table. */
+  protected static readonly retryable: boolean = false
   /** All problems with the input, for a ValidationError. */
   readonly issues: readonly Issue[]
   /** Whether the same request may succeed later, unchanged. */
-  readonly retryable: boolean = false
+  readonly retryable: boolean
   readonly data: unknown
 
   constructor(code: string, message: string, { issues = [], requestId, data }: Details = {}) {
     super(code, message, { requestId })
     this.issues = issues
+    this.retryable = rowOf(code)?.retryable ?? new.target.retryable
     this.data = data
   }
 }
@@ -41,36 +45,29 @@ export class ForbiddenError extends ApiError {}
 export class InvalidStateError extends ApiError {}
 /** A limit on how many may exist at once is reached. */
 export class QuotaExceededError extends ApiError {
-  override readonly retryable = true
+  protected static override readonly retryable: boolean = true
 }
+/** The request was refused before its contents were read. */
+export class RequestError extends ApiError {}
 /** An internal error of the server; its log has the details under `requestId`. */
 export class InternalError extends ApiError {
-  override readonly retryable = true
+  protected static override readonly retryable: boolean = true
 }
-/** The server responds, but is starting or has no database. */
+/** The server responds, but is starting, stopping or without its database. */
 export class UnavailableError extends InternalError {}
 
-const BY_TYPE = {
+/** By the names of the server's error types, which are those of the members of result unions. */
+const BY_TYPE: Readonly<Record<ErrorType, typeof ApiError>> = {
   ValidationError,
   NotFoundError,
   ConflictError,
   ForbiddenError,
   InvalidStateError,
   QuotaExceededError,
-} as const
-
-const BY_CODE: Readonly<Record<string, typeof ApiError>> = {
-  VALIDATION_FAILED: ValidationError,
-  CREATION_ID_REUSED: ConflictError,
-  QUOTA_EXCEEDED: QuotaExceededError,
-  FORBIDDEN: ForbiddenError,
-  UNAUTHENTICATED: ForbiddenError,
-  SESSION_ALREADY_FINISHED: InvalidStateError,
-  NO_PENDING_RETRY: InvalidStateError,
-  ISOLATION_REQUIRED: InvalidStateError,
-  INTERNAL: InternalError,
-  DATABASE_UNAVAILABLE: UnavailableError,
+  RequestError,
 }
+
+type ErrorType = (typeof ERROR_CODES)[ErrorCode]['type']
 
 /** A member of a result union that is an error. */
 export interface Failure {
@@ -85,7 +82,7 @@ export function isFailure(member: object): member is Failure {
 }
 
 export function errorOfFailure({ __typename, code, message, issues }: Failure): ApiError {
-  const Type = __typename in BY_TYPE ? BY_TYPE[__typename as keyof typeof BY_TYPE] : ApiError
+  const Type = Object.hasOwn(BY_TYPE, __typename) ? BY_TYPE[__typename as ErrorType] : ApiError
   return new Type(code, message, { issues })
 }
 
@@ -103,5 +100,14 @@ export function errorOfFaults(faults: readonly GraphQLFault[], data?: unknown): 
 }
 
 export function typeOfCode(code: string): typeof ApiError {
-  return BY_CODE[code] ?? (code.endsWith('_NOT_FOUND') ? NotFoundError : ApiError)
+  const row = rowOf(code)
+  if (row?.httpStatus === 503) return UnavailableError
+  if (row) return BY_TYPE[row.type]
+  if (code === 'INTERNAL') return InternalError
+  // A newer server has codes that this client does not know.
+  return code.endsWith('_NOT_FOUND') ? NotFoundError : ApiError
+}
+
+function rowOf(code: string): (typeof ERROR_CODES)[ErrorCode] | undefined {
+  return Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as ErrorCode] : undefined
 }

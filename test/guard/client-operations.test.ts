@@ -1,8 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { CLIENT_ERRORS, generateClientErrors } from '../../scripts/client-errors.ts'
 import { CLIENT_OPERATIONS, generateClientOperations } from '../../scripts/client-operations.ts'
 
 test('the operations of the client are what its documents and schema.graphql give', async () => {
   const committed = await readFile(CLIENT_OPERATIONS, 'utf8')
   expect(committed === (await generateClientOperations()), '`npm run generate` writes them').toBe(true)
+})
+
+test('the error codes of the client are those of the server', async () => {
+  const committed = await readFile(CLIENT_ERRORS, 'utf8')
+  expect(committed === generateClientErrors(), '`npm run generate` writes them').toBe(true)
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { ApiError, errorOfFailure, errorOfFaults, InternalError } from '../../../src/client/api-errors.ts'
-import { ERRORS, type ErrorCode } from '../../../src/domain/errors.ts'
+import { presentError } from '../../../src/cli/present-error.ts'
+import { ERRORS, type ErrorCode, type ErrorType } from '../../../src/domain/errors.ts'
 
 /** Requests that are refused before they are read have no result. */
 const CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code].type !== 'RequestError')
@@ -12,17 +13,27 @@ test.each(CODES)('%s in a result is of the class of its type', (code) => {
   expect({ name: error.name, code: error.code, message: error.message }).toEqual({ name: type, code, message: 'm' })
 })
 
-test.each([
-  'VALIDATION_FAILED',
-  'PROJECT_NOT_FOUND',
-  'KERNEL_NOT_FOUND',
-  'FORBIDDEN',
-  'UNAUTHENTICATED',
-  'QUOTA_EXCEEDED',
-] as const)('%s among the errors of an answer is of the class that the table says', (code) => {
-  const { type, retryable } = ERRORS[code]
+test.each(Object.keys(ERRORS) as ErrorCode[])('%s among the errors of an answer is what the table says', (code) => {
+  const { type, httpStatus, retryable } = ERRORS[code]
   const error = errorOfFaults([{ message: 'm', extensions: { code } }])
-  expect(error).toMatchObject({ name: type, code, retryable })
+  expect(error).toMatchObject({ name: httpStatus === 503 ? 'UnavailableError' : type, code, retryable })
+})
+
+/** Exit statuses by type, of all codes: a program that calls the command line branches on these. */
+const STATUSES: Record<ErrorType, number> = {
+  ValidationError: 2,
+  NotFoundError: 3,
+  ForbiddenError: 4,
+  ConflictError: 5,
+  InvalidStateError: 5,
+  QuotaExceededError: 5,
+  RequestError: 1,
+}
+
+test.each(Object.keys(ERRORS) as ErrorCode[])('%s has the exit status of its type', (code) => {
+  const { type, httpStatus } = ERRORS[code]
+  const { status } = presentError(errorOfFaults([{ message: 'm', extensions: { code } }]), undefined)
+  expect(status).toBe(httpStatus === 503 ? 69 : STATUSES[type])
 })
 
 test('issues and request id are kept', () => {
