@@ -12,6 +12,8 @@ const REST_MIN_MS = 1_000
 const REST_MAX_MS = 60_000
 
 export interface Endpoints {
+  /** Whether one of the servers has the origin of this address: what they are told may be told there. */
+  knows(url: URL): boolean
   /**
    * The first one, in the given order, that is not being skipped; if all are, the one whose pause ends first. Null if
    * all candidates are in `asked`.
@@ -28,6 +30,7 @@ export function createEndpoints(urls: readonly URL[], now: () => number): Endpoi
   const endpoints = urls.map((url): Endpoint => ({ url, failures: 0, restsUntilMs: 0 }))
   const rested = (endpoint: Endpoint) => endpoint.restsUntilMs <= now()
   return {
+    knows: (url) => urls.some(({ origin }) => origin === url.origin),
     choose(asked) {
       const left = endpoints.filter((endpoint) => !asked?.has(endpoint))
       const free = left.find(rested)

@@ -17,6 +17,7 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
       watch.expectWithin(firstByteSeconds, `${url.origin} was silent`)
       const response = await options.fetch.call(globalThis, url, {
         method: 'POST',
+        redirect: 'manual',
         headers,
         body,
         signal: watch.signal,
@@ -28,6 +29,8 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
         contentType: response.headers.get('content-type') ?? '',
         retryAfter: response.headers.get('retry-after'),
         requestId: response.headers.get('x-request-id'),
+        location: response.headers.get('location'),
+        redirectHidden: response.type === 'opaqueredirect',
         text,
       }
     } catch (error) {

@@ -12,6 +12,7 @@ import { nextAttemptDelay } from '../retry/network-schedule.ts'
 import { pause } from '../retry/pause.ts'
 import type { RetryConfig } from '../retry/retry-config.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
+import { postFollowing } from './follow-redirects.ts'
 import type { HttpAnswer, Transport } from './transport.ts'
 
 export interface Operation {
@@ -118,8 +119,8 @@ function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
 
-function post({ transport, token }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
-  return transport.post({
+function post({ transport, token, endpoints }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
+  const request = {
     url: new URL('graphql', url),
     headers: {
       'content-type': 'application/json',
@@ -128,7 +129,8 @@ function post({ transport, token }: Sender, { url }: Endpoint, operation: Operat
     },
     body: JSON.stringify({ query: operation.text, variables: operation.variables }),
     signal: operation.signal,
-  })
+  }
+  return postFollowing(transport, request, endpoints.knows)
 }
 
 function mayRepeat(operation: Operation, error: unknown): boolean {

@@ -30,6 +30,7 @@ export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts)
         contentType: header('content-type') ?? '',
         retryAfter: header('retry-after'),
         requestId: header('x-request-id'),
+        location: header('location'),
         text: await answer.body.text(),
       }
     } catch (error) {
