@@ -28,6 +28,7 @@ export const ERROR_CODES = {
   CURSOR_EXPIRED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   SESSION_ALREADY_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   DEPLOYMENT_DESTROYED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  ISOLATION_REQUIRED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   RESOURCE_GROUP_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
   AGENT_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
