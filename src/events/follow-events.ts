@@ -1,8 +1,8 @@
 import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
-import { RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
+import { LOOKED_AT_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readEvents } from '../store/sql/read-events.sql.ts'
+import { readMatchingEvents } from '../store/sql/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
@@ -60,13 +60,12 @@ export function followEvents(options: {
   async function* fromOutbox(from: EventCursor): AsyncGenerator<OutboxEvent, EventCursor, void> {
     let position = from
     for (;;) {
-      const events = await readEvents(db, position, batchEventsMax, filter)
-      for (const event of events) {
-        position = event.cursor
-        yield event
-      }
+      const bounds = { limit: batchEventsMax, lookedAtMax: LOOKED_AT_EVENTS_MAX }
+      const { events, through, more } = await readMatchingEvents(db, position, filter, bounds)
+      yield* events
+      position = through
       subscriber.advance(position)
-      if (events.length < batchEventsMax) return position
+      if (!more) return position
     }
   }
 }

@@ -1,9 +1,11 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compareCursors, type EventCursor } from '../../../src/domain/event-cursor.ts'
+import type { OutboxEvent } from '../../../src/domain/events.ts'
 import { parseRetention } from '../../../src/domain/retention.ts'
 import { removeOld } from '../../../src/scheduler/handlers/remove-old.handler.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { readEvents, readHorizon } from '../../../src/store/sql/read-events.sql.ts'
+import { readEvents, readHorizon, readMatchingEvents } from '../../../src/store/sql/read-events.sql.ts'
 import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/read-kernel-logs.sql.ts'
 import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
@@ -70,13 +72,45 @@ test('the outbox is read from the cursor on, whoever is of interest', async () =
   const chain = '00000000-0000-7000-9000-000000000035'
   const statements = await statementsOf(async (db) => {
     const horizon = await readHorizon(db)
-    for (const filter of [{}, { chainId: chain }, { sessionId: chain, types: new Set(['session.created'] as const) }]) {
-      await readEvents(db, horizon, 500, filter)
+    await readEvents(db, horizon, 500)
+    for (const filter of [{ chainId: chain }, { sessionId: chain, types: new Set(['session.created'] as const) }]) {
+      await readMatchingEvents(db, horizon, filter, { limit: 500, lookedAtMax: 1_000 })
     }
   })
   for (const statement of statements) expect(rowsRead(await analysedPlanOf(database.db, statement))).toBe(0)
   expect(await readFromEndToEnd(statements)).toEqual([])
-  expect(statements).toHaveLength(2)
+  expect(statements).toHaveLength(3)
+})
+
+test('from an old cursor each statement looks at a bounded number of events, and gets somewhere', async () => {
+  const { rows } = await database.db.query<{ chain: string; total: number; theirs: number }>(
+    `SELECT chain_id AS chain, (SELECT count(*) FROM session_events) AS total, count(*) AS theirs FROM session_events
+     WHERE chain_id = (SELECT chain_id FROM session_events WHERE chain_id IS NOT NULL ORDER BY xid DESC, id DESC LIMIT 1)
+     GROUP BY 1`,
+  )
+  const { chain, total, theirs } = rows[0]!
+  const lookedAtMax = Math.ceil(total / 20)
+  let position: EventCursor = { xid: 0n, id: 0n }
+  const found: OutboxEvent[] = []
+  let reads = 0
+  for (let more = true; more; reads++) {
+    const recorded = recordedDatabase(database.db)
+    const after = position
+    const page = await readMatchingEvents(recorded.db, position, { chainId: chain }, { limit: 500, lookedAtMax })
+    const [statement] = [...recorded.statements.values()]
+    const nodes = await analysedPlanOf(database.db, statement!)
+    expect(rowsRead(nodes.filter((node) => node['Relation Name'] === 'session_events'))).toBeLessThanOrEqual(
+      lookedAtMax,
+    )
+    expect(readWhole(nodes)).toEqual([])
+    if (page.more) expect(compareCursors(page.through, after)).toBe(1)
+    found.push(...page.events)
+    position = page.through
+    more = page.more
+  }
+  expect(reads).toBeGreaterThan(15)
+  expect(found).toHaveLength(theirs)
+  expect(found.every(({ chainId }) => chainId === chain)).toBe(true)
 })
 
 test('webhooks read what is new, and what is due', async () => {
