@@ -22,6 +22,7 @@ import { ensureAdminToken, type AdminToken } from './services/ensure-admin-token
 import { isolationWarning } from './services/require-isolation.ts'
 import { openDatabase } from './store/database.ts'
 import { migrate } from './store/postgres/migrate.ts'
+import { ensureServerRole, isSuperuser } from './store/postgres/server-role.ts'
 
 /** A running server process. */
 export interface Runtime extends AsyncDisposable {
@@ -54,12 +55,18 @@ export async function startRuntime(
   const access = await openDatabaseServer(config, dataDir, log, resources)
   http.note('migrating')
   const applied = await migrate(access.ownerUrl, log, { signal })
+  if (access.pooling === 'embedded') await ensureServerRole(access.ownerUrl)
   http.note('starting')
   if (applied.length > 0) log.info(`migrations applied: ${applied.join(', ')}`)
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const db = openDatabase({ connectionString: access.url, connectionsMax: config.databaseConnections, onError })
   resources.defer(() => db.close())
   const secrets = await openSecrets({ config, dataDir, db, log })
+  if (await isSuperuser(db)) {
+    log.warn(
+      'the database user of REPRISE_DATABASE_URL is a superuser: give the server one that owns its database alone',
+    )
+  }
   const adminToken = await ensureAdminToken(db, dataDir)
   const wake = createWakeHub()
   const topics = createTopics()

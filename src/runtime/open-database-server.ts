@@ -9,7 +9,7 @@ export interface DatabaseAccess {
   url: string
   /** For what needs a connection of its own: notifications. */
   directUrl: string
-  /** The same, as the owner of the schema: for migrations. */
+  /** The same, as the owner of the schema: for migrations. Where it is embedded, the others' role follows from them. */
   ownerUrl: string
   /** What `url` leads through. */
   pooling: 'embedded' | Pooling
@@ -30,8 +30,8 @@ export async function openDatabaseServer(
   const embedded = await startEmbeddedPostgres({ dataDir, log })
   resources.defer(() => embedded.stop())
   if (embedded.adopted) log.info('took over the embedded database of a server that was killed')
-  const { connectionString } = embedded
-  return { url: connectionString, directUrl: connectionString, ownerUrl: connectionString, pooling: 'embedded' }
+  const { connectionString: ownerUrl, serverConnectionString: url } = embedded
+  return { url, directUrl: url, ownerUrl, pooling: 'embedded' }
 }
 
 async function configured(url: string, directUrl: string = url): Promise<DatabaseAccess> {

@@ -4,7 +4,9 @@ import { basename, dirname, join } from 'node:path'
 import { locateBinaries, type PostgresBinaries } from './binaries.ts'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { isAlive } from './process-table.ts'
+import { takeOver } from './take-over.ts'
 import { chooseRunAs, type RunAs } from './run-as.ts'
+import { SERVER_ROLE, serverPassword } from './server-role.ts'
 
 /** An embedded PostgreSQL cluster on disk, all in one directory, and how its programs are run. */
 export interface Cluster {
@@ -28,6 +30,7 @@ export async function openCluster(directory: string): Promise<Cluster> {
   const binaries = await locateBinaries()
   try {
     await mkdir(dirname(directory), { recursive: true })
+    await takeOver(directory)
     const existing = await stat(directory).catch(() => null)
     const runAs = await chooseRunAs({
       directory: existing === null ? dirname(directory) : directory,
@@ -48,8 +51,18 @@ export async function openCluster(directory: string): Promise<Cluster> {
   }
 }
 
+/** As superuser. */
 export function connectionString(cluster: Cluster, port: number, database: string): string {
-  return `postgresql://${CLUSTER_USER}:${cluster.password}@127.0.0.1:${port}/${database}?sslmode=disable`
+  return urlOf(CLUSTER_USER, cluster.password, port, database)
+}
+
+/** As a running server does. */
+export function serverConnectionString(cluster: Cluster, port: number, database: string): string {
+  return urlOf(SERVER_ROLE, serverPassword(cluster.password), port, database)
+}
+
+function urlOf(user: string, password: string, port: number, database: string): string {
+  return `postgresql://${user}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`
 }
 
 async function make(directory: string, { initdb }: PostgresBinaries, runAs: RunAs): Promise<void> {

@@ -2,14 +2,17 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import { connectionString, openCluster, type Cluster } from './cluster.ts'
+import { connectionString, openCluster, serverConnectionString, type Cluster } from './cluster.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 import { takeOwnerLock, type OwnerLock } from './owner-lock.ts'
 import { ensureRunning, stopServer } from './postmaster.ts'
 import { EMBEDDED_SETTINGS } from './settings.ts'
 
 export interface EmbeddedPostgres {
+  /** As superuser. */
   connectionString: string
+  /** As the role that `ensureServerRole` makes. */
+  serverConnectionString: string
   /** Whether it was already running, left over by a server process that was killed. */
   adopted: boolean
   stop(): Promise<void>
@@ -31,7 +34,12 @@ export async function startEmbeddedPostgres(options: { dataDir: string; log: Log
   const cluster = await openCluster(join(dataDir, 'postgres'))
   const keeper = new Keeper(cluster, dataDir, options.log)
   const { port, adopted } = await keeper.take()
-  return { connectionString: connectionString(cluster, port, EMBEDDED_DATABASE), adopted, stop: () => keeper.stop() }
+  return {
+    connectionString: connectionString(cluster, port, EMBEDDED_DATABASE),
+    serverConnectionString: serverConnectionString(cluster, port, EMBEDDED_DATABASE),
+    adopted,
+    stop: () => keeper.stop(),
+  }
 }
 
 /** Holds the owner lock and, if the database crashes, brings it back on the same port. */

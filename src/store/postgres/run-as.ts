@@ -93,20 +93,28 @@ function waysOf({ uid, gid }: DatabaseUser): Way[] {
   ]
 }
 
-/** The owner of the database directory, or else a user with no other purpose, created if necessary. */
+/**
+ * The owner of the database directory, or else a user with no other purpose, created if necessary. Not `postgres`: where
+ * there is such a user, another PostgreSQL of this machine is its own, and each could read the other's files.
+ */
 async function findUser(directory: string): Promise<DatabaseUser> {
   const owner = await stat(directory).catch(() => null)
   if (owner !== null && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
-  const user = (await lookUp('postgres')) ?? (await lookUp('reprise')) ?? (await makeUser()) ?? (await lookUp('nobody'))
+  const user = await ownUser()
   if (user === null) {
     throw new EmbeddedPostgresError(
-      'PostgreSQL refuses to run as root, and there is no user postgres, reprise or nobody to lend it: make one, or start as another user.',
+      'PostgreSQL refuses to run as root, and there is no user reprise or nobody to lend it: make one, or start as another user.',
     )
   }
   return user
 }
 
-async function lookUp(name: string): Promise<DatabaseUser | null> {
+/** The user that root lends to a new database. */
+export async function ownUser(): Promise<DatabaseUser | null> {
+  return (await lookUp('reprise')) ?? (await makeUser()) ?? (await lookUp('nobody'))
+}
+
+export async function lookUp(name: string): Promise<DatabaseUser | null> {
   const ask = async (flag: string) => Number((await execute('id', [flag, name])).stdout)
   try {
     return { uid: await ask('-u'), gid: await ask('-g') }
