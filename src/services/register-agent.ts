@@ -52,7 +52,7 @@ export async function registerAgent(
   if (fenceAfterMs === undefined) {
     throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)
   }
-  const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer) }
+  const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer), embedded: viewer === null }
   const logOffsets = await registerAgentRow(db, { ...parsed.data, fenceAfterMs }, claim)
   if (!logOffsets) throw notYours(viewer!, parsed.data.agentId)
   wake.wake('schedule-sessions')

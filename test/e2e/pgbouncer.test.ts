@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -26,6 +28,7 @@ const servers: ServerProcess[] = []
 beforeAll(async () => {
   root = await temporaryDirectory('pgbouncer')
   database = await emptyDatabase()
+  await writeFile(join(root, 'secrets-key'), randomBytes(32).toString('base64'), { mode: 0o600 })
 })
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()))
@@ -49,7 +52,12 @@ async function run(environment: Record<string, string>) {
 async function startWith(environment: Record<string, string>) {
   const dataDir = join(root, `data-${made++}`)
   const log: string[] = []
-  const env = { REPRISE_EXECUTOR: 'noop', REPRISE_DATABASE_CONNECTIONS: '10', ...environment }
+  const env = {
+    REPRISE_EXECUTOR: 'noop',
+    REPRISE_DATABASE_CONNECTIONS: '10',
+    REPRISE_SECRETS_KEY_FILE: join(root, 'secrets-key'),
+    ...environment,
+  }
   const server = await startServer({ dataDir, port: 0, onLog: (line) => log.push(line), env })
   servers.push(server)
   return { url: server.url, token: await readAdminToken(dataDir), log }

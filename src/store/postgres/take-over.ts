@@ -32,8 +32,8 @@ async function stopLeftover(directory: string): Promise<void> {
   const pid = Number.parseInt(text, 10)
   const deadline = performance.now() + STOP_WITHIN_MS
   // SIGINT asks it for a fast shutdown.
-  if (pid > 0 && (await isPostgres(pid))) process.kill(pid, 'SIGINT')
-  while (pid > 0 && (await isPostgres(pid))) {
+  if (await isPostgres(pid)) process.kill(pid, 'SIGINT')
+  while (await isPostgres(pid)) {
     if (performance.now() > deadline) throw new Error(`the PostgreSQL in ${directory} (process ${pid}) does not stop`)
     await sleep(POLL_MS)
   }

@@ -14,7 +14,7 @@ WITH silent AS (
     ELSE 'SUSPECT' END AS "to", round(extract(epoch FROM silence)) AS seconds
   FROM agents, LATERAL (SELECT now() - greatest(last_heard_at, lease_from) AS silence) AS s
   WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING') AND silence > make_interval(secs => $1 / 1000.0)
-    AND (address = 'embedded' OR EXISTS (SELECT FROM servers
+    AND (embedded OR EXISTS (SELECT FROM servers
       WHERE 'api' = ANY(roles) AND last_seen_at > now() - make_interval(secs => $3 / 1000.0)))
   FOR UPDATE OF agents SKIP LOCKED
 ), changed AS (

@@ -13,10 +13,11 @@ WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
-    isolation, isolation_by_hand)
-  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13)
+    isolation, isolation_by_hand, embedded)
+  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
-    isolation = $12, isolation_by_hand = $13, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = now(), registered_at = now(),
+    isolation = $12, isolation_by_hand = $13, embedded = $14, instance_id = $7, last_sequence = 0, token_id = $9,
+    last_heard_at = now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
@@ -62,8 +63,10 @@ SELECT EXISTS (SELECT FROM registered) AS registered, (
     'kernelId', kernel_id, 'assignment', assignment, 'stream', stream, 'offset', "offset")), '[]')
   FROM shipped) AS "logOffsets"`
 
-/** The token with which an agent registers. */
+/** How an agent registers: with which token, and from where. */
 export interface AgentClaim {
+  /** In the server's own process. */
+  embedded: boolean
   /** Null for none: the embedded agent. */
   tokenId: string | null
   /** Whether it may take over an agent registered with another token. */
@@ -74,7 +77,7 @@ export interface AgentClaim {
 export async function registerAgentRow(
   db: Queryable,
   agent: RegisterRequest & { fenceAfterMs: number },
-  { tokenId, takesOver }: AgentClaim,
+  { tokenId, takesOver, embedded }: AgentClaim,
 ): Promise<LogOffset[] | undefined> {
   const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs, isolation } = agent
   const values = [
@@ -91,6 +94,7 @@ export async function registerAgentRow(
     fenceAfterMs,
     isolation?.name ?? null,
     isolation?.byHand ?? false,
+    embedded,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

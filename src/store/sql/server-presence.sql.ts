@@ -20,7 +20,7 @@ WITH absent AS (
 ), graced AS (
   UPDATE agents SET lease_from = now(), status = CASE WHEN status = 'SUSPECT' THEN 'ALIVE' ELSE status END
   WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING')
-    AND (SELECT CASE WHEN address = 'embedded' THEN everybody ELSE apis END FROM absent)
+    AND (SELECT CASE WHEN embedded THEN everybody ELSE apis END FROM absent)
 )
 SELECT everybody AS "afterOutage" FROM absent`
 

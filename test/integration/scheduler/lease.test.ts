@@ -206,7 +206,7 @@ describe('an outage of all servers', () => {
     const { db, agent, sql, server } = given
     const embedded = playedAgent(server.gateway)
     await embedded.register()
-    await sql(`UPDATE agents SET address = 'embedded' WHERE id = $1`, [embedded.id])
+    await sql('UPDATE agents SET embedded = false WHERE id = $1', [agent.id])
     await sql(`UPDATE servers SET last_seen_at = now() - interval '10 seconds'`)
     const scheduler = { id: randomUUID(), host: 'test', pid: 1, roles: ['scheduler'] }
     const api = { ...scheduler, id: randomUUID(), roles: ['api'] }

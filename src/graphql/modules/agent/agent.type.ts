@@ -46,7 +46,7 @@ export const AgentNode = builder.prismaNode('Agent', {
   select: { id: true },
   fields: (t) => ({
     agentId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    name: t.exposeString('name', { description: 'Its name, unique among agents.' }),
+    name: t.exposeString('name', { description: 'Its name, for people; several agents may have the same.' }),
     status: t.expose('status', { type: AgentStatusEnum, description: 'Its state.' }),
     resourceGroup: t.relation('group', { description: 'The resource group that it belongs to.' }),
     slots: t.field({
@@ -73,6 +73,9 @@ export const AgentNode = builder.prismaNode('Agent', {
     drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'When it was drained.' }),
     schedulingHistory: t.field(historyField(t, 'When it registered, was lost and was drained, oldest first.')),
     version: t.exposeString('version', { description: 'Version of its program.' }),
+    embedded: t.exposeBoolean('embedded', {
+      description: 'Whether it runs in the process of a server, which alone can hear it.',
+    }),
     registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first registered.' }),
     lastHeardAt: t.expose('lastHeardAt', { type: 'DateTime', description: 'When a server last heard it.' }),
   }),
