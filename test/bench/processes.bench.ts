@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { mkdir } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
+import { type Isolation, isolationName, NO_ISOLATION } from '../../src/agent/executors/process/isolation/isolation.ts'
+import { selectIsolation } from '../../src/agent/executors/process/isolation/select-isolation.ts'
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../src/domain/agent/protocol.ts'
 import { createSessions } from '../../src/services/create-sessions.ts'
@@ -22,23 +24,7 @@ export const processes: Bench = {
   async run(ground, size) {
     ground.progress(`${size} processes by the executor alone`)
     const ceiling = await executorAlone(ground, size)
-    const { db } = await ground.database()
-    await using server = openServer(ground, db)
-    await server.startServices()
-    const agentDir = join(ground.dir, 'processes')
-    await mkdir(agentDir, { recursive: true })
-    await server.startAgent((hooks) => processExecutor(ground, agentDir, hooks), { cpu: String(CPU_SLOTS) })
-    ground.progress(`${size} processes by the server`)
-    const begun = performance.now()
-    for (let done = 0; done < size; done += CREATE_BATCH_SESSIONS) {
-      const count = Math.min(CREATE_BATCH_SESSIONS, size - done)
-      await createSessions(
-        server.context,
-        Array.from({ length: count }, () => ({ name: 'bench', command: ['true'] })),
-      )
-    }
-    await countTo(ground, db, 'finished', FINISHED, size)
-    const figure = size / ((performance.now() - begun) / 1000)
+    const figure = await byServer(ground, size, NO_ISOLATION)
     const noSlurm = await whyNoSlurm()
     return [
       {
@@ -49,9 +35,53 @@ export const processes: Bench = {
         target: { atLeast: 150 },
         notes: { sessions: size, atOnce: CPU_SLOTS, ...(noSlurm && { Slurm: noSlurm }) },
       },
+      ...(await isolated(ground, size, figure)),
       ...(noSlurm ? [] : [await besideSlurm(ground, figure, size)]),
     ]
   },
+}
+
+/** Each way to isolate kernels that works here, in the same run; the ceiling is the figure without. */
+async function isolated(ground: BenchGround, size: number, ceiling: number): Promise<Measurement[]> {
+  const measurements: Measurement[] = []
+  // Users of projects pass through it to their kernels.
+  await chmod(ground.dir, 0o711)
+  for (const mode of ['user', 'namespaces'] as const) {
+    const agentDir = join(ground.dir, `processes-${mode}`)
+    const found = await selectIsolation({ mode, dataDir: agentDir, agentDir, hide: [] }).catch((error: Error) => error)
+    if (found instanceof Error) continue
+    const figure = await byServer(ground, size, found.isolation)
+    const by = found.isolation.namespaces?.by
+    const what = `the same, isolation ${found.name}${by === undefined ? '' : ` by ${by}`}; ceiling: none`
+    const ratioAtLeast = RATIOS[mode]
+    measurements.push({ what, figure, unit: 'sessions/s', ceiling, ratioAtLeast, notes: { sessions: size } })
+  }
+  return measurements
+}
+
+/** Of the throughput without isolation. */
+const RATIOS = { user: 0.75, namespaces: 0.5 }
+
+/** Sessions/s, from the first create to the last end. */
+async function byServer(ground: BenchGround, size: number, isolation: Isolation): Promise<number> {
+  const { db } = await ground.database()
+  await using server = openServer(ground, db)
+  await server.startServices()
+  const name = isolationName(isolation)
+  const agentDir = join(ground.dir, `processes-${name.split('+')[0]}`)
+  await mkdir(agentDir, { recursive: true })
+  await server.startAgent((hooks) => processExecutor(ground, agentDir, hooks, isolation), { cpu: String(CPU_SLOTS) })
+  ground.progress(`${size} processes by the server, isolation ${name}`)
+  const begun = performance.now()
+  for (let done = 0; done < size; done += CREATE_BATCH_SESSIONS) {
+    const count = Math.min(CREATE_BATCH_SESSIONS, size - done)
+    await createSessions(
+      server.context,
+      Array.from({ length: count }, () => ({ name: 'bench', command: ['true'] })),
+    )
+  }
+  await countTo(ground, db, 'finished', FINISHED, size)
+  return size / ((performance.now() - begun) / 1000)
 }
 
 /** With as many slots as its node has. */
@@ -63,8 +93,13 @@ async function besideSlurm(ground: BenchGround, figure: number, size: number): P
 
 const FINISHED = `SELECT count(*) FROM sessions WHERE result = 'SUCCESS' AND terminated_at IS NOT NULL`
 
-function processExecutor(ground: BenchGround, agentDir: string, hooks: ExecutorHooks): Executor {
-  return createProcessExecutor({ agentDir, log: ground.log, memoryLimit: 'auto' }, hooks)
+function processExecutor(
+  ground: BenchGround,
+  agentDir: string,
+  hooks: ExecutorHooks,
+  isolation = NO_ISOLATION,
+): Executor {
+  return createProcessExecutor({ agentDir, log: ground.log, memoryLimit: 'auto', isolation }, hooks)
 }
 
 /** The same processes prepared, started, awaited and forgotten by the executor, with no server behind. Processes/s. */

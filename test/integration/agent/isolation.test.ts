@@ -1,0 +1,72 @@
+import { v7 as uuidv7 } from 'uuid'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createProject } from '../../../src/services/create-tenants.ts'
+import { createToken } from '../../../src/services/create-token.ts'
+import { isolationWarning } from '../../../src/services/require-isolation.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+
+/** Other people are let in only where their sessions can be kept apart, or where somebody has decided otherwise. */
+
+const given = useScheduling()
+
+async function register(isolation: { name: string; byHand: boolean } | undefined, agentId = uuidv7()): Promise<string> {
+  const request = {
+    agentId,
+    instanceId: uuidv7(),
+    name: 'node-7',
+    resourceGroup: 'default',
+    address: 'node-7',
+    version: 'test',
+    slots: { cpu: '4' },
+    labels: {},
+    ...(isolation !== undefined && { isolation }),
+  }
+  await given.server.gateway.register(request, new AbortController().signal)
+  return agentId
+}
+
+const project = () => createProject(given.server.context, { name: `project-${uuidv7()}` })
+const member = () => createToken(given.server.context, { name: 'member', role: 'MEMBER', project: 'default' })
+
+describe('an agent without isolation that nobody has configured so', () => {
+  beforeEach(async () => void (await register({ name: 'none', byHand: false })))
+
+  test.each([
+    ['a second project', project],
+    ['a token of a member', member],
+  ])('%s is refused with the variable and the agent named', async (_, create) => {
+    await expect(create()).rejects.toMatchObject({
+      code: 'ISOLATION_REQUIRED',
+      message: expect.stringMatching(/node-7.*REPRISE_ISOLATION=none/s),
+    })
+  })
+
+  test('administrators are let in, and nobody is warned of them', async () => {
+    await createToken(given.server.context, { name: 'ops', role: 'ADMIN' })
+    expect(await isolationWarning(given.db)).toBeNull()
+  })
+})
+
+test.each([
+  ['one on which it was configured by hand', { name: 'none', byHand: true }],
+  ['one with isolation', { name: 'namespaces+user', byHand: false }],
+  ['one that does not tell', undefined],
+])('%s keeps nobody out', async (_, isolation) => {
+  await register(isolation)
+  await project()
+  await member()
+})
+
+test('what counts is what an agent has now', async () => {
+  const agentId = await register({ name: 'none', byHand: false })
+  await register({ name: 'user', byHand: false }, agentId)
+  await member()
+})
+
+test('with a member and no isolation, whoever runs the server is warned, even where it was configured', async () => {
+  await member()
+  await register({ name: 'user', byHand: false })
+  expect(await isolationWarning(given.db)).toBeNull()
+  await register({ name: 'none', byHand: true })
+  expect(await isolationWarning(given.db)).toContain('REPRISE_ISOLATION')
+})
