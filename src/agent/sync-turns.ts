@@ -1,4 +1,5 @@
 import type { SyncRequest } from '../domain/agent/protocol.ts'
+import { SYNC_LINES_MAX } from '../domain/limits.ts'
 
 /** Processes the syncs of each agent one at a time and in order: older state must not overwrite newer state. */
 export interface SyncTurns {
@@ -12,28 +13,51 @@ export interface SyncTurns {
 interface Line {
   instanceId: string
   newest: number
+  underWay: number
   tail: Promise<unknown>
 }
 
-/** Entries of agents that are gone are not removed: each takes only a few words of memory. */
-export function createSyncTurns(): SyncTurns {
+/**
+ * At most `linesMax` agents have a line; beyond that, the one that was silent for longest and has nothing under way loses
+ * its own. Whatever that lets through late is refused by the database, which knows the last sequence that changed
+ * anything.
+ */
+export function createSyncTurns(linesMax = SYNC_LINES_MAX): SyncTurns & { readonly size: number } {
+  /** In the order of their last sync. */
   const lines = new Map<string, Line>()
 
   function lineOf({ agentId, instanceId }: SyncRequest): Line {
     const known = lines.get(agentId)
-    if (known?.instanceId === instanceId) return known
-    const line = { instanceId, newest: 0, tail: known?.tail ?? Promise.resolve() }
+    const line =
+      known?.instanceId === instanceId
+        ? known
+        : { instanceId, newest: 0, underWay: 0, tail: known?.tail ?? Promise.resolve() }
+    lines.delete(agentId)
     lines.set(agentId, line)
+    makeRoom()
     return line
   }
 
+  function makeRoom(): void {
+    if (lines.size <= linesMax) return
+    for (const [agentId, { underWay }] of lines) {
+      if (underWay > 0) continue
+      lines.delete(agentId)
+      if (lines.size <= linesMax) return
+    }
+  }
+
   return {
+    get size() {
+      return lines.size
+    },
     async take(request, exchange) {
       const line = lineOf(request)
       if (request.sequence < line.newest) return undefined
       line.newest = request.sequence
+      line.underWay++
       const turn = line.tail.then(() => (request.sequence === line.newest ? exchange() : undefined))
-      line.tail = turn.catch(() => {})
+      line.tail = turn.catch(() => {}).finally(() => line.underWay--)
       return turn
     },
   }

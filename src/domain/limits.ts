@@ -55,6 +55,9 @@ export const SYNC_WAIT_MAX_MS = 5_000
 /** If no server was present for this long, it was an outage: each agent then gets a full lease. */
 export const SERVER_OUTAGE_AFTER_MS = 8_000
 
+/** Agents whose syncs one server keeps in order: more than one server has. */
+export const SYNC_LINES_MAX = 10_000
+
 /** Kernels in one report of an agent; a larger node is run as several agents. */
 export const OBSERVED_KERNELS_MAX = 20_000
 

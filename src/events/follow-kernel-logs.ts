@@ -1,12 +1,14 @@
-import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readKernelLogs, type LogChunkRow } from '../store/sql/read-kernel-logs.sql.ts'
 import { readKernelState } from '../store/sql/read-kernel-state.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
+import type { LogRelay } from './log-relay.ts'
 import type { Topics } from './topics.ts'
 
 const CHUNKS_PER_READ = 100
+/** Only a backstop: the relay signals what is new. */
+const BACKSTOP_MS = 60_000
 
 /**
  * A kernel's log from a position on, as it grows. Ends when the kernel is over and its whole log has been sent. The
@@ -15,15 +17,17 @@ const CHUNKS_PER_READ = 100
 export function followKernelLogs(options: {
   db: Database
   topics: Topics
+  relay: LogRelay
   kernelId: string
   /** Decimal id of the last chunk seen; 0 for the beginning. */
   after: string
   closing: AbortSignal
 }): AsyncIterableIterator<LogChunkRow> {
-  const { db, topics, kernelId, closing } = options
+  const { db, topics, relay, kernelId, closing } = options
   return abortableGenerator(async function* (signal) {
     const news = createAlarm([signal, closing])
     const unsubscribe = topics.on(`logs:${kernelId}`, news.ring)
+    const unwatch = relay.watch(kernelId)
     try {
       let after = options.after
       while (!signal.aborted && !closing.aborted) {
@@ -35,10 +39,11 @@ export function followKernelLogs(options: {
         }
         if (chunks.length === CHUNKS_PER_READ) continue
         if (!state || state.over) return
-        await news.wait(RELAY_POLL_INTERVAL_MS)
+        await news.wait(BACKSTOP_MS)
       }
     } finally {
       unsubscribe()
+      unwatch()
       news.stop()
     }
   })

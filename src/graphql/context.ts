@@ -1,5 +1,6 @@
 import { initContextCache } from '@pothos/core'
 import type { EventBus } from '../events/bus.ts'
+import type { LogRelay } from '../events/log-relay.ts'
 import type { Topics } from '../events/topics.ts'
 import type { WakeHub } from '../events/wake-hub.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
@@ -21,6 +22,7 @@ export interface GraphQLServices {
   secrets: ServiceContext['secrets']
   bus: EventBus
   topics: Topics
+  logRelay: LogRelay
   wake: WakeHub
   authenticate: Authenticate
   log: Logger

@@ -1,3 +1,4 @@
+import { createLogRelay } from '../events/log-relay.ts'
 import { createAgentApi, type AgentApi } from '../agent/api/agent-api.ts'
 import type { Config } from '../config.ts'
 import { readTrustedDocuments } from '../graphql/read-trusted-documents.ts'
@@ -39,6 +40,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     public: config.metricsPublic,
   }
   const authenticate = createAuthenticator({ db, log })
+  const logRelay = createLogRelay({ db, topics, log })
+  resources.defer(() => logRelay.stop())
   const app = createHttpApp({
     db,
     secrets,
@@ -46,6 +49,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     prisma,
     bus,
     topics,
+    logRelay,
     wake,
     log,
     metrics,

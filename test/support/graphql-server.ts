@@ -3,6 +3,7 @@ import { createAgentApi } from '../../src/agent/api/agent-api.ts'
 import { createGateway } from '../../src/agent/gateway.ts'
 import { createEventBus } from '../../src/events/bus.ts'
 import { createRelay } from '../../src/events/relay.ts'
+import { createLogRelay } from '../../src/events/log-relay.ts'
 import { createTopics } from '../../src/events/topics.ts'
 import { createWakeHub } from '../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../src/graphql/graphql.ts'
@@ -39,6 +40,7 @@ export async function startGraphQLServer(
   const factory = createFactories(db)
   const bus = createEventBus()
   const topics = createTopics()
+  const logRelay = createLogRelay({ db, topics, log })
   const wake = createWakeHub()
   const relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs: 50 })
   wake.on('events', relay.wake)
@@ -67,6 +69,7 @@ export async function startGraphQLServer(
     prisma,
     bus,
     topics,
+    logRelay,
     wake,
     log,
     metrics,

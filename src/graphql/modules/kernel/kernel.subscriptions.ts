@@ -17,8 +17,11 @@ builder.subscriptionField('kernelLogs', (t) =>
     subscribe: async (_root, { kernelId, after }, context) => {
       const from = parseSerialCursor(after)
       await assertKernelVisible(context, kernelId)
-      const { db, topics, closing } = context.services
-      return authorizedStream(context, followKernelLogs({ db, topics, kernelId, after: from, closing }))
+      const { db, topics, logRelay, closing } = context.services
+      return authorizedStream(
+        context,
+        followKernelLogs({ db, topics, relay: logRelay, kernelId, after: from, closing }),
+      )
     },
     resolve: (chunk) => chunk,
   }),

@@ -1,0 +1,63 @@
+import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Database } from '../store/database.ts'
+import { readLogEnds } from '../store/sql/read-log-ends.sql.ts'
+import type { Topics } from './topics.ts'
+
+/**
+ * Looks for all followers of logs in this process whether their kernels have written or ended, in one statement every
+ * RELAY_POLL_INTERVAL_MS, and signals the topics of those that have. Rests while nobody follows. Output that arrives at
+ * this server is signalled at once by its gateway; the relay finds what other servers have received.
+ */
+export interface LogRelay {
+  /** @returns what ends the watch */
+  watch(kernelId: string): () => void
+  stop(): void
+}
+
+export function createLogRelay(options: { db: Database; topics: Topics; log: Logger }): LogRelay {
+  const { db, topics, log } = options
+  const followers = new Map<string, number>()
+  /** What was found at the last look; a kernel without an entry is signalled at its first. */
+  const known = new Map<string, string>()
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+
+  async function look(): Promise<void> {
+    try {
+      for (const { kernelId, end } of await readLogEnds(db, [...followers.keys()])) {
+        if (!followers.has(kernelId) || known.get(kernelId) === end) continue
+        known.set(kernelId, end)
+        topics.signal(`logs:${kernelId}`)
+      }
+    } catch (error) {
+      log.warn({ error: String(error) }, 'logs could not be looked at')
+    }
+    timer = undefined
+    rest()
+  }
+
+  function rest(): void {
+    if (timer !== undefined || stopped || followers.size === 0) return
+    timer = setTimeout(() => void look(), RELAY_POLL_INTERVAL_MS).unref()
+  }
+
+  return {
+    watch(kernelId) {
+      followers.set(kernelId, (followers.get(kernelId) ?? 0) + 1)
+      // The new follower may have read before the last look.
+      known.delete(kernelId)
+      rest()
+      return () => {
+        const left = (followers.get(kernelId) ?? 1) - 1
+        if (left > 0) return void followers.set(kernelId, left)
+        followers.delete(kernelId)
+        known.delete(kernelId)
+      }
+    },
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { followKernelLogs } from '../../../src/events/follow-kernel-logs.ts'
+import { createLogRelay } from '../../../src/events/log-relay.ts'
+import { createTopics } from '../../../src/events/topics.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createFactories } from '../../support/factories.ts'
+import { recordStatements } from '../../support/record-statements.ts'
+
+const FOLLOWERS = 50
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+  await database.fresh()
+})
+afterAll(() => database.close())
+
+test('followers that have nothing to read cost one statement together, and hear of what comes and ends', async () => {
+  const { db } = database
+  const factory = createFactories(db)
+  const topics = createTopics()
+  const relay = createLogRelay({ db, topics, log: pino({ enabled: false }) })
+  const closing = new AbortController()
+  const heard = new Map<string, string[]>()
+  const ended = new Set<string>()
+  const kernels: string[] = []
+  for (let n = 0; n < FOLLOWERS; n++) {
+    const { kernelIds } = await factory.session({ status: 'RUNNING' })
+    kernels.push(kernelIds[0]!)
+  }
+  const follow = async (kernelId: string) => {
+    heard.set(kernelId, [])
+    for await (const { text } of followKernelLogs({ db, topics, relay, kernelId, after: '0', closing: closing.signal }))
+      heard.get(kernelId)!.push(text)
+    ended.add(kernelId)
+  }
+  const following = kernels.map(follow)
+  const [first, second] = [kernels[0]!, kernels[1]!]
+  // Nobody signals: another server has received it.
+  await factory.log(first, 'one\n')
+  await eventually(() => heard.get(first)!.length === 1)
+
+  const { statements } = await recordStatements(async () => {
+    await factory.log(first, 'two\n')
+    await eventually(() => heard.get(first)!.length === 2)
+    await factory.log(first, 'three\n')
+    await eventually(() => heard.get(first)!.length === 3)
+  })
+  expect(statements.length).toBeLessThan(FOLLOWERS)
+
+  const end = `UPDATE kernels SET status = 'TERMINATED', slots_held = false, confirmed_gone = true WHERE id = $1`
+  await factory.log(second, 'last\n')
+  await db.query(end, [second])
+  await eventually(() => ended.has(second))
+  expect(heard.get(second)).toEqual(['last\n'])
+  closing.abort()
+  await Promise.all(following)
+  const after = await recordStatements(() => eventually(() => ended.size === FOLLOWERS))
+  expect(after.statements).toEqual([])
+  relay.stop()
+})
