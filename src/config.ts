@@ -45,8 +45,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; wa
     if (!result.success) faults.push(...result.error.issues.map(({ message }) => `${name}: ${message}`))
     return [key, result.data]
   })
+  const config = Object.fromEntries(entries) as Config
+  if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined)) {
+    faults.push('REPRISE_TLS_CERT_FILE, REPRISE_TLS_KEY_FILE: both are needed for TLS, or neither')
+  }
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return { config: Object.fromEntries(entries) as Config, warnings: unknownVariables(environment) }
+  return { config, warnings: unknownVariables(environment) }
 }
 
 /** Variables read by clients on the same machine. */

@@ -12,7 +12,7 @@ import { createMetrics } from './observability/metrics.ts'
 import { makeDataDirectory } from './runtime/make-data-directory.ts'
 import { openDatabaseServer } from './runtime/open-database-server.ts'
 import type { RuntimeParts } from './runtime/runtime-parts.ts'
-import { listen, serveHttp } from './runtime/serve-http.ts'
+import { keepTls, listen, readTls, serveHttp } from './runtime/serve-http.ts'
 import { openSecrets } from './runtime/open-secrets.ts'
 import { startAgent } from './runtime/start-agent.ts'
 import { startBackground } from './runtime/start-background.ts'
@@ -48,8 +48,10 @@ export async function startRuntime(
   const metrics = createMetrics({ process: true })
   const trace = await startTracing(config, server.id, log)
   resources.defer(() => trace.stop())
-  const http = createHttpServer({ log, metrics, trace, drainMs: config.drainSeconds * 1000 })
+  const tls = await readTls(config)
+  const http = createHttpServer({ log, metrics, trace, drainMs: config.drainSeconds * 1000, tls: tls?.pair })
   const url = config.roles.includes('api') ? await listen(http, config, resources) : null
+  if (url !== null) keepTls(http, tls, { config, log, resources })
   const dataDir = resolve(config.dataDir)
   await makeDataDirectory(dataDir)
   const access = await openDatabaseServer(config, dataDir, log, resources)

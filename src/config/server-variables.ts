@@ -68,6 +68,21 @@ export const SERVER_VARIABLES = {
     unit: null,
     schema: wholeNumber(0, 65_535).default(4000),
   }),
+  tlsCertFile: variable({
+    name: 'REPRISE_TLS_CERT_FILE',
+    default: 'none',
+    meaning:
+      'File with the certificate of the server and its chain, in PEM. With it and its key the server speaks TLS; both files are read again when they change.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  tlsKeyFile: variable({
+    name: 'REPRISE_TLS_KEY_FILE',
+    default: 'none',
+    meaning: 'File with the key of that certificate, in PEM, without a passphrase.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
   drainSeconds: variable({
     name: 'REPRISE_DRAIN_SECONDS',
     default: '0',

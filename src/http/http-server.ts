@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +11,7 @@ import type { HttpApp } from './http-app.ts'
 import { pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
 import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
 import { respond } from './respond.ts'
+import type { TlsPair } from './tls-pair.ts'
 import { guardAgainstStalls } from './stall-guard.ts'
 import { watchRequest } from './watch-request.ts'
 
@@ -31,6 +33,8 @@ export interface HttpServer {
   serve(app: HttpApp, details?: Readonly<Record<string, string>>): void
   /** Drains, closes, and waits for requests in flight, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
   close(): Promise<void>
+  /** For connections from now on, where it speaks TLS. */
+  replaceTls(pair: TlsPair): void
 }
 
 /** How long requests in flight may take to finish; Ctrl-C in a terminal should not seem to hang. */
@@ -43,9 +47,11 @@ export function createHttpServer(options: {
   /** Time between `close()` and the end of serving. */
   drainMs?: number
   requestLimits?: RequestLimits
+  /** With it, the server speaks nothing but TLS. */
+  tls?: TlsPair | undefined
 }): HttpServer {
-  const { log, drainMs = 0, requestLimits = REQUEST_LIMITS } = options
-  const server = createServer(serverOptions(requestLimits), (request, response) => {
+  const { log, drainMs = 0, requestLimits = REQUEST_LIMITS, tls } = options
+  const listener: RequestListener = (request, response) => {
     const requestId = requestIdOf(request)
     const span = watchRequest(options, request, response, requestId)
     setSafeHeaders(response, requestId)
@@ -54,7 +60,9 @@ export function createHttpServer(options: {
       if (response.headersSent) response.destroy()
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
-  })
+  }
+  const secure = tls && createTlsServer({ ...serverOptions(requestLimits), ...tls, minVersion: 'TLSv1.2' }, listener)
+  const server = secure ?? createServer(serverOptions(requestLimits), listener)
   guardAgainstStalls(server, requestLimits.stalledAfterMs)
   server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
@@ -101,7 +109,7 @@ export function createHttpServer(options: {
         server.once('error', reject)
         server.listen(port, host, () => {
           server.off('error', reject)
-          resolve(urlOf(server.address() as AddressInfo))
+          resolve(urlOf(secure ? 'https' : 'http', server.address() as AddressInfo))
         })
       })
     },
@@ -114,6 +122,7 @@ export function createHttpServer(options: {
       phase = 'serving'
     },
     close: () => (closed ??= close()),
+    replaceTls: (pair) => secure?.setSecureContext({ ...pair, minVersion: 'TLSv1.2' }),
   }
 }
 
@@ -121,6 +130,6 @@ function refuseUpgrade(socket: Duplex, answer: string): void {
   socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`)
 }
 
-function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+function urlOf(scheme: string, { address, family, port }: AddressInfo): string {
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

@@ -1,10 +1,11 @@
 import type { Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 
 /**
  * Destroys the connections of clients that do not read their response, within one to two times `afterMs`. The socket's
  * own timeout is not enough, because the GraphQL server disables it.
  */
-export function guardAgainstStalls(server: Server, afterMs: number): void {
+export function guardAgainstStalls(server: Server | TlsServer, afterMs: number): void {
   /** Open responses, each with the bytes its socket had written at the last check, if it was waiting to drain then. */
   const open = new Map<ServerResponse, number | undefined>()
 

@@ -5,6 +5,7 @@ import { readTrustedDocuments } from '../graphql/read-trusted-documents.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
 import { isLoopback, whyNotListening } from '../http/listen-address.ts'
+import { readTlsPair, watchTlsPair, type TlsFiles, type TlsPair } from '../http/tls-pair.ts'
 import { createAgentOwnership } from '../services/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/authenticate.ts'
 import { createMetricsPage } from '../services/render-metrics.ts'
@@ -13,6 +14,31 @@ import { createPrisma } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { serverGateway } from './server-gateway.ts'
+
+/** @throws Error for people, where the files are no pair */
+export async function readTls({ tlsCertFile: certFile, tlsKeyFile: keyFile }: Config): Promise<TlsSetup | undefined> {
+  if (certFile === undefined || keyFile === undefined) return undefined
+  return { files: { certFile, keyFile }, pair: await readTlsPair({ certFile, keyFile }) }
+}
+
+export interface TlsSetup {
+  files: TlsFiles
+  pair: TlsPair
+}
+
+/** Replaces the pair when its files change; without one, warns where others can listen. */
+export function keepTls(
+  http: HttpServer,
+  tls: TlsSetup | undefined,
+  { config, log, resources }: Pick<RuntimeParts, 'config' | 'log' | 'resources'>,
+): void {
+  if (tls) {
+    resources.defer(watchTlsPair(tls.files, { current: tls.pair, log, replace: (pair) => http.replaceTls(pair) }))
+  } else if (!isLoopback(config.host)) {
+    const advice = 'set REPRISE_TLS_CERT_FILE and REPRISE_TLS_KEY_FILE, or let a proxy on this machine do it'
+    log.warn(`listening on ${config.host} without TLS: tokens, secrets and output can be read on the way; ${advice}`)
+  }
+}
 
 /** Called before anything else is started, so that a port conflict is reported at once. */
 export async function listen(http: HttpServer, config: Config, resources: AsyncDisposableStack): Promise<string> {

@@ -80,7 +80,7 @@ async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; 
       continue
     }
     reachable = true
-    findings.push(readiness(what, ready), ...warnings(ready), clockSkew(ready))
+    findings.push(readiness(what, ready), ...warnings(ready), transport(url), clockSkew(ready))
   }
   return { finding: findings, reachable }
 }
@@ -132,6 +132,15 @@ function warnings({ text }: Answer): Finding[] {
   } catch {
     return []
   }
+}
+
+function transport({ protocol, hostname }: URL): Finding {
+  const what = 'transport'
+  if (protocol === 'https:') return { what, state: 'ok', found: 'TLS' }
+  const local = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+  if (local) return { what, state: 'ok', found: 'without TLS, on this machine' }
+  const advice = 'Give the server REPRISE_TLS_CERT_FILE and REPRISE_TLS_KEY_FILE, and use https://.'
+  return { what, state: 'warning', found: 'without TLS: tokens and output can be read on the way', advice }
 }
 
 /** With the precision of the header, one second. */

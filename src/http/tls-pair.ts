@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
+import { messageOf } from '../observability/error-message.ts'
+import type { Logger } from '../observability/log.ts'
+
+export interface TlsFiles {
+  certFile: string
+  keyFile: string
+}
+
+/** A certificate with its chain and the key that belongs to it, both as PEM. */
+export interface TlsPair {
+  cert: Buffer
+  key: Buffer
+}
+
+/**
+ * How often the files are looked at. They are read rather than watched: whoever renews certificates replaces files,
+ * directories or links to them, and watchers of the old ones hear nothing of that.
+ */
+const LOOK_INTERVAL_MS = 2_000
+
+/** @throws Error for people, which names the variable */
+export async function readTlsPair({ certFile, keyFile }: TlsFiles): Promise<TlsPair> {
+  const [cert, key] = await Promise.all([
+    readNamed('REPRISE_TLS_CERT_FILE', certFile),
+    readNamed('REPRISE_TLS_KEY_FILE', keyFile),
+  ])
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    const needed = 'Both are needed in PEM: the certificate with its chain, and its key without a passphrase.'
+    throw new Error(`${certFile} and ${keyFile} are no pair for TLS: ${messageOf(error)}. ${needed}`, { cause: error })
+  }
+  return { cert, key }
+}
+
+async function readNamed(variable: string, path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw new Error(`${variable} names a file that cannot be read: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/**
+ * Tells when the files hold another pair. One that does not work is logged once, and the old one stays in use: a
+ * renewal may write one file after the other.
+ * @returns what ends it
+ */
+export function watchTlsPair(
+  files: TlsFiles,
+  options: { current: TlsPair; log: Logger; replace: (pair: TlsPair) => void },
+): () => void {
+  const { log, replace } = options
+  let { current } = options
+  let complaint = ''
+  let looking = false
+
+  async function look(): Promise<void> {
+    try {
+      const pair = await readTlsPair(files)
+      complaint = ''
+      if (pair.cert.equals(current.cert) && pair.key.equals(current.key)) return
+      replace(pair)
+      current = pair
+      log.info(`TLS: new connections use the certificate that ${files.certFile} has now`)
+    } catch (error) {
+      if (messageOf(error) === complaint) return
+      complaint = messageOf(error)
+      log.error({ err: error }, 'TLS: the certificate before stays in use')
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (looking) return
+    looking = true
+    void look().finally(() => (looking = false))
+  }, LOOK_INTERVAL_MS).unref()
+  return () => clearInterval(timer)
+}
