@@ -27,6 +27,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     agents: async () => (await import('./commands/agents.ts')).agentsCommand(),
     projects: async () => (await import('./commands/projects.ts')).projectsCommand(),
     quotas: async () => (await import('./commands/quotas.ts')).quotasCommand(),
+    audit: async () => (await import('./commands/audit.ts')).auditCommand(),
     tokens: async () => (await import('./commands/tokens.ts')).tokensCommand(),
     webhooks: async () => (await import('./commands/webhooks.ts')).webhooksCommand(),
   },

@@ -70,6 +70,28 @@ export type AirflowSettingsInput = {
   taskId?: string | null | undefined;
 };
 
+/** Which entries. All given conditions must match. */
+export type AuditFilter = {
+  /** One of these actions. */
+  action?: Array<string> | null | undefined;
+  /** By this name. */
+  actor?: string | null | undefined;
+  /** By when it was. */
+  at?: DateTimeFilter | null | undefined;
+  /** Name of the project that they concern. */
+  project?: string | null | undefined;
+  /** Only what was refused, or only what was done. */
+  refused?: boolean | null | undefined;
+  /** Of this request. */
+  requestId?: string | null | undefined;
+  /** About this session. */
+  sessionId?: string | null | undefined;
+  /** By this token. */
+  tokenId?: string | null | undefined;
+  /** By tokens of this user. */
+  userId?: string | null | undefined;
+};
+
 /** Which retry to cancel. */
 export type CancelRetryInput = {
   /** The session that failed. */
@@ -1194,6 +1216,15 @@ export type WebhookDeliveryStatus =
   | 'FAILED'
   /** It waits for its next attempt, or one is in progress. */
   | 'PENDING';
+
+export type AuditLogQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } };
 
 export type ChainsQueryVariables = Exact<{
   filter?: ChainFilter | null | undefined;
@@ -2847,6 +2878,32 @@ export const DeliveryFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Delivery"}) as unknown as TypedDocumentString<DeliveryFragment, unknown>;
+export const AuditLogDocument = new TypedDocumentString(`
+    query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
+  auditLog(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        entryId
+        at
+        actor
+        tokenId
+        userId
+        requestId
+        address
+        action
+        projectId
+        sessionId
+        details
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AuditLogQuery, AuditLogQueryVariables>;
 export const ChainsDocument = new TypedDocumentString(`
     query Chains($filter: ChainFilter, $orderBy: ChainOrder, $first: Int, $after: String) {
   chains(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {

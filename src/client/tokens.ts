@@ -1,9 +1,11 @@
 import type { CallOptions, Connection } from './connection.ts'
 import {
+  AuditLogDocument,
   CreateTokenDocument,
   RevokeTokenDocument,
   TokensDocument,
   ViewerDocument,
+  type AuditFilter,
   type CreateTokenInput,
 } from './operations.generated.ts'
 import { allPages } from './pages.ts'
@@ -21,6 +23,11 @@ export function tokenOperations(connection: Connection) {
     tokens(options?: CallOptions) {
       // Null comes with an error, and that is thrown.
       return allPages(async (page) => (await request(TokensDocument, page, options)).tokens!)
+    },
+
+    /** Newest first; for administrators. Those of one project see what concerns it. @throws ForbiddenError */
+    auditLog(filter?: AuditFilter, options?: CallOptions) {
+      return allPages(async (page) => (await request(AuditLogDocument, { ...page, filter }, options)).auditLog)
     },
 
     /** `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError, ForbiddenError */

@@ -3,6 +3,7 @@ import ComplexityPlugin from '@pothos/plugin-complexity'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
+import auditedRefusals from './audited-refusals.ts'
 import type { GraphQLContext } from './context.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
 import loadedColumns from './loaded-columns.ts'
@@ -23,7 +24,7 @@ export const builder = new SchemaBuilder<{
     ExitCodes: { Input: number | string; Output: number | string }
   }
 }>({
-  plugins: [loadedColumns, storableArguments, ComplexityPlugin, RelayPlugin, PrismaPlugin],
+  plugins: [loadedColumns, auditedRefusals, storableArguments, ComplexityPlugin, RelayPlugin, PrismaPlugin],
   defaultFieldNullability: false,
   relay: {
     cursorType: 'String',

@@ -11,6 +11,7 @@ import type { Authenticate } from '../services/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
+import type { RefusalLog } from '../services/refusal-log.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
 import type { Consistently } from '../services/consistent-reads.ts'
 import type { SelectSessions } from './session-selects.ts'
@@ -29,6 +30,7 @@ export interface GraphQLServices {
   metrics: Metrics
   trace: Tracer
   openSubscriptions: OpenSubscriptions
+  refusals: RefusalLog
   readSessions: ReadSessions
   selectSessions: SelectSessions
   consistently: Consistently
@@ -53,6 +55,7 @@ export interface Requester {
   viewer: Viewer
   token: string
   requestId: string
+  address?: string | undefined
   connection?: object
   revoked?: () => void
 }
@@ -62,15 +65,17 @@ export interface ServerContext {
   requester?: Requester
   /** Of the HTTP request. */
   requestId?: string
+  address?: string | undefined
 }
 
 /** Completes the context of an operation, in place because copying it for each operation costs more. */
 export function fillContext(
   initial: object,
   services: GraphQLServices,
-  { viewer, token, requestId, connection = {}, revoked = () => {} }: Requester,
+  { viewer: known, token, requestId, address, connection = {}, revoked = () => {} }: Requester,
 ): asserts initial is GraphQLContext {
   const { db, wake, metrics, secrets } = services
+  const viewer: Viewer = { ...known, request: { id: requestId, address: address ?? null } }
   const context: Omit<GraphQLContext, 'log'> = Object.assign(initial, {
     ...initContextCache(),
     services,

@@ -7,6 +7,7 @@ import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from './open-subscriptions.ts'
 import { mayReadMetrics } from '../services/authorize.ts'
 import { consistentReads } from '../services/consistent-reads.ts'
+import { createRefusalLog } from '../services/refusal-log.ts'
 import { sessionReader } from '../services/read-selected-sessions.ts'
 import { sessionSelects } from './session-selects.ts'
 import { sharedSessionReader } from './shared-session-reader.ts'
@@ -17,7 +18,7 @@ import { serveWebSockets, type WebSocketOptions } from './websocket.ts'
 
 export type GraphQLDependencies = Omit<
   GraphQLServices,
-  'closing' | 'openSubscriptions' | 'readSessions' | 'selectSessions' | 'consistently'
+  'closing' | 'openSubscriptions' | 'refusals' | 'readSessions' | 'selectSessions' | 'consistently'
 > & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
@@ -46,6 +47,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   const services: GraphQLServices = {
     ...dependencies,
     openSubscriptions,
+    refusals: createRefusalLog(dependencies),
     readSessions,
     selectSessions: sessionSelects(),
     consistently: consistentReads(dependencies.prisma),

@@ -11,3 +11,8 @@ export function newRequestId(): string {
 export function requestIdOf(request: Request, { requestId }: ServerContext): string {
   return requestId ?? (request as Partial<WholeRequest>).requestId ?? newRequestId()
 }
+
+/** Where an operation over HTTP comes from. */
+export function addressOf(request: Request, { address }: ServerContext): string | undefined {
+  return address ?? (request as Partial<WholeRequest>).address
+}

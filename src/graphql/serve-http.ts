@@ -56,7 +56,9 @@ export function createServeHttp(
     response.once('close', abort)
     const { text: given, bytes } = body
     const isLarge = bytes > REQUEST_BYTES_MAX
-    const whole = newWholeRequest(request, { url, body: given, signal: gone.signal, requestId, identity, isLarge })
+    const { remoteAddress: address } = request.socket
+    const parts = { url, body: given, signal: gone.signal, requestId, address, identity, isLarge }
+    const whole = newWholeRequest(request, parts)
     const answer = await server.handleRequest(whole, NO_CONTEXT)
     if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
       response.once('finish', () => response.off('close', abort))
@@ -75,7 +77,7 @@ export function createServeHttp(
     try {
       const url = urlOf(request)
       if (request.method === 'POST') await servePost(request, response, { url, requestId })
-      else await server(request, response, { requestId })
+      else await server(request, response, { requestId, address: request.socket.remoteAddress })
     } catch (error) {
       if (!(error instanceof RepriseError || error instanceof GraphQLError)) throw error
       refuse(request, response, error)

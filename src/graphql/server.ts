@@ -8,7 +8,7 @@ import { useErrorPresentation } from './error-presentation.ts'
 import type { Identity } from './identity.ts'
 import { useReadableParameters } from './readable-parameters.ts'
 import { useRequestBounds } from './request-bounds.ts'
-import { requestIdOf } from './request-id.ts'
+import { addressOf, requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
 import { useOperationCost } from './operation-cost.ts'
 import { useConsistentReads } from './use-consistent-reads.ts'
@@ -73,7 +73,8 @@ function useContext(services: GraphQLServices, identities: WeakMap<Request, Iden
       if (params.operationName) currentSpan()?.note({ 'graphql.operation.name': params.operationName })
       if (requester) return fillContext(context, services, requester)
       const requestId = requestIdOf(request, context)
-      fillContext(context, services, { ...identities.get(request)!, requestId, connection: request })
+      const address = addressOf(request, context)
+      fillContext(context, services, { ...identities.get(request)!, requestId, address, connection: request })
     },
   }
 }

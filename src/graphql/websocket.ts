@@ -100,6 +100,7 @@ async function prepare(
   const requester = {
     ...identity!,
     requestId: newRequestId(),
+    address: connection.extra.request.socket.remoteAddress,
     connection: socket,
     revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
   }

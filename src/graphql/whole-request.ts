@@ -5,12 +5,13 @@ import type { Identity } from './identity.ts'
 /** A request of the Fetch API whose caller is known and whose body has been read. */
 export interface WholeRequest extends Request {
   readonly requestId: string
+  readonly address: string | undefined
   readonly identity: Identity | GraphQLError
   /** Whether its body is longer than REQUEST_BYTES_MAX. */
   readonly isLarge: boolean
 }
 
-type Details = Pick<WholeRequest, 'requestId' | 'identity' | 'isLarge'>
+type Details = Pick<WholeRequest, 'requestId' | 'address' | 'identity' | 'isLarge'>
 interface Parts extends Details {
   url: URL
   body: string
@@ -21,13 +22,15 @@ interface Parts extends Details {
 export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   class Whole extends Base implements WholeRequest {
     readonly requestId: string
+    readonly address: string | undefined
     readonly identity: Identity | GraphQLError
     readonly isLarge: boolean
     readonly #text: string
 
-    constructor(url: URL, init: RequestInit & { body: string }, { requestId, identity, isLarge }: Details) {
+    constructor(url: URL, init: RequestInit & { body: string }, { requestId, address, identity, isLarge }: Details) {
       super(url, init)
       this.requestId = requestId
+      this.address = address
       this.identity = identity
       this.#text = init.body
       this.isLarge = isLarge

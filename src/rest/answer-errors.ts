@@ -3,12 +3,13 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
+import type { RefusalLog } from '../services/refusal-log.ts'
 import { OPENAPI_PATH } from './openapi.ts'
 import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
 import type { RestApp } from './rest-app.ts'
 
 /** Answers every error, and every request that no route serves, with a problem document. */
-export function answerErrors(app: RestApp, log: Logger): void {
+export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; refusals: RefusalLog }): void {
   app.notFound((c) => {
     const allowed = methodsOf(app, c.req.path)
     if (allowed.length > 0) c.header('Allow', allowed.join(', '))
@@ -19,6 +20,13 @@ export function answerErrors(app: RestApp, log: Logger): void {
   app.onError((thrown, c) => {
     const requestId = c.get('requestId')
     const error = toRepriseError(thrown)
+    const viewer = c.get('context')?.viewer
+    if (viewer && c.req.method !== 'GET' && c.req.method !== 'HEAD' && error instanceof RepriseError)
+      refusals.note(viewer, {
+        operation: `${c.req.method} ${c.req.routePath}`,
+        code: error.code,
+        message: error.message,
+      })
     if (!(error instanceof RepriseError))
       log.error({ err: error, requestId, path: c.req.path }, 'a request met a fault')
     if (thrown !== error && isDatabaseOutage(thrown)) {

@@ -20,7 +20,8 @@ export function authenticated(
     if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
-    c.set('context', { ...base, viewer, log: base.log.child({ requestId: c.get('requestId') }) })
+    const request = { id: c.get('requestId'), address: c.env.incoming.socket.remoteAddress ?? null }
+    c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
     if (c.req.method === 'GET') await readTogether(base.prisma, next)
     else await next()
   }

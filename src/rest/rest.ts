@@ -3,6 +3,7 @@ import { getRequestListener } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
+import { createRefusalLog } from '../services/refusal-log.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
 import { entityTag } from './entity-tag.ts'
@@ -86,6 +87,6 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
   ]) {
     serve(app)
   }
-  answerErrors(app, base.log)
+  answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
 }

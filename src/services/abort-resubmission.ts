@@ -3,6 +3,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { abortResubmissionRow } from '../store/sql/abort-resubmission.sql.ts'
 import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /**
  * Stops a resubmission: sessions already resubmitted keep their children, the others are left alone.
@@ -13,7 +14,7 @@ export async function abortResubmission(
   { resubmissionId: id }: { resubmissionId: string },
 ): Promise<{ resubmissionId: string }> {
   assertMayChange(viewer)
-  const whose = { id, visibleProjectId: viewer.projectId, actor: viewer.name }
+  const whose = { id, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
   const state = validate(id) ? await abortResubmissionRow(db, whose) : undefined
   if (state === undefined) throw new RepriseError('RESUBMISSION_NOT_FOUND', `no resubmission ${id}`)
   if (state !== 'RUNNING') throw new RepriseError('RESUBMISSION_FINISHED', `resubmission ${id} is ${state}`)

@@ -3,6 +3,7 @@ import { describeFull } from '../domain/quota/pending-places.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { readByCreationId } from '../store/sql/creation-scope.sql.ts'
 import { insertSessions, type NewSession } from '../store/sql/insert-sessions.sql.ts'
+import type { Actor } from '../store/sql/record-audit.sql.ts'
 import { lockPendingPlaces } from './pending-limits.ts'
 
 export interface AddedSessions {
@@ -21,7 +22,7 @@ export interface AddedSessions {
 export async function addSessions(
   db: Queryable,
   sessions: readonly NewSession[],
-  options: { actor: string | null; transact: Database['transaction'] },
+  options: { actor: Actor | null; transact: Database['transaction'] },
 ): Promise<AddedSessions> {
   const { actor, transact } = options
   const { inserted, limited } = await insertSessions(db, sessions, { actor, admitted: false })
@@ -36,11 +37,7 @@ export async function addSessions(
   return { inserted: new Set([...inserted, ...counted.inserted]), refused: counted.refused }
 }
 
-async function addCounted(
-  tx: Queryable,
-  sessions: readonly NewSession[],
-  actor: string | null,
-): Promise<AddedSessions> {
+async function addCounted(tx: Queryable, sessions: readonly NewSession[], actor: Actor | null): Promise<AddedSessions> {
   const places = await lockPendingPlaces(tx, sessions)
   const known = await readByCreationId(tx, sessions)
   // Existing sessions and repetitions take no place.

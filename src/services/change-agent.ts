@@ -6,6 +6,7 @@ import { assertMayAdminister } from './authorize.ts'
 import { parseInput } from './parse-input.ts'
 import { drainReason } from './resource-group-input.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 const schema = z.strictObject({ agentId: z.uuid(), reason: drainReason.nullish() })
 
@@ -44,7 +45,7 @@ async function change(
 ): Promise<{ id: { agentId: string }; found: AgentChange }> {
   assertMayAdminister(viewer, 'CLUSTER')
   const { agentId, reason = null } = parseInput(schema, input)
-  const wish = { agentId, reason, actor: viewer.name, fenceMarginMs: LEASE.fenceMarginMs }
+  const wish = { agentId, reason, actor: actorOf(viewer), fenceMarginMs: LEASE.fenceMarginMs }
   const found = await write(db, wish)
   if (!found) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
   return { id: { agentId }, found }

@@ -5,6 +5,7 @@ import { lockDeployment, type LockedDeployment } from '../store/sql/change-deplo
 import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /**
  * Changes a deployment that the viewer may change, with an entry in the audit log, in one transaction. `change` returns
@@ -24,7 +25,7 @@ export async function changeDeployment(
     const details = await change(tx, deployment)
     if (!details) return
     const { projectId } = deployment
-    await recordAudit(tx, { actor: viewer.name, action, projectId, details: { deploymentId: id, ...details } })
+    await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { deploymentId: id, ...details } })
   })
   wake.wake('drive-deployments', 'events')
   return { deploymentId: id }

@@ -5,6 +5,7 @@ import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { lockWebhook, type LockedWebhook } from '../store/sql/webhooks.sql.ts'
 import { assertMayChange } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /**
  * Changes a webhook that the viewer may change, with an entry in the audit log, in one transaction. A token of one
@@ -23,7 +24,7 @@ export async function changeWebhook<T extends object>(
     if (!webhook) throw new RepriseError('WEBHOOK_NOT_FOUND', `no webhook ${id.slice(0, 100)}`)
     const details = await change(tx, webhook)
     const { projectId } = webhook
-    await recordAudit(tx, { actor: viewer.name, action, projectId, details: { webhookId: id, ...details } })
+    await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { webhookId: id, ...details } })
     return details
   })
 }

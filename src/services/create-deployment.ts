@@ -25,6 +25,7 @@ import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
 import { besideOtherFaults, checkSecrets, text } from './session-fields.ts'
 import { withoutNulls } from './without-nulls.ts'
+import { actorOf } from './actor.ts'
 
 export const createDeploymentSchema = z
   .strictObject({
@@ -92,7 +93,7 @@ export async function createDeployment(
     replicas: wanted,
     minHealthy,
     maxSurge,
-    actor: viewer.name,
+    actor: actorOf(viewer),
     spec: specOf(spec, sealEnviron(context.secrets, spec.secretEnviron)),
   })
   if (!created.created) return created

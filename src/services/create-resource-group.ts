@@ -7,6 +7,7 @@ import { entityName } from './entity-name.ts'
 import { parseInput, refuseInput } from './parse-input.ts'
 import { changedOptions, groupOptions, optionIssues } from './resource-group-input.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 const schema = groupOptions.extend({ name: entityName })
 
@@ -30,7 +31,7 @@ export async function createResourceGroup(
     if (issues.length > 0) refuseInput(issues)
     await writeGroupOptions(tx, name, after)
     const details = { name, options: after }
-    await recordAudit(tx, { actor: viewer.name, action: 'resource_group.create', projectId: null, details })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'resource_group.create', projectId: null, details })
   })
   return { name }
 }

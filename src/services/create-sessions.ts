@@ -8,6 +8,7 @@ import { assertMayChange } from './authorize.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
 import { planFirstAttempt, readPlanScope } from './plan-first-attempt.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 export interface CreatedSession {
   sessionId: string
@@ -46,7 +47,7 @@ export async function createSessions(
   )
   const sessions = accepted(planned)
   const { inserted, refused } = await addSessions(context.db, sessions, {
-    actor: context.viewer.name,
+    actor: actorOf(context.viewer),
     transact: context.db.transaction,
   })
   const known = await readByCreationId(

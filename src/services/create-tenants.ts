@@ -7,6 +7,7 @@ import { entityName } from './entity-name.ts'
 import { requireIsolation } from './require-isolation.ts'
 import { parseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 const named = z.strictObject({ name: entityName })
 const inDomain = named.extend({ domain: entityName.nullish() })
@@ -53,6 +54,6 @@ async function create(
   add: typeof addDomain,
 ): Promise<{ id: string }> {
   const id = uuidv7()
-  if (await add(db, { id, name, actor: viewer.name })) return { id }
+  if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
   throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
 }

@@ -12,6 +12,7 @@ import { refuseInput } from './parse-input.ts'
 import type { Role, ServiceContext } from './service-context.ts'
 import { requireIsolation } from './require-isolation.ts'
 import { hashToken, newToken, tokenPrefix } from './tokens.ts'
+import { actorOf } from './actor.ts'
 
 export interface CreateTokenInput {
   /** A label for people; need not be unique. */
@@ -52,7 +53,7 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
   await db.transaction(async (tx) => {
     await insertToken(tx, { id, name, hash: hashToken(secret), prefix, role, projectId, userId, expiresAt })
     const details = { tokenId: id, name, prefix, role, project, user, expiresAt }
-    await recordAudit(tx, { actor: viewer.name, action: 'token.create', projectId, details })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'token.create', projectId, details })
   })
   return { tokenId: id, secret }
 }

@@ -11,6 +11,7 @@ import { assertMayAdminister, assertMayChange } from './authorize.ts'
 import { sealWebhookSecret } from './seal-webhook-secrets.ts'
 import type { ServiceContext } from './service-context.ts'
 import { parseWebhookSettings, type WebhookSettingsInput } from './webhook-input.ts'
+import { actorOf } from './actor.ts'
 
 export interface CreateWebhookInput extends WebhookSettingsInput {
   /** Missing: the token's project, or all projects for a token without one. */
@@ -47,7 +48,7 @@ export async function createWebhook(
     }
     await insertWebhook(tx, { id, projectId, secret: sealWebhookSecret(context.secrets, id, secret), ...settings })
     const details = { webhookId: id, ...settings }
-    await recordAudit(tx, { actor: viewer.name, action: 'webhook.create', projectId, details })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'webhook.create', projectId, details })
   })
   return { webhookId: id, secret: formatSecret(secret) }
 }

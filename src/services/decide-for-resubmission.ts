@@ -6,6 +6,7 @@ import type { LockedTarget } from '../store/sql/lock-targets.sql.ts'
 import { recordDecisions, type DecisionRow } from '../store/sql/record-decisions.sql.ts'
 import type { HeldResubmission } from '../store/sql/resubmission-batch.sql.ts'
 import { cancelledDecision } from './decide-session.ts'
+import { actorNamed } from './actor.ts'
 
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
 
@@ -33,7 +34,7 @@ export async function decideForResubmission(
     /** For those that now have a child; the others are decided as usual. */
     async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
       const made = rows.filter(({ sessionId }) => parents.has(sessionId))
-      await recordDecisions(tx, made, actor)
+      await recordDecisions(tx, made, actorNamed(actor))
       return made
     },
   }

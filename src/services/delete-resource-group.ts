@@ -3,6 +3,7 @@ import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { countGroupUsers, deleteGroup, lockGroupOptions } from '../store/sql/resource-groups.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /** The group of sessions and agents that do not name one. */
 const DEFAULT_GROUP = 'default'
@@ -29,7 +30,7 @@ export async function deleteResourceGroup(
     }
     await deleteGroup(tx, name)
     const details = { name, options }
-    await recordAudit(tx, { actor: viewer.name, action: 'resource_group.delete', projectId: null, details })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'resource_group.delete', projectId: null, details })
   })
   return { name }
 }

@@ -3,6 +3,7 @@ import type { RetryPhase } from '../domain/retry/causes.ts'
 import type { RetryChange } from '../store/sql/change-retry.sql.ts'
 import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 export interface PendingRetryInput {
   /** The session that failed. */
@@ -12,7 +13,7 @@ export interface PendingRetryInput {
 /** @throws RepriseError SESSION_NOT_FOUND */
 export function whoseRetry({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
   requireSessionId(sessionId)
-  return { sessionId, visibleProjectId: viewer.projectId, actor: viewer.name }
+  return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
 }
 
 /** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */

@@ -5,6 +5,7 @@ import { lockDelivery, restartDelivery } from '../store/sql/replay-webhook.sql.t
 import { assertMayChange } from './authorize.ts'
 import { assertEnabled } from './change-webhook.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /**
  * Repeats a delivery at once, on a new schedule, under the same webhook-id, whatever its earlier outcome.
@@ -22,7 +23,7 @@ export async function replayDelivery(
     assertEnabled(webhookId, enabled)
     await restartDelivery(tx, deliveryId)
     const details = { webhookId, deliveryId }
-    await recordAudit(tx, { actor: viewer.name, action: 'webhook.replay_delivery', projectId, details })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'webhook.replay_delivery', projectId, details })
   })
   wake.wake('deliver-webhooks')
   return { deliveryId }

@@ -19,6 +19,7 @@ import {
 import { addSessions } from './add-sessions.ts'
 import { decideForResubmission, type MadeDecision } from './decide-for-resubmission.ts'
 import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+import { actorNamed } from './actor.ts'
 
 export interface BatchContext {
   log: Logger
@@ -75,7 +76,11 @@ export async function resubmitBatch(
   const parents = created.map(({ parentSessionId }) => parentSessionId!)
   const decided = await undecided.record(new Set(parents))
   const says = `superseded by resubmission ${id} by ${resubmission.actor}`
-  const superseded = await supersedePendingRetries(tx, { sessionIds: parents, actor: resubmission.actor, says })
+  const superseded = await supersedePendingRetries(tx, {
+    sessionIds: parents,
+    actor: actorNamed(resubmission.actor),
+    says,
+  })
   const settled = items.map((item) => settle(item, planned.get(item.sessionId)!, refused, targets))
   const finished = await settleItems(tx, id, settled)
   await context.sync.reached('resubmit:before-commit')

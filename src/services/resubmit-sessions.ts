@@ -22,6 +22,7 @@ import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from './service-context.ts'
 import { auditedOverrides } from './shown-environ.ts'
 import { sessionWhere } from './session-where.ts'
+import { actorOf } from './actor.ts'
 
 export interface ResubmitContext extends ServiceContext {
   prisma: PrismaClient
@@ -52,6 +53,7 @@ export async function resubmitSessions(
     clientKey,
     requestHash: hash,
     actor: viewer.name,
+    auditedActor: actorOf(viewer),
     filter: statedFilter(parsed.filter),
     overrides: parsed.overrides,
     includeSucceeded: parsed.includeSucceeded,

@@ -4,6 +4,7 @@ import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { revokeTokenRow } from '../store/sql/tokens.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /**
  * The token stops working on every server within a few seconds, for which servers cache valid tokens. Revoking it again
@@ -20,6 +21,6 @@ export async function revokeToken({ db, viewer }: ServiceContext, tokenId: strin
     const token = validate(tokenId) ? await revokeTokenRow(tx, tokenId, viewer.projectId) : undefined
     if (!token) throw new RepriseError('TOKEN_NOT_FOUND', `no token ${tokenId.slice(0, 100)}`)
     const { name, projectId } = token
-    await recordAudit(tx, { actor: viewer.name, action: 'token.revoke', projectId, details: { tokenId, name } })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'token.revoke', projectId, details: { tokenId, name } })
   })
 }

@@ -14,6 +14,14 @@ export interface Viewer {
   role: Role
   /** The only project that it sees; null: all (ADMIN and METRICS only). */
   projectId: string | null
+  /** The request through which it speaks. */
+  request?: RequestOrigin
+}
+
+export interface RequestOrigin {
+  id: string
+  /** Of the other end of the connection: behind a proxy, the proxy's. */
+  address: string | null
 }
 
 /** Context of every service: the database, the viewer, wake-ups, log, metrics, and what encrypts secrets. */

@@ -5,6 +5,7 @@ import { assertMayAdminister } from './authorize.ts'
 import { entityName } from './entity-name.ts'
 import { parseInput } from './parse-input.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 const whom = z.strictObject({ project: entityName, user: entityName })
 const schema = whom.extend({ role: z.enum(['ADMIN', 'MEMBER', 'VIEWER']) })
@@ -34,7 +35,7 @@ async function write(
   { db, viewer }: ServiceContext,
   change: { project: string; user: string; role: string | null },
 ): Promise<{ id: string }> {
-  const { projectId, userId } = await setMember(db, { ...change, actor: viewer.name })
+  const { projectId, userId } = await setMember(db, { ...change, actor: actorOf(viewer) })
   if (projectId === null) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${change.project}`)
   if (userId === null) throw new RepriseError('USER_NOT_FOUND', `no user ${change.user}`)
   return { id: projectId }

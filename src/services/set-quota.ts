@@ -9,6 +9,7 @@ import { parseInput } from './parse-input.ts'
 import { resolveQuotaScope } from './quota-scope.ts'
 import type { ServiceContext } from './service-context.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
+import { actorOf } from './actor.ts'
 
 const count = z.int().min(0).max(QUOTA_SESSIONS_MAX).nullish()
 
@@ -39,7 +40,7 @@ export async function setQuota(context: ServiceContext, input: SetQuotaInput): P
     const after = changed(before, change)
     await writeQuota(tx, key, after)
     await recordAudit(tx, {
-      actor: context.viewer.name,
+      actor: actorOf(context.viewer),
       action: 'quota.set',
       projectId: scope === 'PROJECT' ? scopeId : null,
       details: { scope, name, before, after },

@@ -7,6 +7,7 @@ import { replaceRetryDefaults } from '../store/sql/retry-defaults.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 export interface SetRetryDefaultsInput extends RetryScopeInput {
   /** Replaces what was set there; null clears. */
@@ -33,7 +34,7 @@ export async function setRetryDefaults(context: ServiceContext, input: SetRetryD
   await context.db.transaction(async (tx) => {
     const before = await replaceRetryDefaults(tx, scope, id, policy)
     const details = { scope, name, before, after: policy }
-    await recordAudit(tx, { actor: context.viewer.name, action: 'retry.set_defaults', projectId, details })
+    await recordAudit(tx, { actor: actorOf(context.viewer), action: 'retry.set_defaults', projectId, details })
   })
   return { scope, name, policy }
 }

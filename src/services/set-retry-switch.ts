@@ -18,6 +18,7 @@ import { assertMayAdminister } from './authorize.ts'
 import { refuseInput } from './parse-input.ts'
 import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 export interface SetRetrySwitchInput extends RetryScopeInput {
   /** True holds every due retry. Null or missing: unchanged. */
@@ -62,7 +63,7 @@ export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwi
     await releaseHeld(tx, key, affectedReasons(input), RAMP)
     const [before, after] = [stored.state, state].map((each) => viewOf(scope, name, each, now))
     await recordAudit(tx, {
-      actor: context.viewer.name,
+      actor: actorOf(context.viewer),
       action: 'retry.set_switch',
       projectId,
       details: { before, after },

@@ -7,6 +7,7 @@ import { assertMayChange } from './authorize.ts'
 import { endWaitingRetry } from './end-waiting-retry.ts'
 import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 /**
  * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period. If
@@ -28,14 +29,14 @@ export async function terminateSession(
   const from = await terminateSessionRow(db, {
     id,
     visibleProjectId: viewer.projectId,
-    actor: viewer.name,
+    actor: actorOf(viewer),
     force: force ?? false,
     reason: reason || `ended by ${viewer.name}`,
   })
   if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   if (isTerminal(from)) {
     const says = `cancelled by ${viewer.name}${reason ? `: ${reason}` : ''}`
-    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: viewer.name, says }
+    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: actorOf(viewer), says }
     if (await endWaitingRetry(context, request)) {
       wake.wake('events', 'schedule-sessions')
       return { sessionId: id }

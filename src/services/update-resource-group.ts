@@ -6,6 +6,7 @@ import { assertMayAdminister } from './authorize.ts'
 import { parseInput, refuseInput } from './parse-input.ts'
 import { changedOptions, groupOptions, optionIssues } from './resource-group-input.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 const schema = groupOptions.extend({ name: z.string() })
 
@@ -31,7 +32,7 @@ export async function updateResourceGroup(
     if (issues.length > 0) refuseInput(issues)
     await writeGroupOptions(tx, name, after)
     const details = { name, before, after }
-    await recordAudit(tx, { actor: viewer.name, action: 'resource_group.update', projectId: null, details })
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'resource_group.update', projectId: null, details })
   })
   wake.wake('schedule-sessions')
   return { name }

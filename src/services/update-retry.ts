@@ -12,6 +12,7 @@ import { assertMayChange } from './authorize.ts'
 import { decideSession, decisionRow, eventFacts } from './decide-session.ts'
 import { requireChanged, whoseRetry } from './pending-retry.ts'
 import type { ServiceContext } from './service-context.ts'
+import { actorOf } from './actor.ts'
 
 export interface UpdateRetryInput {
   sessionId: string
@@ -61,7 +62,7 @@ async function decideAnew(
     given,
     before: Object.fromEntries(Object.keys(given).map((field) => [field, before[field] ?? null])),
   }
-  await updateRetryRow(tx, { decision, policy, sources, actor: viewer.name, change })
+  await updateRetryRow(tx, { decision, policy, sources, actor: actorOf(viewer), change })
   return decision
 }
 

@@ -1,4 +1,5 @@
 import type { Queryable } from '../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 export type ResubmissionState = 'RUNNING' | 'COMPLETED' | 'ABORTED'
 
@@ -12,8 +13,8 @@ WITH found AS (
   FROM found f WHERE r.id = f.id AND f.state = 'RUNNING'
   RETURNING r.id, r.project_id, r.done, r.refused, r.total
 ), audit AS (
-  INSERT INTO audit_log (actor, action, project_id, details)
-  SELECT $3, 'resubmission.abort', project_id,
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$4')}, 'resubmission.abort', project_id,
     jsonb_build_object('resubmissionId', id, 'done', done, 'refused', refused, 'total', total)
   FROM aborted
 )
@@ -22,8 +23,9 @@ SELECT state FROM found`
 /** Returns the state before the call; undefined if this viewer has no such resubmission. */
 export async function abortResubmissionRow(
   db: Queryable,
-  resubmission: { id: string; visibleProjectId: string | null; actor: string },
+  resubmission: { id: string; visibleProjectId: string | null; actor: Actor },
 ): Promise<ResubmissionState | undefined> {
-  const values = [resubmission.id, resubmission.visibleProjectId, resubmission.actor]
+  const values = [resubmission.id, resubmission.visibleProjectId, resubmission.actor.name]
+  values.push(JSON.stringify(resubmission.actor))
   return (await db.query<{ state: ResubmissionState }>(SQL, values)).rows[0]?.state
 }

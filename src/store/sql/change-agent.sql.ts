@@ -1,4 +1,5 @@
 import type { Queryable } from '../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 type AgentStatus = 'ALIVE' | 'SUSPECT' | 'LOST' | 'DRAINING' | 'TERMINATED'
 
@@ -29,8 +30,8 @@ WITH found AS (
   SELECT 'AGENT', id, '${change.phase}', "from"::text, "to"::text, 'SUCCESS', coalesce($2 || ' (' || $3 || ')', 'by ' || $3)
   FROM changed
 ), audit AS (
-  INSERT INTO audit_log (actor, action, details)
-  SELECT $3, '${change.action}', jsonb_build_object('agentId', id, 'name', name, 'from', "from", 'to', "to", 'reason', $2::text)
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
+  SELECT ${actorValues('$5')}, '${change.action}', jsonb_build_object('agentId', id, 'name', name, 'from', "from", 'to', "to", 'reason', $2::text)
   FROM changed
 )
 SELECT status, kernels, EXISTS (SELECT FROM changed) AS changed FROM found`
@@ -61,7 +62,7 @@ const REMOVE_SQL = statementFor({
 interface AgentChangeRequest {
   agentId: string
   reason: string | null
-  actor: string
+  actor: Actor
   fenceMarginMs: number
 }
 
@@ -71,6 +72,12 @@ export const resumeAgentRow = (db: Queryable, request: AgentChangeRequest) => ru
 export const removeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, REMOVE_SQL, request)
 
 async function run(db: Queryable, statement: string, request: AgentChangeRequest): Promise<AgentChange | undefined> {
-  const values = [request.agentId, request.reason, request.actor, request.fenceMarginMs]
+  const values = [
+    request.agentId,
+    request.reason,
+    request.actor.name,
+    request.fenceMarginMs,
+    JSON.stringify(request.actor),
+  ]
   return (await db.query<AgentChange>(statement, values)).rows[0]
 }

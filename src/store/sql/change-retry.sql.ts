@@ -1,5 +1,6 @@
 import type { RetryPhase } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 /**
  * A person changes pending retries, which must be SCHEDULED or HELD: changes decisions and writes events and audit
@@ -24,8 +25,8 @@ WITH found AS (
     'reason', $4::text)
   FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
 ), audit AS (
-  INSERT INTO audit_log (actor, action, project_id, session_id)
-  SELECT $3, '${change.action}', project_id, session_id FROM changed
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id)
+  SELECT ${actorValues('$3')}, '${change.action}', project_id, session_id FROM changed
 )
 SELECT f.id AS "sessionId", f.phase, EXISTS (SELECT FROM changed c WHERE c.session_id = f.id) AS changed FROM found f`
 }
@@ -59,7 +60,7 @@ export interface RetryChange {
 export interface RetryChangeRequest {
   sessionId: string
   visibleProjectId: string | null
-  actor: string
+  actor: Actor
   /** Added to the explanation, and the event's reason. */
   says: string
 }
@@ -75,7 +76,7 @@ export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): 
 }
 
 async function run(db: Queryable, statement: string, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  const values = [[request.sessionId], request.visibleProjectId, request.actor, request.says]
+  const values = [[request.sessionId], request.visibleProjectId, JSON.stringify(request.actor), request.says]
   return (await db.query<RetryChange>(statement, values)).rows[0]
 }
 
@@ -84,9 +85,9 @@ async function run(db: Queryable, statement: string, request: RetryChangeRequest
  */
 export async function supersedePendingRetries(
   tx: Queryable,
-  { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: string; says: string },
+  { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: Actor; says: string },
 ): Promise<number> {
-  const values = [sessionIds, null, actor, says]
+  const values = [sessionIds, null, JSON.stringify(actor), says]
   const { rows } = await tx.query<RetryChange>(CANCEL_SQL, values)
   return rows.filter(({ changed }) => changed).length
 }

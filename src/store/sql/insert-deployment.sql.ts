@@ -1,5 +1,6 @@
 import type { Queryable } from '../database.ts'
 import { SPEC_COLUMNS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 export interface NewDeployment {
   id: string
@@ -10,7 +11,7 @@ export interface NewDeployment {
   replicas: number
   minHealthy: number | null
   maxSurge: number | null
-  actor: string
+  actor: Actor
   spec: DeploymentSpec
 }
 
@@ -44,8 +45,8 @@ WITH inserted AS (
   INSERT INTO session_events (type, deployment_id, project_id, data)
   SELECT 'deployment.created', id, project_id, jsonb_build_object('replicas', replicas, 'revision', 1) FROM inserted
 ), audit AS (
-  INSERT INTO audit_log (actor, action, project_id, details)
-  SELECT $9, 'deployment.create', project_id, jsonb_build_object('deploymentId', id, 'name', $5::text,
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$11')}, 'deployment.create', project_id, jsonb_build_object('deploymentId', id, 'name', $5::text,
     'replicas', replicas) FROM inserted
 )
 SELECT id FROM inserted`
@@ -53,7 +54,8 @@ SELECT id FROM inserted`
 /** Whether it was inserted. */
 export async function insertDeployment(tx: Queryable, deployment: NewDeployment): Promise<boolean> {
   const { id, projectId, userId, creationId, name, replicas, minHealthy, maxSurge, actor, spec } = deployment
-  const values = [id, projectId, userId, creationId, name, replicas, minHealthy, maxSurge, actor, JSON.stringify(spec)]
+  const owner = [id, projectId, userId, creationId, name]
+  const values = [...owner, replicas, minHealthy, maxSurge, actor.name, JSON.stringify(spec), JSON.stringify(actor)]
   return (await tx.query(INSERT_SQL, values)).rows.length === 1
 }
 

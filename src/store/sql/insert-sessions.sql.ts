@@ -2,6 +2,7 @@ import type { FailureCause } from '../../domain/retry/causes.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../domain/session/statuses.ts'
 import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
 import type { Queryable } from '../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 /** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */
 export interface NewSession {
@@ -108,8 +109,8 @@ WITH input AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT 'session.created', id, chain_id, project_id, '{"from": null, "to": "PENDING"}' FROM inserted
 ), audit AS (
-  INSERT INTO audit_log (actor, action, project_id, details)
-  SELECT $2, 'session.create', project_id, jsonb_build_object('sessionIds', jsonb_agg(id))
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$5')}, 'session.create', project_id, jsonb_build_object('sessionIds', jsonb_agg(id))
   FROM inserted WHERE $2::text IS NOT NULL GROUP BY project_id
 )
 SELECT id, false AS limited FROM inserted
@@ -131,7 +132,7 @@ export interface InsertedSessions {
 export async function insertSessions(
   tx: Queryable,
   sessions: readonly NewSession[],
-  { actor, admitted }: { actor: string | null; admitted: boolean },
+  { actor, admitted }: { actor: Actor | null; admitted: boolean },
 ): Promise<InsertedSessions> {
   if (sessions.length === 0) return { inserted: new Set(), limited: new Set() }
   const policies = new Map<string, number>()
@@ -141,7 +142,13 @@ export async function insertSessions(
     policies.set(pair, policyNumber)
     return { ...session, policyNumber }
   })
-  const values = [JSON.stringify(rowsIn), actor, `[${[...policies.keys()].join(',')}]`, admitted]
+  const values = [
+    JSON.stringify(rowsIn),
+    actor?.name ?? null,
+    `[${[...policies.keys()].join(',')}]`,
+    admitted,
+    JSON.stringify(actor),
+  ]
   const { rows } = await tx.query<{ id: string; limited: boolean }>(SQL, values)
   const idsOf = (limited: boolean) => new Set(rows.flatMap((row) => (row.limited === limited ? [row.id] : [])))
   return { inserted: idsOf(false), limited: idsOf(true) }

@@ -1,5 +1,6 @@
 import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
 import type { Queryable } from '../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 export interface NewResubmission {
   id: string
@@ -11,6 +12,8 @@ export interface NewResubmission {
   filter: object | null
   overrides: ResubmissionOverrides
   includeSucceeded: boolean
+  /** Whom the audit log names. */
+  auditedActor: Actor
   /** What the audit log says of them. */
   auditedOverrides: object
   sessionIds: readonly string[]
@@ -40,8 +43,8 @@ WITH opened AS (
   FROM opened, unnest($8) WITH ORDINALITY AS target(session_id, place)
   LEFT JOIN unnest($9) AS r ON r = target.place - 1
 ), audit AS (
-  INSERT INTO audit_log (actor, action, project_id, details)
-  SELECT $5, 'session.resubmit', project_id,
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$12')}, 'session.resubmit', project_id,
     jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb,
       'includeSucceeded', $11::boolean)
   FROM opened
@@ -62,6 +65,7 @@ export async function openResubmission(tx: Queryable, record: NewResubmission): 
     record.repeated,
     JSON.stringify(record.auditedOverrides),
     record.includeSucceeded,
+    JSON.stringify(record.auditedActor),
   ])
   return rowCount === 1
 }

@@ -1,6 +1,7 @@
 import type { RetryEventData, SessionEventType } from '../../domain/events.ts'
 import type { FailureCause, RetryPhase } from '../../domain/retry/causes.ts'
 import type { Queryable } from '../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 export interface DecisionRow {
   sessionId: string
@@ -21,6 +22,8 @@ export interface DecisionRow {
   event: SessionEventType | null
   eventData: RetryEventData | null
 }
+
+const SCHEDULER: Actor = { name: 'scheduler', tokenId: null, userId: null, requestId: null, address: null }
 
 /**
  * Records decisions: the decision rows, the sessions' causes and decided flags, events, and an audit entry for each
@@ -43,15 +46,15 @@ WITH input AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
 )
-INSERT INTO audit_log (actor, action, project_id, session_id, details)
-SELECT $2, 'retry.decided', "projectId", "sessionId",
+INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
+SELECT ${actorValues('$2')}, 'retry.decided', "projectId", "sessionId",
   jsonb_build_object('phase', "phase", 'cause', "cause", 'explanation', "explanation")
 FROM input WHERE "phase" NOT IN ('SUCCEEDED', 'NONE')`
 
 export async function recordDecisions(
   tx: Queryable,
   decisions: readonly DecisionRow[],
-  actor = 'scheduler',
+  actor: Actor = SCHEDULER,
 ): Promise<void> {
-  if (decisions.length > 0) await tx.query(SQL, [JSON.stringify(decisions), actor])
+  if (decisions.length > 0) await tx.query(SQL, [JSON.stringify(decisions), JSON.stringify(actor)])
 }

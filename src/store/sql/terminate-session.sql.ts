@@ -1,6 +1,7 @@
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
 import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 /**
  * Terminates sessions: those that never started are CANCELLED at once with their kernels, those with an agent go
@@ -41,8 +42,8 @@ WITH claimed AS (
   SELECT 'SESSION', id, 'terminate-session', "from"::text, "to"::text, 'SUCCESS', status_reason
   FROM moved WHERE "from" <> "to"
 ), audit AS (
-  INSERT INTO audit_log (actor, action, project_id, session_id, details)
-  SELECT $3, 'session.terminate', project_id, id, jsonb_build_object('force', $4::bool, 'reason', $5::text) FROM moved
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
+  SELECT ${actorValues('$7')}, 'session.terminate', project_id, id, jsonb_build_object('force', $4::bool, 'reason', $5::text) FROM moved
   WHERE $3::text IS NOT NULL
 )
 SELECT status AS "from" FROM claimed`
@@ -50,14 +51,14 @@ SELECT status AS "from" FROM claimed`
 /** Returns the status before the call; undefined if this viewer has no such session. */
 export async function terminateSessionRow(
   db: Queryable,
-  session: { id: string; visibleProjectId: string | null; actor: string; force: boolean; reason: string },
+  session: { id: string; visibleProjectId: string | null; actor: Actor; force: boolean; reason: string },
 ): Promise<SessionStatus | undefined> {
   const { id, visibleProjectId, actor, force, reason } = session
-  const values = [[id], visibleProjectId, actor, force, reason, 'user-cancelled']
+  const values = [[id], visibleProjectId, actor.name, force, reason, 'user-cancelled', JSON.stringify(actor)]
   return (await db.query<{ from: SessionStatus }>(SQL, values)).rows[0]?.from
 }
 
 /** Ends sessions whose routes have ended. No person is recorded as the actor. */
 export async function terminateRouteSessions(tx: Queryable, ids: readonly string[]): Promise<void> {
-  if (ids.length > 0) await tx.query(SQL, [ids, null, null, false, 'its route has ended', 'route-ended'])
+  if (ids.length > 0) await tx.query(SQL, [ids, null, null, false, 'its route has ended', 'route-ended', null])
 }

@@ -2,6 +2,7 @@ import type { RetryPhase } from '../../domain/retry/causes.ts'
 import type { RetryPolicy } from '../../domain/retry/policy.ts'
 import type { Queryable } from '../database.ts'
 import type { DecisionRow } from './record-decisions.sql.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
 
 /**
  * FOR NO KEY UPDATE, and the session before its decision, as resubmissions do: a dispatcher that holds the decision
@@ -30,7 +31,7 @@ export interface UpdatedRetry {
   decision: DecisionRow
   policy: RetryPolicy
   sources: Record<string, string>
-  actor: string
+  actor: Actor
   /** The policy's fields that were given, and what they were before. */
   change: { given: object; before: object }
 }
@@ -55,13 +56,13 @@ WITH input AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
 )
-INSERT INTO audit_log (actor, action, project_id, session_id, details)
-SELECT $4, 'retry.update', "projectId", "sessionId",
+INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
+SELECT ${actorValues('$4')}, 'retry.update', "projectId", "sessionId",
   jsonb_build_object('phase', "phase", 'explanation', "explanation") || $5::jsonb
 FROM input`
 
 export async function updateRetryRow(tx: Queryable, updated: UpdatedRetry): Promise<void> {
   const { decision, policy, sources, actor, change } = updated
   const rows = [decision, policy, sources].map((value) => JSON.stringify(value))
-  await tx.query(UPDATE_SQL, [...rows, actor, JSON.stringify(change)])
+  await tx.query(UPDATE_SQL, [...rows, JSON.stringify(actor), JSON.stringify(change)])
 }
