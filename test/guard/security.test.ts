@@ -1,0 +1,98 @@
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { speaksForAll } from '../../src/services/agent-ownership.ts'
+import {
+  assertMayAdminister,
+  mayChange,
+  mayDiscover,
+  mayRead,
+  mayReadEnviron,
+  mayReadMetrics,
+} from '../../src/services/authorize.ts'
+import type { Role, Viewer } from '../../src/services/service-context.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
+import { ROOT } from './source-files.ts'
+
+/** docs/security.md says of each role what the code does. */
+
+const text = await readFile(join(ROOT, 'docs/security.md'), 'utf8')
+
+const viewer = (role: Role, projectId: string | null): Viewer => ({
+  tokenId: 'token',
+  userId: null,
+  name: role,
+  role,
+  projectId,
+})
+
+const COLUMNS: Readonly<Record<string, Viewer>> = {
+  'ADMIN of all': viewer('ADMIN', null),
+  'ADMIN of a project': viewer('ADMIN', 'project'),
+  MEMBER: viewer('MEMBER', 'project'),
+  VIEWER: viewer('VIEWER', 'project'),
+  'METRICS of all': viewer('METRICS', null),
+  'METRICS of a project': viewer('METRICS', 'project'),
+  AGENT: viewer('AGENT', null),
+}
+
+/** By the beginning of the row. */
+const ROWS: Readonly<Record<string, (viewer: Viewer) => boolean>> = {
+  'read its project': mayRead,
+  'read values of environments': mayReadEnviron,
+  // Nothing in the code could: test/contract/tenancy asks for them as everybody.
+  'read secrets': () => false,
+  change: mayChange,
+  'administer a project': (by) => passes(() => assertMayAdminister(by, 'PROJECT')),
+  'administer the cluster': (by) => passes(() => assertMayAdminister(by, 'CLUSTER')),
+  'scrape `/metrics`': mayReadMetrics,
+  'read service discovery': mayDiscover,
+  'register agents and run kernels': (by) => by.role === 'AGENT' || speaksForAll(by),
+}
+
+function passes(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('the table of roles', () => {
+  const lines = text.split('\n').filter((line) => line.startsWith('| '))
+  const cells = lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+  const [head, ...rows] = cells
+
+  test('has every role', () => {
+    expect(head).toEqual(['may', ...Object.keys(COLUMNS)])
+    const roles: Readonly<Record<Role, true>> = { ADMIN: true, MEMBER: true, VIEWER: true, METRICS: true, AGENT: true }
+    expect(new Set(Object.values(COLUMNS).map(({ role }) => role))).toEqual(new Set(Object.keys(roles)))
+  })
+
+  test('says what the code does', () => {
+    const said = Object.fromEntries(rows.map(([what, ...answers]) => [what!.split(':')[0], answers]))
+    const done = Object.fromEntries(
+      Object.entries(ROWS).map(([what, may]) => [what, Object.values(COLUMNS).map((by) => (may(by) ? 'yes' : 'no'))]),
+    )
+    expect(said).toEqual(done)
+  })
+})
+
+test('the drawing names what there is', async () => {
+  const [drawing] = await blocksOfTest('test/guard/security.test.ts')
+  for (const part of ['api', 'scheduler', 'kernels', 'PostgreSQL', 'secrets-key', 'webhooks'])
+    expect(drawing!.text).toContain(part)
+})
+
+test('SECURITY.md points there', async () => {
+  expect(await readFile(join(ROOT, 'SECURITY.md'), 'utf8')).toContain('(docs/security.md)')
+  await access(join(ROOT, 'docs/security.md'))
+  for (const heading of ['Trust boundaries', 'Roles', 'Isolation', 'Secrets', 'Hardening', 'Reporting a fault'])
+    expect(text).toContain(`## ${heading}\n`)
+})
