@@ -265,6 +265,8 @@ export type CreateTokenInput = {
   name: string;
   /** Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one. */
   project?: string | null | undefined;
+  /** For AGENT: names of the only resource groups that its agents may join; any if missing. */
+  resourceGroups?: Array<string> | null | undefined;
   /** What it may do. */
   role: TokenRole;
   /** Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights. */
@@ -1912,7 +1914,7 @@ export type KernelLogPageQuery = { node:
     | { __typename: 'WebhookDelivery' }
    | null };
 
-export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: TokenRole, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
+export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -2823,6 +2825,7 @@ export const TokenSummaryFragmentDoc = new TypedDocumentString(`
   name
   prefix
   role
+  resourceGroups
   project {
     name
   }
@@ -4855,6 +4858,7 @@ export const ViewerDocument = new TypedDocumentString(`
   name
   prefix
   role
+  resourceGroups
   project {
     name
   }
@@ -4883,6 +4887,7 @@ export const TokensDocument = new TypedDocumentString(`
   name
   prefix
   role
+  resourceGroups
   project {
     name
   }
@@ -4920,6 +4925,7 @@ fragment TokenSummary on Token {
   name
   prefix
   role
+  resourceGroups
   project {
     name
   }
@@ -4956,6 +4962,7 @@ fragment TokenSummary on Token {
   name
   prefix
   role
+  resourceGroups
   project {
     name
   }

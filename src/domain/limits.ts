@@ -337,3 +337,5 @@ export const WEBHOOK_SECRET_OVERLAP_SECONDS_DEFAULT = 86_400
 export const WEBHOOK_SECRET_OVERLAP_SECONDS_MAX = 604_800
 /** Deliveries in one replay. */
 export const WEBHOOK_REPLAY_MAX = 10_000
+/** Resource groups that a token of agents is bound to. */
+export const GROUPS_OF_TOKEN_MAX = 100

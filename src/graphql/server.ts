@@ -8,6 +8,7 @@ import { useErrorPresentation } from './error-presentation.ts'
 import type { Identity } from './identity.ts'
 import { useReadableParameters } from './readable-parameters.ts'
 import { useRequestBounds } from './request-bounds.ts'
+import { withScriptPolicy } from './graphiql-page.ts'
 import { addressOf, requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
 import { useOperationCost } from './operation-cost.ts'
@@ -59,10 +60,12 @@ export function createGraphQLServer(options: {
       subscriptionsProtocol: 'WS',
       headers: JSON.stringify({ authorization: 'Bearer ' }),
       defaultQuery: GREETING,
-      shouldPersistHeaders: true,
+      // They hold a token.
+      shouldPersistHeaders: false,
     },
     // Loaded on demand: ten megabytes of text that only browsers need.
-    renderGraphiQL: async (page) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page),
+    renderGraphiQL: async (page) =>
+      withScriptPolicy((await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page)),
   })
 }
 

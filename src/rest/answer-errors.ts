@@ -1,4 +1,5 @@
 import { RequestError } from '@hono/node-server'
+import { routePath } from 'hono/route'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
@@ -23,7 +24,7 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
     const viewer = c.get('context')?.viewer
     if (viewer && c.req.method !== 'GET' && c.req.method !== 'HEAD' && error instanceof RepriseError)
       refusals.note(viewer, {
-        operation: `${c.req.method} ${c.req.routePath}`,
+        operation: `${c.req.method} ${routePath(c)}`,
         code: error.code,
         message: error.message,
       })

@@ -30,10 +30,19 @@ export function createAgentOwnership(db: Database): AgentOwnership {
       const owner = await readAgentToken(db, agentId)
       if (!owner) return
       if (owner.tokenId !== viewer.tokenId) throw notYours(viewer, agentId)
+      assertMayServe(viewer, owner.resourceGroup)
       if (known.size >= REMEMBERED_AGENTS_MAX) known.clear()
       known.set(agentId, viewer.tokenId)
     },
   }
+}
+
+/** A token may be bound to resource groups, whose work is all that its agents get. @throws RepriseError FORBIDDEN */
+export function assertMayServe(viewer: Viewer | null, resourceGroup: string): void {
+  const { resourceGroups = null, name = '' } = viewer ?? {}
+  if (resourceGroups === null || resourceGroups.includes(resourceGroup)) return
+  const message = `The token "${name}" is for agents of ${resourceGroups.join(', ')}, not of ${resourceGroup}.`
+  throw new RepriseError('FORBIDDEN', message)
 }
 
 /** The embedded agent has no token: it is the server. An administrator of one project would see all tenants' work. */

@@ -25,7 +25,8 @@ export function createAuthenticator(options: { db: Database; log: Logger; now?: 
     if (!row || !isWellFormed(row)) return null
     if (row.useUnnoted)
       recordTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
-    return { tokenId: row.id, name: row.name, role: row.role, projectId: row.projectId, userId: row.userId }
+    const { id: tokenId, name, role, projectId, userId, resourceGroups } = row
+    return { tokenId, name, role, projectId, userId, resourceGroups }
   }
 
   return async (token) => {

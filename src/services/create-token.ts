@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { RepriseError, type ValidationIssue } from '../domain/errors.ts'
-import { NAME_LENGTH_MAX } from '../domain/limits.ts'
+import { GROUPS_OF_TOKEN_MAX, NAME_LENGTH_MAX } from '../domain/limits.ts'
+import { isPlainText, PLAIN_TEXT } from '../domain/plain-text.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { readGroupTypes } from '../store/sql/creation-scope.sql.ts'
 import { readNow } from '../store/sql/read-now.sql.ts'
 import { recordAudit } from '../store/sql/record-audit.sql.ts'
 import { findScopeId } from '../store/sql/retry-scope.sql.ts'
@@ -22,6 +24,8 @@ export interface CreateTokenInput {
   project?: string | null
   /** Name of the user who owns the sessions it creates. Within a project it never has more rights than that user. */
   user?: string | null
+  /** Names of the only resource groups that agents with it may join. Only for AGENT; missing: any. */
+  resourceGroups?: string[] | null
   /** Missing: never. */
   expiresAt?: Date | null
 }
@@ -38,12 +42,13 @@ export interface CreatedToken {
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
   const { db, viewer } = context
-  const { name, role, project = null, user = null, expiresAt = null } = input
+  const { name, role, project = null, user = null, resourceGroups = null, expiresAt = null } = input
   assertMayAdminister(viewer, project === null ? 'CLUSTER' : 'PROJECT')
   const issues = issuesOf(input)
   if (expiresAt !== null && expiresAt <= (await readNow(db))) {
     issues.push({ path: 'expiresAt', message: 'Must lie in the future' })
   }
+  issues.push(...(await groupIssues(context, input)))
   if (issues.length > 0) refuseInput(issues)
   if (role === 'MEMBER') await requireIsolation(db, 'a token of role MEMBER')
   const projectId = project === null ? null : await findProject(context, project)
@@ -51,11 +56,36 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
   const [id, secret] = [uuidv7(), newToken()]
   const prefix = tokenPrefix(secret)
   await db.transaction(async (tx) => {
-    await insertToken(tx, { id, name, hash: hashToken(secret), prefix, role, projectId, userId, expiresAt })
-    const details = { tokenId: id, name, prefix, role, project, user, expiresAt }
+    await insertToken(tx, {
+      id,
+      name,
+      hash: hashToken(secret),
+      prefix,
+      role,
+      projectId,
+      userId,
+      resourceGroups,
+      expiresAt,
+    })
+    const details = { tokenId: id, name, prefix, role, project, user, resourceGroups, expiresAt }
     await recordAudit(tx, { actor: actorOf(viewer), action: 'token.create', projectId, details })
   })
   return { tokenId: id, secret }
+}
+
+async function groupIssues(
+  { db }: ServiceContext,
+  { role, resourceGroups }: CreateTokenInput,
+): Promise<ValidationIssue[]> {
+  if (resourceGroups == null) return []
+  const issue = (message: string): ValidationIssue[] => [{ path: 'resourceGroups', message }]
+  if (role !== 'AGENT') return issue('Only agents join resource groups')
+  if (resourceGroups.length === 0 || resourceGroups.length > GROUPS_OF_TOKEN_MAX) {
+    return issue(`Must be 1 to ${GROUPS_OF_TOKEN_MAX} names`)
+  }
+  const known = await readGroupTypes(db, resourceGroups.filter(isStorableText))
+  const missing = resourceGroups.find((name) => !known.has(name))
+  return missing === undefined ? [] : issue(`There is no resource group ${missing.slice(0, NAME_LENGTH_MAX)}`)
 }
 
 async function findProject({ db, viewer }: ServiceContext, name: string): Promise<string> {
@@ -90,6 +120,7 @@ function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIs
   if (name.length > NAME_LENGTH_MAX)
     issues.push({ path: 'name', message: `Must have at most ${NAME_LENGTH_MAX} letters` })
   if (!isStorableText(name)) issues.push({ path: 'name', message: STORABLE_TEXT })
+  if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
   if (role === 'AGENT' && project != null) {
     issues.push({ path: 'project', message: 'An agent runs the sessions of all projects' })
   }

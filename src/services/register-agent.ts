@@ -3,15 +3,16 @@ import { LEASE, type Lease } from '../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../domain/agent/protocol.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
+import { isPlainText, PLAIN_TEXT } from '../domain/plain-text.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { readGroupFence } from '../store/sql/group-fence.sql.ts'
 import { registerAgentRow } from '../store/sql/register-agent.sql.ts'
-import { notYours, speaksForAll } from './agent-ownership.ts'
+import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
 import type { ServiceContext, Viewer } from './service-context.ts'
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
-const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT)
+const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).refine(isPlainText, PLAIN_TEXT)
 
 const schema = z.object({
   agentId: z.uuid(),
@@ -48,6 +49,7 @@ export async function registerAgent(
       issues,
     )
   }
+  assertMayServe(viewer, parsed.data.resourceGroup)
   const fenceAfterMs = await readGroupFence(db, parsed.data.resourceGroup)
   if (fenceAfterMs === undefined) {
     throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)

@@ -14,6 +14,8 @@ export interface Viewer {
   role: Role
   /** The only project that it sees; null: all (ADMIN and METRICS only). */
   projectId: string | null
+  /** Of an agent's token: the only groups that its agents may join; null or missing: any. */
+  resourceGroups?: string[] | null
   /** The request through which it speaks. */
   request?: RequestOrigin
 }

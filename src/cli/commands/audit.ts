@@ -6,7 +6,7 @@ import { instant } from '../output/time.ts'
 
 interface AuditOptions {
   project?: string
-  token?: string
+  by?: string
   session?: string
   action?: string[]
   refused?: boolean
@@ -21,16 +21,16 @@ export function auditCommand(): Command {
     'reprise audit --action token.create --action token.revoke --json',
   ])
     .option('-p, --project <name>', 'concerning this project')
-    .option('--token <id>', 'by this token')
+    .option('--by <id>', 'by this token')
     .option('--session <id>', 'about this session')
     .option('--action <name>', 'such actions, like session.create; may be repeated', collect)
     .option('--refused', 'only what was refused')
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
     .option('--limit <n>', 'at most this many', wholeNumber, 20)
   return act<AuditOptions>(command, async ({ client, out, signal }, options) => {
-    const { project, token, session, action, refused, since, limit } = options
+    const { project, by, session, action, refused, since, limit } = options
     const at = since === undefined ? undefined : { gte: since }
-    const filter: AuditFilter = { project, tokenId: token, sessionId: session, action, refused, at }
+    const filter: AuditFilter = { project, tokenId: by, sessionId: session, action, refused, at }
     const entries = []
     for await (const entry of client.auditLog(filter, { signal })) if (entries.push(entry) >= limit) break
     await out.table(

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { TokenRole } from '../../client/node/index.ts'
-import { act, describedCommand } from '../client-command.ts'
+import { act, collect, describedCommand } from '../client-command.ts'
 import { choice, future } from '../options/values.ts'
 import { TOKEN_ROLES } from '../options/api-enums.ts'
 import { instant, relative } from '../output/time.ts'
@@ -39,19 +39,27 @@ interface CreateOptions {
   role: TokenRole
   project?: string
   expires?: string
+  resourceGroup?: string[]
 }
 
 function create(): Command {
   const command = describedCommand('create', 'create a token and print it, only this once, on standard output', [
     'reprise tokens create ci --role member --project default --expires 90d',
-    'reprise tokens create node-7 --role agent > /etc/reprise/token',
+    'reprise tokens create node-7 --role agent --resource-group gpu > /etc/reprise/token',
   ])
     .argument('<name>', 'description')
     .addOption(choice('--role <role>', 'role', TOKEN_ROLES).makeOptionMandatory())
     .option('-p, --project <name>', 'the one project that it sees')
+    .option('--resource-group <name>', 'the only group that its agents may join; may be repeated', collect)
     .option('--expires <time>', 'expiry; a time or a duration from now', future)
-  return act<CreateOptions>(command, async ({ client, out }, { role, project, expires }, [name]) => {
-    const { secret, token } = await client.createToken({ name: name!, role, project, expiresAt: expires })
+  return act<CreateOptions>(command, async ({ client, out }, { role, project, expires, resourceGroup }, [name]) => {
+    const { secret, token } = await client.createToken({
+      name: name!,
+      role,
+      project,
+      resourceGroups: resourceGroup,
+      expiresAt: expires,
+    })
     const end = token.expiresAt ? `, until ${instant(token.expiresAt)}` : ''
     out.note(
       `token ${token.tokenId}, ${token.role} of ${token.project?.name ?? 'the whole cluster'}${end}; shown once:`,

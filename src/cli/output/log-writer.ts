@@ -1,5 +1,6 @@
 import process from 'node:process'
 import type { AttemptLog } from '../../client/node/index.ts'
+import { safeText } from './safe-text.ts'
 import type { Output } from './output.ts'
 
 /**
@@ -9,14 +10,19 @@ import type { Output } from './output.ts'
 export function logWriter(out: Output, kernels: () => number) {
   const open = new Map<string, { text: string; chunk: AttemptLog }>()
   const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
+  /** As it is for a file or a program. A terminal shows colours, and nothing that would move its cursor or command it. */
+  const shownOf = (chunk: AttemptLog, text: string) => {
+    const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
+    return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
+  }
   const write = (chunk: AttemptLog, line: string) => {
     const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    streamOf(chunk).write(`${terminal.style('cyan', `${chunk.kernel} |`)} ${line}\n`)
+    streamOf(chunk).write(`${terminal.style('cyan', `${chunk.kernel} |`)} ${shownOf(chunk, line)}\n`)
   }
   return {
     write(chunk: AttemptLog): void {
       if (out.json) return out.item({ type: 'log', ...chunk }, () => '')
-      if (kernels() <= 1) return void streamOf(chunk).write(chunk.text)
+      if (kernels() <= 1) return void streamOf(chunk).write(shownOf(chunk, chunk.text))
       const key = `${chunk.kernelId} ${chunk.stream}`
       const lines = ((open.get(key)?.text ?? '') + chunk.text).split('\n')
       const rest = lines.pop()!

@@ -1,4 +1,5 @@
 import process from 'node:process'
+import { safeText } from './safe-text.ts'
 import { formatTable, type Column } from './table.ts'
 import { terminalOf, type Terminal } from './terminal.ts'
 
@@ -22,8 +23,8 @@ export interface Output {
 export function createOutput(json: boolean): Output {
   const terminal = terminalOf(process.stdout)
   const notes = terminalOf(process.stderr)
-  const print = (text: string) => void process.stdout.write(`${text}\n`)
-  const note = (text: string) => void process.stderr.write(`${text}\n`)
+  const print = (text: string) => void process.stdout.write(`${safeText(text, terminal.coloured)}\n`)
+  const note = (text: string) => void process.stderr.write(`${safeText(text, notes.coloured)}\n`)
   return {
     json,
     terminal,

@@ -8,6 +8,8 @@ export interface Terminal {
   /** Width of the terminal; undefined if the output is not a terminal. */
   readonly columns: number | undefined
   readonly interactive: boolean
+  /** Whether `style` adds colours. */
+  readonly coloured: boolean
   style(style: Style, text: string): string
 }
 
@@ -17,6 +19,7 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
   return {
     columns: stream.isTTY ? stream.columns || 80 : undefined,
     interactive: stream.isTTY,
+    coloured: colours,
     style: (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text),
   }
 }

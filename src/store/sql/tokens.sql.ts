@@ -8,19 +8,21 @@ export interface NewToken {
   role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
   projectId: string | null
   userId?: string | null
+  /** Null: agents with it may join any. */
+  resourceGroups?: string[] | null
   /** Null for never. */
   expiresAt?: Date | null
 }
 
 const INSERT_SQL = `
-INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at, user_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at, user_id, resource_groups)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (hash) DO NOTHING`
 
 /** An existing token with this hash stays as it is. */
 export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
-  const { id, name, hash, prefix, role, projectId, userId = null, expiresAt = null } = token
-  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt, userId])
+  const { id, name, hash, prefix, role, projectId, userId = null, resourceGroups = null, expiresAt = null } = token
+  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt, userId, resourceGroups])
 }
 
 export interface TokenRow {
@@ -29,6 +31,7 @@ export interface TokenRow {
   role: NewToken['role']
   projectId: string | null
   userId: string | null
+  resourceGroups: string[] | null
   /** Its use has not been recorded for a minute. */
   useUnnoted: boolean
 }
@@ -40,6 +43,7 @@ export interface TokenRow {
  */
 const FIND_SQL = `
 SELECT t.id, t.name, greatest(t.role, m.role) AS role, t.project_id AS "projectId", t.user_id AS "userId",
+  t.resource_groups AS "resourceGroups",
   (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute') AS "useUnnoted"
 FROM api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
 WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())

@@ -8,6 +8,7 @@ import { duration, relative } from '../../../src/cli/output/time.ts'
 const plain = (columns: number | undefined) => ({
   columns,
   interactive: columns !== undefined,
+  coloured: false,
   style: (_: unknown, text: string) => text,
 })
 

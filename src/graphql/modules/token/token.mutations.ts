@@ -19,6 +19,9 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
       description:
         "Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights.",
     }),
+    resourceGroups: t.stringList({
+      description: 'For AGENT: names of the only resource groups that its agents may join; any if missing.',
+    }),
     expiresAt: t.field({ type: 'DateTime', description: 'When it expires; never if missing.' }),
   }),
 })

@@ -28,6 +28,9 @@ export const TokenType = builder.prismaObject('ApiToken', {
       nullable: true,
       description: 'The only project that it can see; null for tokens of the whole cluster.',
     }),
+    resourceGroups: t.exposeStringList('resourceGroups', {
+      description: 'Of a token of agents: names of the only resource groups that they may join; none: any.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
