@@ -2,15 +2,23 @@
 import { FENCED } from '../../../src/agent/executors/fenced.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { type Arrangement, isolationOf } from './isolation-of.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 
-const { agentDir, specs, word } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
+const {
+  agentDir,
+  specs,
+  word,
+  arrangement = 'none',
+} = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
   agentDir: string
   specs: KernelSpec[]
   word: 'start' | 'prepare' | 'stop' | 'fence'
+  arrangement?: Arrangement
 }
 const log = await createLogger({ level: 'warn', format: 'json' })
-const executor = createProcessExecutor({ agentDir, log }, { changed: tell })
+const isolation = await isolationOf(arrangement, agentDir)
+const executor = createProcessExecutor({ agentDir, log, isolation }, { changed: tell })
 const stopped = new Set<string>()
 
 function tell(): void {

@@ -9,7 +9,7 @@ import { parseStatus } from '../../../src/agent/executors/process/shim-status.ts
 import { createLogger } from '../../../src/observability/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Commands, ExecutorFixture } from './executor-subject.ts'
-import { type Arrangement, isolationOf } from './process-isolations.ts'
+import { type Arrangement, isolationOf } from './isolation-of.ts'
 
 export const processCommands: Commands = {
   succeed: ['true'],
