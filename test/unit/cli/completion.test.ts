@@ -23,7 +23,7 @@ describe.skipIf(!has('bash'))('bash (needs bash)', () => {
     [['re'], ['retry', 'resubmit', 'resubmissions']],
     [
       ['retry', ''],
-      ['now', 'cancel', '-h', '--help'],
+      ['now', 'update', 'cancel', '-h', '--help'],
     ],
     [['list', '--lim'], ['--limit']],
     [['list', '--json', '--status', 'er'], ['error']],
