@@ -145,7 +145,8 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
       const agent = await spawnProgram({
         ...how,
         args: [MAIN, 'agent', ...given, ...args],
-        environment: { REPRISE_TOKEN: token },
+        // Kernels note their lives in a directory that all attempts share.
+        environment: { REPRISE_TOKEN: token, REPRISE_ISOLATION: 'none' },
         ready: /^reprise agent ready (http:\S+)$/,
       })
       agents.add(agent)
