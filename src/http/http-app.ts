@@ -10,6 +10,7 @@ import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
 import type { Mount } from './mount.ts'
 import { pathOf } from './request-head.ts'
 import { respond } from './respond.ts'
+import type { ServedRoute } from './route-table.ts'
 
 export interface HttpAppDependencies extends GraphQLDependencies {
   metricsPage: MetricsPage
@@ -22,6 +23,8 @@ export interface HttpAppDependencies extends GraphQLDependencies {
 export interface HttpApp {
   /** Resolves once the database has answered. */
   warning(): Promise<string | null>
+  /** All that it serves. */
+  readonly routes: readonly ServedRoute[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /** Takes over the socket. @returns false if nothing at the request's path can be upgraded */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
@@ -41,6 +44,11 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const sockets = graphql.serveWebSockets(webSockets)
   return {
     warning: options.warning ?? (() => options.db.query('SELECT 1').then(() => null)),
+    routes: [
+      ...['/', '/metrics', GRAPHQL_PATH].map((path) => ({ method: 'GET', path })),
+      ...mounts.flatMap(({ paths }) => paths.map((path) => ({ method: 'POST', path }))),
+      ...rest.routes,
+    ],
     async handle(request, response, requestId) {
       const path = pathOf(request)
       const mount = mounted.get(path)

@@ -13,6 +13,7 @@ import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-lim
 import { respond } from './respond.ts'
 import type { TlsPair } from './tls-pair.ts'
 import { guardAgainstStalls } from './stall-guard.ts'
+import { createRouteTable, type ServedRoute } from './route-table.ts'
 import { watchRequest } from './watch-request.ts'
 
 /**
@@ -37,6 +38,9 @@ export interface HttpServer {
   replaceTls(pair: TlsPair): void
 }
 
+/** Served from the first moment. */
+const PROBES: ServedRoute[] = ['/healthz', '/readyz'].map((path) => ({ method: 'GET', path }))
+
 /** How long requests in flight may take to finish; Ctrl-C in a terminal should not seem to hang. */
 const CUT_OFF_AFTER_MS = 5_000
 
@@ -53,7 +57,7 @@ export function createHttpServer(options: {
   const { log, drainMs = 0, requestLimits = REQUEST_LIMITS, tls } = options
   const listener: RequestListener = (request, response) => {
     const requestId = requestIdOf(request)
-    const span = watchRequest(options, request, response, requestId)
+    const span = watchRequest({ ...options, routes }, request, response, requestId)
     setSafeHeaders(response, requestId)
     inSpan(span, () => route(request, response, requestId)).catch((error) => {
       log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
@@ -67,6 +71,7 @@ export function createHttpServer(options: {
   server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
   let app: HttpApp | undefined
+  let routes = createRouteTable(PROBES)
   let details: Readonly<Record<string, string>> = {}
   let closed: Promise<void> | undefined
 
@@ -118,6 +123,7 @@ export function createHttpServer(options: {
     },
     serve(what, about = {}) {
       app = what
+      routes = createRouteTable([...PROBES, ...what.routes])
       details = about
       phase = 'serving'
     },

@@ -3,21 +3,8 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Span, Tracer } from '../observability/trace.ts'
 import { pathOf } from './request-head.ts'
+import type { RouteTable } from './route-table.ts'
 
-/** The paths that become labels; all others are counted as one, since clients can make up any number of them. */
-const ROUTES: readonly string[] = [
-  '/',
-  '/graphql',
-  '/healthz',
-  '/readyz',
-  '/metrics',
-  '/agent/v1/register',
-  '/agent/v1/sync',
-  '/v2/openapi.json',
-  '/v2/sessions',
-]
-const SESSION = /^\/v2\/sessions\/[^/]+(\/attempts)?$/
-const METHODS: readonly string[] = ['GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE']
 /** Only API requests are traced: the polls of probes, scrapers and agents would outnumber them. */
 const TRACED = /^\/(graphql$|v2\/)/
 
@@ -27,15 +14,15 @@ const TRACED = /^\/(graphql$|v2\/)/
  * @returns the span in which the request is to be served; null if it is not traced
  */
 export function watchRequest(
-  context: { metrics: Pick<Metrics, 'requests' | 'streams'>; log: Logger; trace: Tracer },
+  context: { metrics: Pick<Metrics, 'requests' | 'streams'>; log: Logger; trace: Tracer; routes: RouteTable },
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
 ): Span | null {
-  const { metrics, log } = context
+  const { metrics, log, routes } = context
   const begun = performance.now()
-  const route = routeOf(pathOf(request))
-  const method = METHODS.includes(request.method!) ? request.method! : 'other'
+  const route = routes.routeOf(pathOf(request))
+  const method = routes.methodOf(request.method!)
   const span = TRACED.test(route) ? beginSpan(context.trace, { route, method, requestId, request }) : null
   response.once('close', () => {
     const { statusCode: status } = response
@@ -50,12 +37,6 @@ export function watchRequest(
     span?.end({ failed: status >= 500 })
   })
   return span
-}
-
-function routeOf(path: string): string {
-  if (ROUTES.includes(path)) return path
-  const session = SESSION.exec(path)
-  return session ? `/v2/sessions/{id}${session[1] ?? ''}` : 'other'
 }
 
 function beginSpan(

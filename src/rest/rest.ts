@@ -34,6 +34,8 @@ export interface RestDependencies extends Omit<ReadContext, 'viewer'> {
 }
 
 export interface Rest {
+  /** All of them, with parameters as `{id}`. */
+  readonly routes: readonly { method: string; path: string }[]
   /** `response` has its `X-Request-Id` already. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
@@ -42,6 +44,7 @@ export interface Rest {
 export function createRest(dependencies: RestDependencies): Rest {
   const app = restApp(dependencies)
   return {
+    routes: routesOf(app),
     async handle(request, response) {
       // One listener per request: errors before the app, such as an invalid Host or path, also need the request id.
       const listener = getRequestListener(app.fetch, {
@@ -51,6 +54,13 @@ export function createRest(dependencies: RestDependencies): Rest {
       await listener(request, response)
     },
   }
+}
+
+function routesOf({ openAPIRegistry }: RestApp): { method: string; path: string }[] {
+  const routes = openAPIRegistry.definitions.flatMap((definition) =>
+    definition.type === 'route' ? [{ method: definition.route.method.toUpperCase(), path: definition.route.path }] : [],
+  )
+  return [{ method: 'GET', path: OPENAPI_PATH }, ...routes]
 }
 
 function requestIdOf(response: Pick<ServerResponse, 'getHeader'>): string {

@@ -128,3 +128,23 @@ it('tells of deployments and routes what does not stand as it should', async () 
   expect(sampleIn(page, 'bai_deployment_replicas_missing')).toBe(2)
   await fresh.close()
 })
+
+it('counts each route and method of REST under its own name, and what is none as other', async () => {
+  const headers = { authorization: `Bearer ${server.adminToken}` }
+  const document = (await (await fetch(`${server.url}/v2/openapi.json`)).json()) as { paths: Record<string, object> }
+  const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({ path, method: method.toUpperCase() })),
+  )
+  expect(routes.map(({ method }) => method)).toContain('PATCH')
+  for (const { path, method } of routes) {
+    const address = `${server.url}${path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-00000000abcd')}`
+    await (await fetch(address, { method, headers })).arrayBuffer()
+  }
+  await (await fetch(`${server.url}/v2/made/up`, { method: 'PROPFIND', headers })).arrayBuffer()
+  const { page } = await scrape(server, server.adminToken)
+  const counted = [...page.matchAll(/^bai_http_request_seconds_count\{route="([^"]+)",method="(\w+)"/gm)].map(
+    ([, path, method]) => `${method} ${path}`,
+  )
+  expect(counted).toEqual(expect.arrayContaining(routes.map(({ path, method }) => `${method} ${path}`)))
+  expect(counted).toContain('other other')
+})

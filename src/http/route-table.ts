@@ -1,0 +1,37 @@
+/** One of what a server serves: the path may have `{parameters}`, each of one segment. */
+export interface ServedRoute {
+  method: string
+  path: string
+}
+
+/** Names requests by the route that serves them, for labels: clients can make up any number of paths. */
+export interface RouteTable {
+  /** The path of the route, as it was given; `other` without one. */
+  routeOf(path: string): string
+  methodOf(method: string): string
+}
+
+export const OTHER = 'other'
+/** Answered wherever GET or POST is. */
+const METHODS_ANYWHERE = ['GET', 'HEAD', 'OPTIONS', 'POST']
+
+export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
+  const methods = new Set([...METHODS_ANYWHERE, ...routes.map(({ method }) => method)])
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  const plain = new Set(paths.filter((path) => !path.includes('{')))
+  const patterns = paths.filter((path) => path.includes('{')).map((path) => ({ path, pattern: patternOf(path) }))
+  return {
+    routeOf(path) {
+      if (plain.has(path)) return path
+      return patterns.find(({ pattern }) => pattern.test(path))?.path ?? OTHER
+    },
+    methodOf: (method) => (methods.has(method) ? method : OTHER),
+  }
+}
+
+function patternOf(path: string): RegExp {
+  const segments = path
+    .split('/')
+    .map((segment) => (segment.startsWith('{') ? '[^/]+' : segment.replaceAll('.', '\\.')))
+  return new RegExp(`^${segments.join('/')}$`)
+}
