@@ -15,6 +15,7 @@ export const ERRORS = {
   CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
   NAME_TAKEN: { type: 'ConflictError', httpStatus: 409, retryable: false },
   QUOTA_EXCEEDED: { type: 'QuotaExceededError', httpStatus: 429, retryable: true },
+  TOO_MANY_REQUESTS: { type: 'QuotaExceededError', httpStatus: 429, retryable: true },
   TOO_MANY_SUBSCRIPTIONS: { type: 'QuotaExceededError', httpStatus: 429, retryable: true },
   FORBIDDEN: { type: 'ForbiddenError', httpStatus: 403, retryable: false },
   DOCUMENT_NOT_TRUSTED: { type: 'ForbiddenError', httpStatus: 403, retryable: false },

@@ -160,6 +160,22 @@ export const REQUEST_ERRORS_MAX = 50
 /** Characters of one error's message: it may quote what the client sent. */
 export const ERROR_LENGTH_MAX = 1_000
 
+// What one caller may have of a server
+/** Requests of one token in progress, where the configuration says nothing: as many as the database has connections. */
+export const REQUESTS_AT_ONCE_DEFAULT = 16
+/** How long a request waits for its turn: as long as a read may take. */
+export const TURN_WITHIN_MS = 5_000
+/** Requests of one token that wait for their turn; each is a document and its variables in memory. */
+export const WAITING_REQUESTS_MAX = 1_000
+/** Operations on one WebSocket that have begun and not ended, subscriptions aside: half of them wait. */
+export const OPERATIONS_PER_SOCKET_MAX = 200
+/** Statements of reads that take longer are ended by the database: several times what any page takes. */
+export const READ_TIMEOUT_MS = 5_000
+/** A request that comes back after a refusal. */
+export const RATE_RETRY_AFTER_SECONDS = 1
+/** Tokens and addresses whose rates are remembered: far more than are active at once. */
+export const RATES_REMEMBERED_MAX = 10_000
+
 // What clients may ask for
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100

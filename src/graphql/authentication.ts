@@ -1,14 +1,16 @@
 import { GraphQLError, Kind, parse, type DocumentNode } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { ERRORS } from '../domain/errors.ts'
+import { ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { mayRead, noAccess } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
 import type { Viewer } from '../services/service-context.ts'
 import { presentFault } from './error-presentation.ts'
+import type { ServerContext } from './context.ts'
 import type { Identity } from './identity.ts'
 import { requestIdOf } from './request-id.ts'
+import { tooManyRequests } from './too-many-requests.ts'
 import { NO_UUID } from './uuid.ts'
 import type { WholeRequest } from './whole-request.ts'
 
@@ -25,10 +27,16 @@ const STRANGER: Identity = {
 export async function identify(
   authenticate: Authenticate,
   authorization: unknown,
-  may: (viewer: Viewer) => boolean = mayRead,
+  { address, may = mayRead }: { address?: string | undefined; may?: (viewer: Viewer) => boolean } = {},
 ): Promise<Identity | GraphQLError> {
   const token = bearerToken(authorization)
-  const viewer = token === undefined ? null : await authenticate(token)
+  let viewer: Viewer | null
+  try {
+    viewer = token === undefined ? null : await authenticate(token, address)
+  } catch (error) {
+    if (error instanceof RepriseError) return tooManyRequests(error)
+    throw error
+  }
   if (token === undefined || !viewer) {
     return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
   }
@@ -51,7 +59,11 @@ export function useAuthentication(options: {
     async onParams({ request, params, setResult, context }) {
       try {
         const { identity: known } = request as Partial<WholeRequest>
-        const identity = known ?? (await identify(authenticate, request.headers.get('authorization')))
+        const identity =
+          known ??
+          (await identify(authenticate, request.headers.get('authorization'), {
+            address: (context as ServerContext).address,
+          }))
         if (!(identity instanceof GraphQLError)) identities.set(request, identity)
         else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
         else setResult({ errors: [identity] })

@@ -7,6 +7,7 @@ import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
+import type { Admission } from '../services/admission.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
@@ -31,6 +32,7 @@ export interface GraphQLServices {
   trace: Tracer
   openSubscriptions: OpenSubscriptions
   refusals: RefusalLog
+  admission: Admission
   readSessions: ReadSessions
   selectSessions: SelectSessions
   consistently: Consistently

@@ -2,7 +2,7 @@ import { GraphQLError, type ExecutionResult } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
+import { databaseUnavailable, isDatabaseOutage, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
 /**
@@ -55,6 +55,10 @@ export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: 
     log.warn({ requestId, path: at?.path?.join('.'), reason: String(fault) }, 'a request found the database away')
     const http = { status: ERRORS[code].httpStatus, headers: { 'Retry-After': '1' } }
     return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
+  }
+  if (wasCancelled(fault)) {
+    const { code, message } = tookTooLong()
+    return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId } })
   }
   log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request met a fault')
   return new GraphQLError(`Unexpected error. The log has more under the request id ${requestId}.`, {

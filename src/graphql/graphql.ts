@@ -59,7 +59,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
     serveWebSockets: (sockets) =>
       serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trace, trustedDocuments }),
     async identify(authorization) {
-      const identity = await identify(authenticate, authorization, () => true)
+      const identity = await identify(authenticate, authorization, { may: () => true })
       if (!(identity instanceof GraphQLError)) return { mayReadMetrics: mayReadMetrics(identity.viewer) }
       const { status } = identity.extensions['http'] as { status: number }
       return { status, refusal: identity.message }

@@ -9,10 +9,14 @@ import {
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
+  type FieldNode,
   type GraphQLSchema,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
   type ValueNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { COUNT_COST } from './limits.ts'
 import { tooMuch, type Cost } from './query-cost.ts'
 
 /** Computes the cost of an operation before any of it is executed, and only once where variables cannot change it. */
@@ -55,11 +59,32 @@ function weigh(
   const weighed = withVariables ? operation : { ...operation, variableDefinitions: [] }
   const alone = { ...document, definitions: [weighed, ...fragments] }
   try {
-    return complexityFromQuery(alone, { schema, variables: { ...variableValues } })
+    const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
+    // What is too broad is not looked through: fragments within fragments have any number of fields.
+    const counts = tooMuch(cost) ? 0 : countsIn(operation, document)
+    return { ...cost, complexity: cost.complexity + COUNT_COST * counts }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined
     throw error
   }
+}
+
+/** How many fields of the root count all that they have pages of. */
+function countsIn({ selectionSet }: OperationDefinitionNode, document: DocumentNode): number {
+  const fragments = new Map(
+    document.definitions.flatMap((each) => (each.kind === Kind.FRAGMENT_DEFINITION ? [[each.name.value, each]] : [])),
+  )
+  const fieldsOf = ({ selections }: SelectionSetNode, within: ReadonlySet<string> = new Set()): FieldNode[] =>
+    selections.flatMap((selection) => {
+      if (selection.kind === Kind.FIELD) return [selection]
+      if (selection.kind === Kind.INLINE_FRAGMENT) return fieldsOf(selection.selectionSet, within)
+      const name = selection.name.value
+      const fragment = within.has(name) ? undefined : fragments.get(name)
+      return fragment ? fieldsOf(fragment.selectionSet, new Set([...within, name])) : []
+    })
+  const counts = (field: FieldNode) =>
+    field.selectionSet !== undefined && fieldsOf(field.selectionSet).some(({ name }) => name.value === 'totalCount')
+  return fieldsOf(selectionSet).filter(counts).length
 }
 
 /** Whether a field whose cost depends on its arguments has a variable in one of them. */

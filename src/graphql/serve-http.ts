@@ -42,11 +42,12 @@ export function createServeHttp(
     response: ServerResponse,
     { url, requestId }: { url: URL; requestId: string },
   ): Promise<void> {
-    const identity = await identify(authenticate, request.headers.authorization).catch((error: unknown) =>
-      presentFault(error, { log, requestId }),
-    )
+    const identity = await identify(authenticate, request.headers.authorization, {
+      address: request.socket.remoteAddress,
+    }).catch((error: unknown) => presentFault(error, { log, requestId }))
     const isStranger = identity instanceof GraphQLError
-    if (isStranger && !introspectionForStrangers) return refuse(request, response, identity)
+    if (isStranger && (!introspectionForStrangers || identity.extensions['code'] === 'TOO_MANY_REQUESTS'))
+      return refuse(request, response, identity)
     const body = await readWhole(request, boundsFor(identity)).catch((error: RepriseError) => {
       throw isStranger ? identity : error
     })

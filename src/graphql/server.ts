@@ -1,6 +1,7 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
 import { createYoga, type Plugin, type YogaInitialContext, type YogaServerInstance } from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
+import { useAcceptableAnswers } from './acceptable-answers.ts'
 import { useAuthentication } from './authentication.ts'
 import { fillContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
 import { useDocumentLimits } from './document-limits.ts'
@@ -12,6 +13,7 @@ import { withScriptPolicy } from './graphiql-page.ts'
 import { addressOf, requestIdOf } from './request-id.ts'
 import { schema } from './schema.ts'
 import { useOperationCost } from './operation-cost.ts'
+import { useAdmission } from './use-admission.ts'
 import { useConsistentReads } from './use-consistent-reads.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './trusted-documents.ts'
 
@@ -45,7 +47,9 @@ export function createGraphQLServer(options: {
       // of these headers, which has the same effect.
       useCSRFPrevention({ requestHeaders: ['authorization', 'x-graphql-yoga-csrf'] }),
       useConsistentReads(),
+      useAdmission(services.admission),
       useErrorPresentation(),
+      useAcceptableAnswers(),
     ],
     maskedErrors: false,
     logging: false,

@@ -29,8 +29,8 @@ export function joinSockets(
           }),
         close: (code, reason) => socket.close(code, reason),
         onMessage: (receive) =>
-          socket.on('message', (message) => {
-            receive(textOf(message)).catch((error: unknown) => closeFor(socket, error, log))
+          takeInTurns(socket, (text) => {
+            receive(text).catch((error: unknown) => closeFor(socket, error, log))
           }),
       },
       { socket, request },
@@ -49,6 +49,28 @@ export function joinSockets(
       })
     },
   }
+}
+
+/** Messages of one socket looked at before others have their turn: one packet can bring a thousand. */
+const MESSAGES_PER_TURN_MAX = 50
+
+function takeInTurns(socket: WebSocket, take: (text: string) => void): void {
+  const waiting: string[] = []
+  let taken = 0
+  const nextTurn = () => {
+    taken = 0
+    for (const text of waiting.splice(0, MESSAGES_PER_TURN_MAX)) takeOne(text)
+    if (waiting.length === 0 && socket.isPaused) socket.resume()
+  }
+  const takeOne = (text: string) => {
+    if (taken++ === 0) setImmediate(nextTurn)
+    take(text)
+  }
+  socket.on('message', (message) => {
+    if (waiting.length === 0 && taken < MESSAGES_PER_TURN_MAX) return takeOne(textOf(message))
+    waiting.push(textOf(message))
+    if (!socket.isPaused) socket.pause()
+  })
 }
 
 function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {

@@ -1,4 +1,11 @@
-import { GraphQLError, type DocumentNode, type ExecutionArgs, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import {
+  getOperationAST,
+  GraphQLError,
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLSchema,
+} from 'graphql'
 import {
   CloseCode,
   makeServer,
@@ -10,6 +17,8 @@ import {
 import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
+import { RepriseError } from '../domain/errors.ts'
+import { OPERATIONS_PER_SOCKET_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
 import type { Authenticate } from '../services/authenticate.ts'
@@ -19,13 +28,20 @@ import { presentFault } from './error-presentation.ts'
 import type { Identity } from './identity.ts'
 import { newRequestId } from './request-id.ts'
 import type { GraphQLServer } from './server.ts'
+import { tooManyRequests } from './too-many-requests.ts'
 import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
 import { joinSockets } from './websocket-sockets.ts'
 
 /** Close codes of the protocol graphql-transport-ws. */
 const UNAUTHORIZED = 4401
 const FORBIDDEN = 4403
-const REFUSALS: Readonly<Record<string, number>> = { UNAUTHENTICATED: UNAUTHORIZED, FORBIDDEN }
+/** Of the protocol of WebSockets. */
+const TRY_AGAIN_LATER = 1013
+const REFUSALS: Readonly<Record<string, number>> = {
+  UNAUTHENTICATED: UNAUTHORIZED,
+  FORBIDDEN,
+  TOO_MANY_REQUESTS: TRY_AGAIN_LATER,
+}
 /** The protocol of WebSockets allows 123 bytes. */
 const REASON_LENGTH_MAX = 120
 
@@ -39,7 +55,13 @@ export interface WebSocketOptions {
   pingIntervalMs?: number
 }
 
-type Connection = Context<{ authorization?: unknown }, Extra & { identity?: Identity }>
+interface Caller {
+  identity?: Identity
+  /** Begun and not ended; a subscription has ended to begin when it is open. */
+  operations?: number
+}
+
+type Connection = Context<{ authorization?: unknown }, Extra & Caller>
 
 /** What Yoga types as `any`. */
 interface Executable {
@@ -63,13 +85,13 @@ export function serveWebSockets(
   },
 ): Disposable {
   const { authenticate, log, trace, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
-  const protocol = makeServer<{ authorization?: unknown }, Extra & { identity?: Identity }>({
+  const protocol = makeServer<{ authorization?: unknown }, Extra & Caller>({
     connectionInitWaitTimeout: initTimeoutMs,
     async onConnect(connection) {
       const { connectionParams, extra } = connection
-      const identity = await identify(authenticate, connectionParams?.authorization).catch((error: unknown) =>
-        presentFault(error, { log, requestId: newRequestId() }),
-      )
+      const identity = await identify(authenticate, connectionParams?.authorization, {
+        address: extra.request.socket.remoteAddress,
+      }).catch((error: unknown) => presentFault(error, { log, requestId: newRequestId() }))
       if (identity instanceof GraphQLError) {
         extra.socket.close(closeCodeOf(identity), identity.message.slice(0, REASON_LENGTH_MAX))
         return false
@@ -77,9 +99,16 @@ export function serveWebSockets(
       extra.identity = identity
       return true
     },
-    onSubscribe: (connection, _id, payload) => prepare(graphql, connection, payload, trustedDocuments),
-    execute: (args) => traced(trace, args),
-    subscribe: (args) => enveloped(args).subscribe(args),
+    onSubscribe: (connection, _id, payload) =>
+      counted(connection.extra, () => prepare(graphql, connection, payload, trustedDocuments)),
+    execute: (args) => traced(trace, args).finally(() => ended(args)),
+    subscribe: async (args) => {
+      try {
+        return await enveloped(args).subscribe(args)
+      } finally {
+        ended(args)
+      }
+    },
   })
   return joinSockets(server, protocol, { log, pingIntervalMs })
 }
@@ -88,13 +117,40 @@ function closeCodeOf({ extensions }: GraphQLError): number {
   return REFUSALS[extensions['code'] as string] ?? CloseCode.InternalServerError
 }
 
+type Prepared = ExecutionArgs | readonly GraphQLError[]
+
+/** Bounds the operations of a socket that have begun and not ended. */
+async function counted(extra: Caller, work: () => Promise<Prepared>): Promise<Prepared> {
+  const { operations = 0 } = extra
+  if (operations >= OPERATIONS_PER_SOCKET_MAX) {
+    const message = `This connection has ${operations} operations in progress, and that is the limit.`
+    return [tooManyRequests(new RepriseError('TOO_MANY_REQUESTS', message))]
+  }
+  extra.operations = operations + 1
+  const end = () => void extra.operations!--
+  try {
+    const prepared = await work()
+    if (!('document' in prepared)) end()
+    else Object.assign(prepared.rootValue as object, { end })
+    return prepared
+  } catch (error) {
+    end()
+    throw error
+  }
+}
+
+function ended({ rootValue }: ExecutionArgs): void {
+  ;(rootValue as { end(): void }).end()
+}
+
 async function prepare(
   graphql: GraphQLServer,
   connection: Connection,
   payload: SubscribePayload,
   trustedDocuments: TrustedDocuments | undefined,
-): Promise<ExecutionArgs | readonly GraphQLError[]> {
-  const { identity, socket } = connection.extra
+): Promise<Prepared> {
+  const { extra } = connection
+  const { identity, socket } = extra
   const text = trustedDocuments ? trustedText(trustedDocuments, payload as GraphQLParams) : payload.query
   if (text instanceof GraphQLError) return [text]
   const requester = {
@@ -111,6 +167,8 @@ async function prepare(
     const errors = validate(schema, document)
     if (errors.length > 0) return errors
     const { operationName, variables: variableValues, extensions } = payload
+    if (!getOperationAST(document, operationName))
+      return [new GraphQLError('There is no such operation in the document.')]
     const contextValue = await contextFactory()
     return {
       schema,

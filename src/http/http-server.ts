@@ -8,7 +8,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
 import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
-import { pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
+import { hasSeveralHosts, pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
 import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
 import { respond } from './respond.ts'
 import type { TlsPair } from './tls-pair.ts'
@@ -77,6 +77,7 @@ export function createHttpServer(options: {
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     if (phase === 'closing') response.setHeader('Connection', 'close')
+    if (hasSeveralHosts(request)) return respond(response, 400, 'text/plain', 'More than one Host header\n')
     const path = pathOf(request)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz')
@@ -85,6 +86,7 @@ export function createHttpServer(options: {
   }
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (hasSeveralHosts(request)) return refuseUpgrade(socket, '400 Bad Request')
     if (!app) return refuseUpgrade(socket, '503 Service Unavailable\r\nRetry-After: 1')
     if (phase === 'closing' || !app.upgrade(request, socket, head)) refuseUpgrade(socket, '404 Not Found')
   })

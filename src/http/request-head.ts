@@ -8,6 +8,16 @@ export function pathOf({ url }: IncomingMessage): string {
   return url!.split('?', 1)[0]!
 }
 
+/** RFC 9112 (3.2) demands 400: a proxy may have gone by the other one. */
+export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
+}
+
 /** Uses the request id of a proxy or client, if it is well-formed, so that both logs refer to the same request. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id']

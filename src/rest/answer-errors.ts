@@ -2,9 +2,10 @@ import { RequestError } from '@hono/node-server'
 import { routePath } from 'hono/route'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { RepriseError } from '../domain/errors.ts'
+import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
-import { databaseUnavailable, isDatabaseOutage } from '../services/database-outage.ts'
 import type { RefusalLog } from '../services/refusal-log.ts'
+import { databaseUnavailable, isDatabaseOutage, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import { OPENAPI_PATH } from './openapi.ts'
 import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
 import type { RestApp } from './rest-app.ts'
@@ -35,6 +36,8 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
       c.header('Retry-After', '1')
     }
     const { status, body } = problemOf(error, requestId)
+    if (error instanceof RepriseError && error.code === 'TOO_MANY_REQUESTS')
+      c.header('Retry-After', String(RATE_RETRY_AFTER_SECONDS))
     if (status === 401) c.header('WWW-Authenticate', 'Bearer')
     return c.body(JSON.stringify(body), status as ContentfulStatusCode, {
       'Content-Type': PROBLEM_TYPE,
@@ -52,6 +55,7 @@ export function refuseRequest(error: Error, requestId: string): Response {
 /** Translates an unreadable request and a database outage; other errors stay as they are. */
 function toRepriseError(error: Error): Error {
   if (isDatabaseOutage(error)) return databaseUnavailable()
+  if (wasCancelled(error)) return tookTooLong()
   return error instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', error.message) : error
 }
 

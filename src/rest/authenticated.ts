@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono'
 import { RepriseError } from '../domain/errors.ts'
+import type { Admission } from '../services/admission.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { mayDiscover, mayRead, noAccess } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
@@ -11,18 +12,22 @@ const DISCOVERY_PREFIX = '/v2/discovery/'
 
 /** Authenticates a request before anything else in it is checked. What a GET answers is of one state of the database. */
 export function authenticated(
-  authenticate: Authenticate,
+  { authenticate, admission }: { authenticate: Authenticate; admission: Admission },
   base: Omit<ReadContext, 'viewer'>,
 ): MiddlewareHandler<RestEnvironment> {
   return async (c, next) => {
     const token = bearerToken(c.req.header('authorization'))
-    const viewer = token === undefined ? null : await authenticate(token)
+    const viewer = token === undefined ? null : await authenticate(token, c.env.incoming.socket.remoteAddress)
     if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
     const request = { id: c.get('requestId'), address: c.env.incoming.socket.remoteAddress ?? null }
     c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
-    if (c.req.method === 'GET') await readTogether(base.prisma, next)
-    else await next()
+    const leave = await admission.enter(viewer)
+    try {
+      await (c.req.method === 'GET' ? readTogether(base.prisma, next) : next())
+    } finally {
+      leave()
+    }
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Admission } from '../services/admission.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import { createRefusalLog } from '../services/refusal-log.ts'
@@ -31,6 +32,7 @@ export const REST_PREFIX = '/v2/'
 
 export interface RestDependencies extends Omit<ReadContext, 'viewer'> {
   authenticate: Authenticate
+  admission: Admission
 }
 
 export interface Rest {
@@ -67,7 +69,7 @@ function requestIdOf(response: Pick<ServerResponse, 'getHeader'>): string {
   return String(response.getHeader('X-Request-Id'))
 }
 
-function restApp({ authenticate, ...base }: RestDependencies): RestApp {
+function restApp({ authenticate, admission, ...base }: RestDependencies): RestApp {
   const app: RestApp = new OpenAPIHono<RestEnvironment>({ defaultHook: refuseParameters })
   app.use(async (c, next) => {
     c.set('requestId', requestIdOf(c.env.outgoing))
@@ -76,7 +78,7 @@ function restApp({ authenticate, ...base }: RestDependencies): RestApp {
   app.use(entityTag)
   registerComponents(app)
   app.get(OPENAPI_PATH, (c) => c.json(app.getOpenAPI31Document(OPENAPI_INFO)))
-  app.use('/v2/*', authenticated(authenticate, base))
+  app.use('/v2/*', authenticated({ authenticate, admission }, base))
   app.use('/v2/*', storableParameters)
   for (const serve of [
     serveListSessions,

@@ -6,8 +6,11 @@ import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
 import { isLoopback, whyNotListening } from '../http/listen-address.ts'
 import { readTlsPair, watchTlsPair, type TlsFiles, type TlsPair } from '../http/tls-pair.ts'
+import { READ_TIMEOUT_MS } from '../domain/limits.ts'
+import { createAdmission } from '../services/admission.ts'
 import { createAgentOwnership } from '../services/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/authenticate.ts'
+import { createRates } from '../services/rates.ts'
 import { createMetricsPage } from '../services/render-metrics.ts'
 import { isolationWarning } from '../services/require-isolation.ts'
 import { createPrisma } from '../store/prisma.ts'
@@ -58,6 +61,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     connectionString: access.url,
     connectionsMax: config.databaseConnections,
     namedStatements: access.pooling !== 'transaction',
+    // A pooler in transaction mode would keep the setting for others.
+    ...(access.pooling !== 'transaction' && { readTimeoutMs: READ_TIMEOUT_MS }),
     onError,
   })
   resources.defer(() => prisma.$disconnect())
@@ -65,11 +70,12 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
     public: config.metricsPublic,
   }
-  const authenticate = createAuthenticator({ db, log })
   const logRelay = createLogRelay({ db, topics, log })
   resources.defer(() => logRelay.stop())
+  const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
   const app = createHttpApp({
     db,
+    admission: createAdmission(config),
     secrets,
     authenticate,
     prisma,

@@ -1,4 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
+import { READ_TIMEOUT_MS } from '../domain/limits.ts'
 
 /** Socket errors, before or during a connection. */
 const SOCKET = [
@@ -41,6 +42,21 @@ export function isDatabaseOutage(error: unknown): boolean {
 
 function isOutageCode(code: unknown): boolean {
   return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
+}
+
+const QUERY_CANCELED = '57014'
+
+/** Whether the database ended a statement because it took too long, or because nobody waited for it any more. */
+export function wasCancelled(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
+  const { code, originalCode, cause, meta, name } = error as Fault & { name?: unknown }
+  if (code === QUERY_CANCELED || originalCode === QUERY_CANCELED || name === 'AbortError') return true
+  return wasCancelled(cause) || wasCancelled(meta?.driverAdapterError)
+}
+
+export function tookTooLong(): RepriseError {
+  const message = `That took longer than ${READ_TIMEOUT_MS / 1_000} s: ask for less, or narrow the filter.`
+  return new RepriseError('REQUEST_TIMEOUT', message)
 }
 
 /** The error that callers get. */

@@ -18,6 +18,8 @@ export function createPrisma(options: {
   patience?: Patience
   /** Not through a pooler in transaction mode, where the next statement may meet another connection. */
   namedStatements?: boolean
+  /** Statements that take longer are ended by the database. */
+  readTimeoutMs?: number
 }): PrismaClient {
   const { connectionString, connectionsMax, onError, patience, namedStatements = true } = options
   const pool = new ReadPool({
@@ -25,6 +27,7 @@ export function createPrisma(options: {
     connectionString,
     max: connectionsMax,
     application_name: 'reprise-read',
+    readTimeoutMs: options.readTimeoutMs,
   })
   const adapter = new ProvableEnumsFactory(pool, {
     onPoolError: onError,

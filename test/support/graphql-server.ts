@@ -13,6 +13,8 @@ import type { RequestLimits } from '../../src/http/request-limits.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { NO_TRACER } from '../../src/observability/trace.ts'
 import { createAgentOwnership } from '../../src/services/agent-ownership.ts'
+import { createAdmission, type AdmissionLimits } from '../../src/services/admission.ts'
+import { createRates } from '../../src/services/rates.ts'
 import { createAuthenticator } from '../../src/services/authenticate.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
 import { testDatabase } from './database.ts'
@@ -32,6 +34,8 @@ export async function startGraphQLServer(
     log?: Logger
     metricsPublic?: boolean
     requestLimits?: RequestLimits
+    admission?: AdmissionLimits
+    failedAuthenticationsPerSecond?: number
   } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
@@ -48,7 +52,11 @@ export async function startGraphQLServer(
   const metrics = createMetrics()
   const render = createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers })
   const metricsPage = { render, public: options.metricsPublic ?? false }
-  const authenticate = createAuthenticator({ db, log })
+  const authenticate = createAuthenticator({
+    db,
+    log,
+    failures: createRates(options.failedAuthenticationsPerSecond ?? 0),
+  })
   const agentApi = createAgentApi({
     gateway: createGateway({ db, wake, secrets: TEST_SECRETS, onAgent: wake.onAgent, logged: () => {} }),
     authenticate,
@@ -64,6 +72,7 @@ export async function startGraphQLServer(
   })
   const app = createHttpApp({
     db,
+    admission: createAdmission(options.admission),
     secrets: TEST_SECRETS,
     authenticate,
     prisma,

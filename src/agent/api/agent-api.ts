@@ -57,7 +57,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     if (polls.ended)
       throw new RepriseError('SERVER_STOPPING', 'the server is shutting down; try again later, or use another one')
     const token = bearerToken(request.headers.authorization)
-    const viewer = token === undefined ? null : await context.authenticate(token)
+    const viewer = token === undefined ? null : await context.authenticate(token, request.socket.remoteAddress)
     if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'a valid token is needed: `Authorization: Bearer …`')
     ownership.assertIsAgent(viewer)
     const gone = new AbortController()

@@ -202,3 +202,11 @@ describe.concurrent('clients that dawdle', () => {
 })
 
 test('afterwards the server is well', () => server.expectWell())
+
+test.each(['/healthz', '/graphql', '/v2/sessions', '/agent/v1/sync'])(
+  'two Host headers are refused at %s',
+  async (path) => {
+    const { text } = await say(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nhost: other\r\nConnection: close\r\n\r\n`)
+    expect(text).toMatch(/^HTTP\/1\.1 400 /)
+  },
+)

@@ -28,3 +28,20 @@ test.each(audits)('$name', async (audit) => {
   const result = await audit.fn()
   expect(result.status === 'ok' ? 'ok' : `${result.status}: ${result.reason}`).toBe('ok')
 })
+
+test.each([
+  ['a query', '{ __typename }', 'multipart/mixed'],
+  [
+    'a subscription',
+    'subscription { sessionEvents { cursor } }',
+    'multipart/mixed;subscriptionSpec=1.0, application/json',
+  ],
+  ['a subscription', 'subscription { sessionEvents { cursor } }', 'application/json'],
+])('%s that cannot be answered as asked (%s, %s) is told so in words', async (_name, query, accept) => {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${server.adminToken}`, accept }
+  const response = await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })
+  expect(response.status).toBe(406)
+  expect(response.headers.get('transfer-encoding')).toBeNull()
+  const { errors }: any = await response.json()
+  expect(errors[0].message).toContain('text/event-stream')
+})

@@ -76,6 +76,15 @@ describe('a refusal names the limit', () => {
     expect(await errorsFor(1)).toEqual([])
   })
 
+  test.each([
+    ['counts', 'totalCount', ''],
+    ['searches', 'edges { cursor }', ', filter: { search: "bul" }'],
+  ])('on %s', async (_name, selection, filter) => {
+    const aliases = Array.from({ length: 120 }, (_, n) => `a${n}: chains(first: 1${filter}) { ...p }`)
+    const { errors } = await server.query(`{ ${aliases.join(' ')} } fragment p on ChainConnection { ${selection} }`)
+    expect(errors?.[0]?.message).toMatch(/^The query is too complex: \d+, where the limit is 100000\.$/)
+  })
+
   test('on the cost of a mutation, before anything of it is done', async () => {
     const chains = `retryChain { ${'retryChain { '.repeat(5)} name ${'} '.repeat(5)} }`
     const text = `mutation { createSession(input: { name: "costly", command: ["true"] }) {

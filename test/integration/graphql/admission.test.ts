@@ -1,0 +1,112 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
+import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { watchLoop } from '../../support/loop-hold.ts'
+
+/** What one caller may have of a server, over all transports. */
+
+let server: TestServer
+
+afterEach(() => server?.close())
+
+const TOO_MANY = 'TOO_MANY_REQUESTS'
+const COUNT = '{ sessions { totalCount } }'
+
+async function ask(path: string, token: string, body?: object) {
+  const response = await fetch(server.url + path, {
+    method: body ? 'POST' : 'GET',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const { status, headers } = response
+  const answer: any = await response.json()
+  return { status, retryAfter: headers.get('retry-after'), code: answer.errors?.[0]?.extensions.code ?? answer.code }
+}
+
+const refused = { status: 429, retryAfter: '1', code: TOO_MANY }
+const graphql = (query: string, token: string) => ask('/graphql', token, { query })
+const overGet = (query: string, token: string) => ask(`/graphql?query=${encodeURIComponent(query)}`, token)
+
+describe('requests of one token at once', () => {
+  test('are bounded: more wait, and then get 429, while others are served', { timeout: 60_000 }, async () => {
+    server = await startGraphQLServer({ admission: { requestsAtOnce: 2 } })
+    const other = await server.factory.token({ role: 'ADMIN' })
+    const blocker = await server.database.connect()
+    await blocker.query('BEGIN; LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE')
+    const busy = [graphql(COUNT, server.adminToken), overGet(COUNT, server.adminToken)]
+    await vi.waitFor(async () => {
+      const { rows } = await server.db.query('SELECT FROM pg_locks WHERE NOT granted')
+      expect(rows.length).toBeGreaterThan(1)
+    }, 20_000)
+    const late = [
+      graphql('{ eventCursor }', server.adminToken),
+      overGet('{ eventCursor }', server.adminToken),
+      ask('/v2/sessions', server.adminToken),
+    ]
+    expect(await graphql('{ resourceGroups { name } }', other)).toMatchObject({ status: 200 })
+    expect(await Promise.all(late)).toEqual([refused, refused, refused])
+    const waits = graphql('{ eventCursor }', server.adminToken)
+    await blocker.query('COMMIT')
+    await blocker.end()
+    expect(await Promise.all([...busy, waits])).toMatchObject([{ status: 200 }, { status: 200 }, { status: 200 }])
+  })
+})
+
+test('requests of one token per second are bounded where that is configured', async () => {
+  server = await startGraphQLServer({ admission: { requestsPerSecond: 1 } })
+  const other = await server.factory.token({ role: 'ADMIN' })
+  const all = await Promise.all(Array.from({ length: 25 }, () => graphql('{ __typename }', server.adminToken)))
+  const over = all.filter(({ status }) => status === 429)
+  expect(over.length).toBeGreaterThan(10)
+  expect(over[0]).toEqual(refused)
+  expect(await ask('/v2/sessions', server.adminToken)).toEqual(refused)
+  expect(await graphql('{ __typename }', other)).toMatchObject({ status: 200 })
+})
+
+test('an address that guesses tokens is refused, and those that are known go on', async () => {
+  server = await startGraphQLServer({ failedAuthenticationsPerSecond: 1, introspectionForStrangers: false })
+  expect(await graphql('{ __typename }', server.adminToken)).toMatchObject({ status: 200 })
+  const guesses = await Promise.all(Array.from({ length: 25 }, (_, n) => graphql('{ __typename }', `rpr_${n}`)))
+  expect(guesses[0]).toMatchObject({ status: 401 })
+  expect(guesses.at(-1)).toEqual(refused)
+  expect(await ask('/v2/sessions', 'rpr_another')).toEqual(refused)
+  expect(await overGet('{ __typename }', 'rpr_another')).toEqual(refused)
+  const closed = await new Promise((resolve) => {
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+    const payload = { authorization: 'Bearer rpr_another' }
+    socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload }))).on('close', resolve)
+  })
+  expect(closed).toBe(1013)
+  expect(await graphql('{ __typename }', server.adminToken)).toMatchObject({ status: 200 })
+})
+
+test(
+  '20,000 operations at once on one WebSocket are bounded, and keep nobody waiting',
+  { timeout: 120_000 },
+  async () => {
+    server = await startGraphQLServer()
+    const asked = 20_000
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+    const outcomes = { answered: 0, refused: 0 }
+    const loop = watchLoop(server.url)
+    await new Promise<void>((resolve) => {
+      const payload = { authorization: `Bearer ${server.adminToken}` }
+      socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload })))
+      socket.on('message', (data: Buffer) => {
+        const text = String(data)
+        if (text.includes('connection_ack')) {
+          const counted = { type: 'subscribe', payload: { query: COUNT } }
+          for (let id = 0; id < asked; id++) socket.send(JSON.stringify({ ...counted, id: String(id) }))
+          void loop.begin()
+        } else if (text.includes(TOO_MANY)) outcomes.refused++
+        else if (text.includes('totalCount')) outcomes.answered++
+        if (outcomes.answered + outcomes.refused === asked) resolve()
+      })
+    })
+    expect(outcomes.answered).toBeGreaterThan(199)
+    expect(outcomes.refused).toBeGreaterThan(0)
+    loop.expectFree()
+    await loop.stop()
+    socket.terminate()
+  },
+)
