@@ -152,13 +152,11 @@ export const STRANGER_BYTES_MAX = 16 * 1024
  * request never keeps the others waiting for long. The largest retry policy, with 20 rules of 256 exit codes, has 11,000
  * values, and the deepest filter 14 levels.
  */
-export const REQUEST_VALUES: JsonBounds = { values: 20_000, keys: 10_000, depth: 32 }
+export const REQUEST_VALUES_MAX: JsonBounds = { values: 20_000, keys: 10_000, depth: 32 }
 /** The same with nothing but `createSessions`: 1000 sessions with 100 values each. */
-export const CREATE_SESSIONS_VALUES: JsonBounds = { values: 100_000, keys: 50_000, depth: 32 }
+export const CREATE_SESSIONS_VALUES_MAX: JsonBounds = { values: 100_000, keys: 50_000, depth: 32 }
 /** Errors of one request: a program that makes more of them repeats one. */
 export const REQUEST_ERRORS_MAX = 50
-/** Characters of one error's message: it may quote what the client sent. */
-export const ERROR_LENGTH_MAX = 1_000
 
 // What one caller may have of a server
 /** Requests of one token in progress, where the configuration says nothing: as many as the database has connections. */

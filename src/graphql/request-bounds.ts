@@ -3,7 +3,7 @@ import type { ExecutionArgs, ExecutionResult, OperationDefinitionNode } from 'gr
 import type { Plugin } from 'graphql-yoga'
 import { ERRORS, type ErrorCode } from '../domain/errors.ts'
 import { excessOf } from '../domain/json-bounds.ts'
-import { CREATE_SESSIONS_VALUES, REQUEST_BYTES_MAX, REQUEST_VALUES } from '../domain/limits.ts'
+import { CREATE_SESSIONS_VALUES_MAX, REQUEST_BYTES_MAX, REQUEST_VALUES_MAX } from '../domain/limits.ts'
 import { variableErrors } from './coerce-variables.ts'
 import type { WholeRequest } from './whole-request.ts'
 
@@ -31,7 +31,7 @@ function faultsOf(args: ExecutionArgs, operation: OperationDefinitionNode): Grap
   if (!large && request?.isLarge) {
     return [refusal('REQUEST_TOO_LARGE', `The request is too large: the limit is ${REQUEST_BYTES_MAX} bytes.`)]
   }
-  const excess = excessOf(values, large ? CREATE_SESSIONS_VALUES : REQUEST_VALUES)
+  const excess = excessOf(values, large ? CREATE_SESSIONS_VALUES_MAX : REQUEST_VALUES_MAX)
   if (excess !== undefined) return [refusal('REQUEST_TOO_LARGE', `The request is too large: ${excess}.`)]
   return variableErrors(args.schema, operation.variableDefinitions ?? [], values)
 }

@@ -4,9 +4,9 @@ import { GraphQLError } from 'graphql'
 import { ERRORS, RepriseError } from '../domain/errors.ts'
 import {
   CREATE_SESSIONS_BYTES_MAX,
-  CREATE_SESSIONS_VALUES,
+  CREATE_SESSIONS_VALUES_MAX,
   REQUEST_BYTES_MAX,
-  REQUEST_VALUES,
+  REQUEST_VALUES_MAX,
   STRANGER_BYTES_MAX,
 } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
@@ -88,9 +88,9 @@ export function createServeHttp(
 
 /** Only callers that may create sessions may send large requests. */
 function boundsFor(identity: Identity | GraphQLError) {
-  if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, json: REQUEST_VALUES }
-  if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, json: REQUEST_VALUES }
-  return { bytesMax: CREATE_SESSIONS_BYTES_MAX, json: CREATE_SESSIONS_VALUES }
+  if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, json: REQUEST_VALUES_MAX }
+  if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, json: REQUEST_VALUES_MAX }
+  return { bytesMax: CREATE_SESSIONS_BYTES_MAX, json: CREATE_SESSIONS_VALUES_MAX }
 }
 
 /** Remembers the last URL: almost all requests have the same one. */

@@ -1,6 +1,6 @@
 import { RepriseError } from '../domain/errors.ts'
 import { excessOf } from '../domain/json-bounds.ts'
-import { REQUEST_BYTES_MAX, REQUEST_VALUES } from '../domain/limits.ts'
+import { REQUEST_BYTES_MAX, REQUEST_VALUES_MAX } from '../domain/limits.ts'
 
 /** Reads a JSON body of any shape; the service validates its content. @throws RepriseError */
 export async function readJsonBody(request: Request): Promise<unknown> {
@@ -10,7 +10,7 @@ export async function readJsonBody(request: Request): Promise<unknown> {
   }
   const bytes = await readBounded(request)
   const value = parse(bytes)
-  const excess = excessOf(value, REQUEST_VALUES)
+  const excess = excessOf(value, REQUEST_VALUES_MAX)
   if (excess !== undefined) throw new RepriseError('REQUEST_TOO_LARGE', `The request is too large: ${excess}.`)
   return value
 }

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
@@ -115,6 +116,16 @@ describe('says what is wrong', () => {
     expect(status).toBe(78)
     expect(output).toContain('REPRISE_PORT')
     expect(output).toContain('REPRISE_ROLES')
+  })
+
+  test('a data directory that everybody may write to, which stays as it is', async () => {
+    const open = await mkdtemp(join(tmpdir(), 'reprise-open-'))
+    await chmod(open, 0o1777)
+    const { status, output } = await run(['serve'], { REPRISE_DATA_DIR: open })
+    const { mode } = await stat(open)
+    await rm(open, { recursive: true })
+    expect({ status, output }).toMatchObject({ status: 78, output: expect.stringContaining(`${open}/reprise`) })
+    expect(mode & 0o7777).toBe(0o1777)
   })
 
   test('a database that cannot be reached', async () => {
