@@ -110,7 +110,8 @@ function startAgent(name: string, token: string): Promise<SpawnedProgram> {
   const given = ['--server', client.urls.join(','), '--name', name, '--slots', 'cpu=4,mem=4g']
   return spawnProgram({
     args: [MAIN, 'agent', ...given, '--data-dir', join(directory, `agent-${name}`)],
-    environment: { REPRISE_TOKEN: token },
+    // Kernels note their lives in a directory that all attempts share.
+    environment: { REPRISE_TOKEN: token, REPRISE_ISOLATION: 'none' },
     ready: /^reprise agent ready (http:\S+)$/,
   })
 }

@@ -11,6 +11,7 @@ import { createFactories } from '../support/factories.ts'
 import { writeEvents } from '../support/outbox.ts'
 import { passTime } from '../support/pass-time.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { writeTestSecretsKey } from '../support/test-secrets.ts'
 import { deliveryRows, webhookServer } from '../support/webhook-fixture.ts'
 import { webhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -19,12 +20,14 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts')
 let database: TestDatabase
 let receiver: WebhookReceiver
 let dataDir: string
+let secretsKey: string
 const children: ChildProcess[] = []
 
 beforeAll(async () => {
   database = await testDatabase()
   receiver = await webhookReceiver()
   dataDir = await temporaryDirectory('webhook-crash')
+  secretsKey = await writeTestSecretsKey(dataDir)
 })
 afterEach(async () => {
   for (const child of children.splice(0)) await end(child, 'SIGKILL')
@@ -42,6 +45,7 @@ async function startScheduler(): Promise<ChildProcess> {
       ...process.env,
       REPRISE_DATABASE_URL: database.connectionString,
       REPRISE_DATA_DIR: dataDir,
+      REPRISE_SECRETS_KEY_FILE: secretsKey,
       REPRISE_ROLES: 'scheduler',
       REPRISE_LOG_LEVEL: 'error',
       REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.1/32',
