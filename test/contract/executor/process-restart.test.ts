@@ -90,9 +90,11 @@ test('what ended while there was no agent is reported', async () => {
     await eventually(() => ['Z', undefined].includes(readProcStat(Number(left))?.state), { withinMs: 20_000 })
   }
   await next.recover()
-  const ended = specs.map(({ kernelId }) => find(next, kernelId))
-  expect(ended.map((kernel) => kernel?.exitCode)).toEqual(codes)
-  expect(ended.every((kernel) => kernel?.status === 'EXITED' && kernel.startedAt !== null)).toBe(true)
+  const ended = await Promise.all(specs.map(({ kernelId }) => reaches(next, kernelId, 'EXITED')))
+  expect(ended.map(({ exitCode, error }) => ({ exitCode, error }))).toEqual(
+    codes.map((exitCode) => ({ exitCode, error: null })),
+  )
+  expect(ended.every(({ startedAt }) => startedAt !== null)).toBe(true)
   expect((await readAll(next, specs[0]?.kernelId ?? '', 'STDOUT')).text).toMatch(/^out\n\d+\n$/)
 })
 
@@ -143,7 +145,7 @@ test('one that its agent stopped by its fence, and that ended while there was no
   await holder.kill()
   await eventually(() => statusOf(spec.kernelId).includes('exit 0\n'))
   await next.recover()
-  expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: 0, error: FENCED })
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 0, error: FENCED })
 })
 
 test('prepared and never started: prepared again', async () => {
