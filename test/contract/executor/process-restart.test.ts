@@ -98,6 +98,23 @@ test('what ended while there was no agent is reported', async () => {
   expect((await readAll(next, specs[0]?.kernelId ?? '', 'STDOUT')).text).toMatch(/^out\n\d+\n$/)
 })
 
+test('a stop after the end, while what the command left is looked for, changes nothing of it', async () => {
+  const spec = kernelSpec({ command: ['sh', '-c', 'exit 0'] })
+  const holder = hold([spec])
+  await holder.says('EXITED')
+  await holder.kill()
+  // Without cgroups it takes a scan of all processes.
+  const options = { agentDir: fixture.agentDir, log: testLog, cgroupMount: null }
+  const executor = createProcessExecutor(options, { changed: () => undefined })
+  await executor.recover()
+  expect(find(executor, spec.kernelId)?.status).toBe('RUNNING')
+  executor.stop(spec.kernelId, 3, 1_000, FENCED)
+  expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 0, error: null })
+  executor.forget(spec.kernelId, 3)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+})
+
 function statusOf(kernelId: string): string {
   return readFileSync(join(fixture.agentDir, 'kernels', kernelId, 'status'), 'utf8')
 }

@@ -16,6 +16,8 @@ export function stopKernel(
   const killAt = Math.min(Date.now() + graceMs, kernel.killAt ?? Number.POSITIVE_INFINITY)
   if (kernel.phase === 'PREPARING' || kernel.phase === 'PREPARED') return endBeforeRunning(host, kernel, error)
   if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return
+  // How it ended is known, and what it left is being killed.
+  if (kernel.ending !== null) return
   const first = kernel.killAt === null
   if (!first && killAt === kernel.killAt) return
   kernel.killAt = killAt
