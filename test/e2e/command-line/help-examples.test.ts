@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heapFlags, readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
@@ -41,7 +41,11 @@ let token: string
 let client: Client
 
 beforeAll(async () => {
-  home = await temporaryDirectory('help-examples')
+  // Kernels see neither the directory of the run nor, if this is root, what others may not enter.
+  const caches = join(ROOT, 'node_modules/.cache')
+  await mkdir(caches, { recursive: true })
+  home = await mkdtemp(join(caches, 'help-examples-'))
+  await chmod(home, 0o755)
   for (const [name, text] of Object.entries(FILES)) {
     await mkdir(join(home, name, '..'), { recursive: true })
     await writeFile(join(home, name), text)
@@ -55,19 +59,21 @@ beforeAll(async () => {
     REPRISE_SLOTS: 'cpu=64,mem=256g',
     REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
   }
-  const dataDir = join(home, 'data')
+  const dataDir = await temporaryDirectory('help-examples')
   server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
   token = await readAdminToken(dataDir)
   client = createClient({ url: server.url, token })
   await client.request(`mutation {
     createProject(input: { name: "research" }) { __typename }
     createUser(input: { name: "ada" }) { __typename }
+    createResourceGroup(input: { name: "gpu" }) { __typename }
   }`)
 }, 60_000)
 afterAll(async () => {
   await client?.close()
   await server?.stop()
   await database?.close()
+  if (home) await rm(home, { recursive: true })
 })
 
 async function session(input: Partial<CreateSessionInput>, phase?: string): Promise<string> {

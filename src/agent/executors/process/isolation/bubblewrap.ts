@@ -1,8 +1,9 @@
-import { sep } from 'node:path'
+import { join, sep } from 'node:path'
 import { dropPrivileges } from './drop-privileges.ts'
 import { ancestors } from './hidden-paths.ts'
 import type { Hidden, Namespaces } from './isolation.ts'
 import type { KernelPlaces, Launch } from './kernel-places.ts'
+import type { OwnPrograms } from './own-programs.ts'
 
 /** On which bubblewrap says who its child is, as seen from outside. */
 export const INFO_FD = 7
@@ -35,7 +36,7 @@ function privileged(): string[] {
   return ['--cap-drop', 'ALL', ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name])]
 }
 
-function mounts(places: KernelPlaces, { mask, hidden, restricts }: Namespaces): string[] {
+function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespaces): string[] {
   const { work, tmp, chain, devices, shmBytes } = places
   const size = restricts && shmBytes !== null ? ['--size', String(shmBytes)] : []
   return [
@@ -46,8 +47,15 @@ function mounts(places: KernelPlaces, { mask, hidden, restricts }: Namespaces): 
     ['--bind', tmp, '/tmp', '--bind', tmp, '/var/tmp'],
     hidden.flatMap(hide),
     ['--tmpfs', mask, ...passable(mask, [work, chain])],
+    own === null ? [] : show(own),
     ['--bind', work, work, '--bind', chain, chain, '--remount-ro', mask],
   ].flat()
+}
+
+function show({ root, names, within, empties }: OwnPrograms): string[] {
+  const paths = names.map((name) => join(root, name))
+  const binds = [...passable(within, paths), ...paths.flatMap((path) => ['--ro-bind', path, path])]
+  return empties ? ['--tmpfs', within, ...binds, '--remount-ro', within] : binds
 }
 
 /** The directories between, which bubblewrap would make for its own user alone. */

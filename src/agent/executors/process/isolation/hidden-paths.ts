@@ -55,7 +55,7 @@ export function ancestors(path: string): string[] {
   return above
 }
 
-function isBelow(path: string, directory: string): boolean {
+export function isBelow(path: string, directory: string): boolean {
   return path.startsWith(directory + sep)
 }
 

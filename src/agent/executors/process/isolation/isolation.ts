@@ -1,3 +1,4 @@
+import type { OwnPrograms } from './own-programs.ts'
 import type { ProjectUids } from './project-uids.ts'
 
 /** As configured. */
@@ -22,6 +23,8 @@ export interface Namespaces {
   readonly mask: string
   /** Further files and directories that become empty. They exist. */
   readonly hidden: readonly Hidden[]
+  /** Null: kernels see the server's programs as they are. */
+  readonly own: OwnPrograms | null
 }
 
 export interface Hidden {

@@ -19,6 +19,7 @@ import { hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
 import { type Isolation, IsolationError, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
 import type { KernelPlaces } from './kernel-places.ts'
 import { launchCommand } from './launch-command.ts'
+import { ownPrograms } from './own-programs.ts'
 import { DEFAULT_UIDS, openProjectUids, type UidRange } from './project-uids.ts'
 
 const PROBE_TIMEOUT_MS = 10_000
@@ -35,6 +36,8 @@ export interface IsolationOptions {
   hide: readonly string[]
   /** The PATH on which the programs are sought. */
   path?: string
+  /** The server's own package; undefined: this one. */
+  root?: string
 }
 
 export interface SelectedIsolation {
@@ -103,13 +106,17 @@ export async function findIsolation(
   }
 }
 
-function makeIsolation({ by, withUids, dataDir, agentDir, hide, uids, path }: Parameters<typeof findIsolation>[0]) {
+function makeIsolation(options: Parameters<typeof findIsolation>[0]): Isolation {
+  const { by, withUids, dataDir, agentDir, uids, path, root } = options
   if (withUids && process.getuid?.() !== 0) throw new Error('only root can give projects user ids of their own')
   const projectUids = withUids ? openProjectUids(agentDir, usableRange(uids)) : null
   if (by === null) return { namespaces: null, uids: projectUids }
-  const mask = maskFor(realpathSync(dataDir), withUids ? isOpenToAll : () => true)
+  const canEnter = withUids ? isOpenToAll : () => true
+  const mask = maskFor(realpathSync(dataDir), canEnter)
+  const hidden = hiddenPaths(options.hide, mask)
+  const own = ownPrograms({ mask, hidden, canEnter, root })
   const restricts = by === 'bubblewrap' && isRecent(path)
-  return { namespaces: { by, mask, hidden: hiddenPaths(hide, mask), restricts }, uids: projectUids }
+  return { namespaces: { by, mask, hidden, own, restricts }, uids: projectUids }
 }
 
 /** From version 0.8 on. */

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { quote } from '../quote.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import type { Hidden, Namespaces } from './isolation.ts'
 import type { KernelPlaces, Launch } from './kernel-places.ts'
+import type { OwnPrograms } from './own-programs.ts'
 import { dropPrivileges } from './drop-privileges.ts'
 
 /**
@@ -18,7 +20,7 @@ export function unshareArguments({ places }: Launch, namespaces: Namespaces): st
 }
 
 /** Tells descriptor 7 the process's id as seen from outside, which the old /proc still knows. */
-function setUp(places: KernelPlaces, { mask, hidden }: Namespaces): string {
+function setUp(places: KernelPlaces, { mask, hidden, own }: Namespaces): string {
   const { uid, work, tmp, chain, shmBytes } = places
   const again = uid === null ? `unshare --user --map-user=${process.getuid!()} --map-group=${process.getgid!()} ` : ''
   const drop = [...dropPrivileges(uid, places.deviceGroups), '--pdeathsig=KILL'].join(' ')
@@ -28,7 +30,7 @@ echo "\\"child-pid\\": $pid" >&7
 bind() { mount -n -c --bind "$1" "$2"; }
 empty() { mount -n -t tmpfs -o "nosuid,nodev,mode=$1" reprise "$2"; }
 for place in ${[work, chain, tmp].map(quote).join(' ')}; do bind "$place" "$place"; done
-exec 3<${quote(work)} 4<${quote(chain)} 5<${quote(tmp)} 7>&-
+${own === null ? '' : `exec 8<${quote(own.root)}\n`}exec 3<${quote(work)} 4<${quote(chain)} 5<${quote(tmp)} 7>&-
 while read -r device point type options rest; do
   case $point in ${[work, chain, tmp].map(quote).join('|')}) continue ;; esac
   case $options in rw|rw,*) ;; *) continue ;; esac
@@ -50,7 +52,7 @@ ${hidden.map(hide).join('\n')}
 mkdir -p ${quote(mask)}
 empty 755 ${quote(mask)}
 mkdir -p ${quote(work)} ${quote(chain)}
-bind /proc/self/fd/3 ${quote(work)}
+${own === null ? '' : show(own)}bind /proc/self/fd/3 ${quote(work)}
 bind /proc/self/fd/4 ${quote(chain)}
 mount -n -o remount,bind,ro ${quote(mask)}
 exec 3<&- 4<&- 5<&-
@@ -63,6 +65,18 @@ exec setsid ${again}${drop} /bin/sh`
 function showAgain(path: string): string {
   const old = `/proc/self/fd/6${path.slice('/run'.length)}`
   return `if [ -d ${old} ]; then mkdir -p ${path}; bind ${old} ${path}; fi`
+}
+
+/** Descriptor 8 is its root, as it was before its place became empty. */
+function show({ root, names, within, empties }: OwnPrograms): string {
+  const binds = names.map((name) => {
+    const path = quote(join(root, name))
+    return `mkdir -p ${path}\nbind ${quote(join('/proc/self/fd/8', name))} ${path}\n`
+  })
+  const [before, after] = empties
+    ? [`empty 755 ${quote(within)}\n`, `mount -n -o remount,bind,ro ${quote(within)}\n`]
+    : ['', '']
+  return `${before}${binds.join('')}exec 8<&-\n${after}`
 }
 
 function hide({ path, directory }: Hidden): string {
