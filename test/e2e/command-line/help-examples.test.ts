@@ -95,6 +95,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise cancel': () => session({}),
   'reprise retry now': waiting,
   'reprise retry cancel': waiting,
+  'reprise retry update': waiting,
   'reprise resubmit': failed,
   'reprise resubmissions abort': async () =>
     (await client.resubmitSessions({ sessionIds: [await failed()] })).resubmission.resubmissionId,
