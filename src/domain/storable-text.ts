@@ -2,6 +2,9 @@
 
 export const STORABLE_TEXT = 'must not contain NUL or half a surrogate pair'
 
+/** The same for a schema that checks further: what cannot be stored has this one fault. */
+export const UNSTORABLE = { error: STORABLE_TEXT, abort: true }
+
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }

@@ -120,7 +120,7 @@ function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIs
   if (name.length > NAME_LENGTH_MAX)
     issues.push({ path: 'name', message: `Must have at most ${NAME_LENGTH_MAX} letters` })
   if (!isStorableText(name)) issues.push({ path: 'name', message: STORABLE_TEXT })
-  if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
+  else if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
   if (role === 'AGENT' && project != null) {
     issues.push({ path: 'project', message: 'An agent runs the sessions of all projects' })
   }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../domain/errors.ts'
+import { toStorableText } from '../domain/storable-text.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
 import { recordAudit } from '../store/sql/record-audit.sql.ts'
@@ -39,7 +40,7 @@ export function createRefusalLog(options: { db: Database; log: Logger; now?: () 
       known.set(kind, { until: now() + QUIET_MS, unnoted: 0 })
       // Those of the same kind that had no entry of their own.
       const before = last?.unnoted ?? 0
-      const details = { operation, code, message: message.slice(0, MESSAGE_LENGTH_MAX).toWellFormed(), before }
+      const details = { operation, code, message: toStorableText(message.slice(0, MESSAGE_LENGTH_MAX)), before }
       const entry = { actor: actorOf(viewer), action: 'refused', projectId: viewer.projectId, details }
       recordAudit(db, entry).catch((error) => log.warn({ err: error }, 'a refusal could not be written down'))
     },

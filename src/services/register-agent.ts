@@ -4,7 +4,7 @@ import type { RegisterAnswer, RegisterRequest } from '../domain/agent/protocol.t
 import { RepriseError } from '../domain/errors.ts'
 import { LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../domain/plain-text.ts'
-import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { isStorableText, UNSTORABLE } from '../domain/storable-text.ts'
 import { readGroupFence } from '../store/sql/group-fence.sql.ts'
 import { registerAgentRow } from '../store/sql/register-agent.sql.ts'
 import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
@@ -12,7 +12,7 @@ import type { ServiceContext, Viewer } from './service-context.ts'
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
-const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).refine(isPlainText, PLAIN_TEXT)
+const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 
 const schema = z.object({
   agentId: z.uuid(),

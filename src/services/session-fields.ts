@@ -13,14 +13,14 @@ import {
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isPlainText, PLAIN_TEXT } from '../domain/plain-text.ts'
-import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../domain/storable-text.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
 /** Fields of a session as clients give them, shared by all inputs. */
 
 /** A name of something, or a key. */
 export const text = (max: number) =>
-  z.string().min(1).max(max).refine(isStorableText, STORABLE_TEXT).refine(isPlainText, PLAIN_TEXT)
+  z.string().min(1).max(max).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 export const argument = z
   .string()
   .refine(isStorableText, STORABLE_TEXT)
@@ -47,7 +47,7 @@ export const labels = z
   .array(
     z.strictObject({
       key: text(NAME_LENGTH_MAX),
-      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).refine(isPlainText, PLAIN_TEXT),
+      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT),
     }),
   )
   .max(LABELS_MAX)

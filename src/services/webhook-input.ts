@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LABELS_MAX, NAME_LENGTH_MAX, REASON_LENGTH_MAX, WEBHOOK_EVENT_TYPES_MAX } from '../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../domain/plain-text.ts'
-import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
+import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../domain/storable-text.ts'
 import { endpointUrlFault } from '../domain/webhooks/endpoint-url.ts'
 import { isEventPattern } from '../domain/webhooks/event-pattern.ts'
 import type { WebhookSettings } from '../store/sql/webhooks.sql.ts'
@@ -16,7 +16,7 @@ export interface WebhookSettingsInput {
   labels?: { key: string; value: string }[] | null
 }
 
-const label = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).refine(isPlainText, PLAIN_TEXT)
+const label = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 
 const schema = z.strictObject({
   url: z.string().superRefine((text, context) => {

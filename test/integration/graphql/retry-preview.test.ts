@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 const POLICY = `maxRetries retryDelay backoff backoffMultiplier maxRetryDelay jitter jitterRatio eligibleCauses
-  emitRetryEvents maxElapsed countPreStartFailures maxUncountedRetries
+  emitRetryEvents maxElapsed countPreStartFailures maxUncountedRetries trustVerdicts
   rules { action delay avoid match { causes exitCodes exitCodesNotIn reason } scaleResources { slot factor max } scaleTimeout { factor max } }
   sources { field source }`
 
