@@ -10,7 +10,7 @@ import { exitStatus } from '../exit-codes.ts'
 import { CASES } from './cases.ts'
 import { drawChain, readChain, type Attempt } from './chain.ts'
 import { checkCase } from './check-case.ts'
-import { findLeftovers, killAll } from './leftovers.ts'
+import { findLastingLeftovers, killAll } from './leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from './server-process.ts'
 
 const DEADLINE_MS = 55_000
@@ -146,7 +146,7 @@ async function cleanUp(server: ServerProcess | undefined, dataDir: string): Prom
   const faults: string[] = []
   const status = await server?.stop()
   if (status !== undefined && status !== 0) faults.push(`the server ended with ${status} on SIGTERM`)
-  const leftovers = await findLeftovers(dataDir)
+  const leftovers = await findLastingLeftovers(dataDir)
   if (leftovers.length > 0) faults.push(`left running: ${leftovers.join(', ')}`)
   await killAll(leftovers)
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
