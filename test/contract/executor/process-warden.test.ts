@@ -8,6 +8,7 @@ import {
   parseProcStat,
   readBootId,
   readProcStat,
+  scanProcesses,
   uptimeSeconds,
 } from '../../../src/agent/executors/process/proc-stat.ts'
 import { LOG_FILE_BYTES_MAX } from '../../../src/domain/limits.ts'
@@ -44,6 +45,21 @@ test('kernels of a dead agent are stopped when its fence has passed', async () =
   await next.recover()
   expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: 137, error: { name: 'agent-fenced' } })
   await next.close()
+  await fixture.dispose()
+})
+
+test('where there are no kernels, the keeper ends with its agent, and what it waits for as well', async () => {
+  const fixture = await createProcessFixture()
+  const executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+  const keeper = await eventually(() => {
+    const path = join(fixture.agentDir, 'keeper')
+    return existsSync(path) && Number(readFileSync(path, 'latin1').split(' ')[0])
+  })
+  const left = () => scanProcesses().filter(({ session, state }) => session === keeper && !'ZX'.includes(state))
+  await eventually(() => left().length === 2)
+  await executor.close()
+  await eventually(() => left().length === 0, { withinMs: 400 })
   await fixture.dispose()
 })
 

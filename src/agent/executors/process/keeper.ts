@@ -6,6 +6,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { readProcStat } from './proc-stat.ts'
+import { signalProcess } from './signal-kernel.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 const START_WITHIN_MS = 10_000
@@ -17,8 +18,8 @@ export interface Keeper {
   open(): void
   /** Resolves when a keeper is there; without one, no kernel may be started. @throws if none can be started */
   ready(): Promise<void>
-  /** Leaves the keeper to the kernels. */
-  close(): void
+  /** Leaves the keeper to the kernels, if there are any; otherwise ends it, which would notice up to a second later. */
+  close(hasKernels: boolean): void
 }
 
 export function createKeeper(kernelsDir: string, log: Logger): Keeper {
@@ -39,7 +40,7 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
   }
 
   function check(): boolean {
-    if (isWatching(at('keeper'))) return true
+    if (watchingPid(at('keeper')) !== null) return true
     if (performance.now() - startedAt > CHECK_INTERVAL_MS) {
       log.warn('the keeper of the fence is gone; starting another')
       start()
@@ -59,21 +60,24 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
         if (performance.now() - since > START_WITHIN_MS) throw new Error('the keeper of the fence does not start')
       }
     },
-    close() {
+    close(hasKernels) {
       clearInterval(timer)
       rmSync(at('kept'), { force: true })
+      const pid = timer === undefined || hasKernels ? null : watchingPid(at('keeper'))
+      // Its group: with the `sleep` that it waits for.
+      if (pid !== null) signalProcess(-pid, 'SIGKILL')
     },
   }
 }
 
 /** A stopped keeper does not count: it would let the fence pass. When it goes on, it finds a successor and leaves. */
-function isWatching(path: string): boolean {
+function watchingPid(path: string): number | null {
   try {
     const [pid, startTicks] = readFileSync(path, 'latin1').split(' ').map(Number)
     const stat = readProcStat(pid!)
-    return stat !== null && stat.startTicks === startTicks && !'ZXTt'.includes(stat.state)
+    return stat !== null && stat.startTicks === startTicks && !'ZXTt'.includes(stat.state) ? stat.pid : null
   } catch {
-    return false
+    return null
   }
 }
 

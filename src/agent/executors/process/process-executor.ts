@@ -83,7 +83,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.close()
       await Promise.all([...host.kernels.values()].map(({ busy }) => busy))
       host.nursery.close()
-      host.keeper.close()
+      host.keeper.close(host.kernels.size > 0)
       host.cgroups?.close()
     },
   }
