@@ -55,7 +55,7 @@ export async function readAudit(
   }
   const { size } = pageSize(options.page)
   const rows = await readAuditPage(db, wanted, { olderThan: idOf(options.page.after), limit: size + 1 })
-  return assemblePage({ args: options.page, rows, cursorOf: cursorOf, count: () => countAudit(db, wanted) })
+  return assemblePage({ args: options.page, rows, cursorOf, count: () => countAudit(db, wanted) })
 }
 
 /** The database keeps milliseconds. */

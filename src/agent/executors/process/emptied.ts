@@ -4,7 +4,7 @@ import { readProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { parseStatus } from './shim-status.ts'
-import { signalProcess } from './signal-kernel.ts'
+import { signalProcess } from './signal-process.ts'
 
 /**
  * Kills what an ended shim has left, however it detached itself: in the kernel's cgroup, in its PID namespace, or where

@@ -6,7 +6,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { readProcStat } from './proc-stat.ts'
-import { signalProcess } from './signal-kernel.ts'
+import { signalProcess } from './signal-process.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 const START_WITHIN_MS = 10_000

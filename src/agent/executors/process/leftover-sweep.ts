@@ -4,7 +4,7 @@ import { KERNEL_ID_VARIABLE } from './kernel-environment.ts'
 import { type ProcStat, scanProcesses } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { signalProcess } from './signal-kernel.ts'
+import { signalProcess } from './signal-process.ts'
 
 /** Of its time, at most, the agent spends this part on scans. */
 const SHARE = 0.1

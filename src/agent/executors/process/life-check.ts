@@ -6,7 +6,8 @@ import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { HEARD_LIFE_CHECK_MS } from './shim-messages.ts'
 import { parseStatus } from './shim-status.ts'
-import { killKernel, signalCommand, signalProcess } from './signal-kernel.ts'
+import { killKernel, signalCommand } from './signal-kernel.ts'
+import { signalProcess } from './signal-process.ts'
 
 const RECOVERED_LIFE_CHECK_MS = 100
 

@@ -8,7 +8,7 @@ import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import { newProcessKernel, type ProcessKernel } from './process-kernel.ts'
 import { parseStatus, type ShimStatus } from './shim-status.ts'
-import { signalProcess } from './signal-kernel.ts'
+import { signalProcess } from './signal-process.ts'
 import { beginStop } from './stop-kernel.ts'
 
 /** A shim writes its first line within microseconds after its claim, unless it is killed in between. */

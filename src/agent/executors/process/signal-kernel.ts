@@ -3,15 +3,7 @@ import { isAlive, readProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { parseStatus } from './shim-status.ts'
-
-/** @returns false if there is no such process or group */
-export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    return process.kill(pid, signal)
-  } catch {
-    return false
-  }
-}
+import { signalProcess } from './signal-process.ts'
 
 /** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */
 function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {

@@ -1,7 +1,7 @@
 import { join, sep } from 'node:path'
 import { dropPrivileges } from './drop-privileges.ts'
-import { ancestors } from './hidden-paths.ts'
-import type { Hidden, Namespaces } from './isolation.ts'
+import { ancestors, type Hidden } from './hidden-paths.ts'
+import type { Namespaces } from './isolation.ts'
 import type { KernelPlaces, Launch } from './kernel-places.ts'
 import type { OwnPrograms } from './own-programs.ts'
 

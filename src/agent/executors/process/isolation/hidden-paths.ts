@@ -1,7 +1,11 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, parse, sep } from 'node:path'
-import type { Hidden } from './isolation.ts'
+
+export interface Hidden {
+  readonly path: string
+  readonly directory: boolean
+}
 
 /** Where people and services keep credentials, below their home. Programs and data of theirs stay visible. */
 const IN_HOME = [

@@ -1,3 +1,4 @@
+import type { Hidden } from './hidden-paths.ts'
 import type { OwnPrograms } from './own-programs.ts'
 import type { ProjectUids } from './project-uids.ts'
 
@@ -25,11 +26,6 @@ export interface Namespaces {
   readonly hidden: readonly Hidden[]
   /** Null: kernels see the server's programs as they are. */
   readonly own: OwnPrograms | null
-}
-
-export interface Hidden {
-  readonly path: string
-  readonly directory: boolean
 }
 
 export const NO_ISOLATION: Isolation = { namespaces: null, uids: null }

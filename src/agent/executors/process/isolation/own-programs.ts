@@ -1,7 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { ancestors, isBelow } from './hidden-paths.ts'
-import type { Hidden } from './isolation.ts'
+import { ancestors, isBelow, type Hidden } from './hidden-paths.ts'
 
 const ROOT = join(import.meta.dirname, '../../../../..')
 
