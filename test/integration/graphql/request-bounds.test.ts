@@ -171,6 +171,8 @@ describe('a large request', () => {
     ['values', sessions(1_000, 0, 85)],
   ])('may create sessions: %s', { timeout: 60_000 }, async (_name, i) => {
     const body = JSON.stringify({ query: CREATE, variables: { i } })
+    // Of the first ones most of the time goes into compiling what they run.
+    for (let n = 0; n < 3; n++) await post(body)
     await loop.begin()
     expect(JSON.parse((await post(body)).text)).toEqual({
       data: { createSessions: { __typename: 'CreateSessionsPayload' } },
