@@ -15,6 +15,7 @@ export interface ExecutorConfig {
   isolationUids?: UidRange | undefined
   kernelProcesses: number
   kernelOpenFiles: number
+  chainBytesMax: number | null
 }
 
 export interface ChosenExecutor {
@@ -42,7 +43,8 @@ export async function chooseExecutor(
       'kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as this user and can read its files, this data directory and the database in it',
     )
   } else log.info(`isolation of kernels: ${name}`)
-  const limits = { processes: config.kernelProcesses, openFiles: config.kernelOpenFiles }
+  const { kernelProcesses: processes, kernelOpenFiles: openFiles, chainBytesMax } = config
+  const limits = { processes, openFiles, chainBytes: chainBytesMax }
   const { agentDir } = places
   return {
     isolation: { name, byHand: mode !== 'auto' },

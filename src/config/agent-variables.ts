@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { absolutePaths, labels, list, slots, uidRange, wholeNumber } from './values.ts'
+import { absolutePaths, bytesOrNone, labels, list, slots, uidRange, wholeNumber } from './values.ts'
 import { variable } from './variable.ts'
 
 const EXECUTORS = ['process', 'noop'] as const
@@ -108,6 +108,14 @@ export const AGENT_VARIABLES = {
     meaning: 'Files that each process of a kernel may have open, unless the machine allows fewer.',
     unit: 'files',
     schema: wholeNumber(64, 1_000_000_000).default(65_536),
+  }),
+  chainBytesMax: variable({
+    name: 'REPRISE_CHAIN_BYTES_MAX',
+    default: '64g',
+    meaning:
+      'Disk that the directory of a chain (`REPRISE_CHAIN_DIR`) may take on this agent, or `none`. Attempts of a chain that has more fail with `chain-directory-full`, and are not retried.',
+    unit: 'bytes, with k, m, g, t (binary)',
+    schema: bytesOrNone().default(64 * 1024 ** 3),
   }),
   agentMemoryLimit: variable({
     name: 'REPRISE_AGENT_MEMORY_LIMIT',

@@ -52,6 +52,16 @@ export function slots() {
   return z.string().transform(parseSlots)
 }
 
+export function bytesOrNone() {
+  const error = 'must be like 64g, or none'
+  return z.string().transform((text, context): number | null => {
+    if (text === 'none') return null
+    const bytes = Number(parseAmount('mem', text))
+    if (!Number.isSafeInteger(bytes) || bytes === 0) context.addIssue(error)
+    return bytes
+  })
+}
+
 /** Positive, since 0 is root. */
 export function uidRange() {
   const error = 'must be like 100000-165535'

@@ -29,6 +29,12 @@ test('slots are exact amounts, bytes for memory', () => {
   expect(config.slots).toEqual({ cpu: '1.5', mem: '8589934592', 'cuda.device': '2' })
 })
 
+test('the bound of a chain’s directory is an amount of bytes, or none', () => {
+  const bound = (text: string) => loadConfig({ REPRISE_CHAIN_BYTES_MAX: text }).config.chainBytesMax
+  expect([bound(''), bound('1.5k'), bound('none')]).toEqual([64 * 1024 ** 3, 1536, null])
+  for (const text of ['0', '-1', 'all', '1e400']) expect(() => bound(text)).toThrow('REPRISE_CHAIN_BYTES_MAX')
+})
+
 test('all faults are told at once, each with its variable', () => {
   const environment = {
     REPRISE_PORT: '65536',

@@ -28,6 +28,7 @@ const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map<string, Failure
   ['validation-failed', 'VALIDATION_ERROR'],
   ['dependency-failed', 'VALIDATION_ERROR'],
   ['quota-exceeded', 'QUOTA_EXCEEDED'],
+  ['chain-directory-full', 'QUOTA_EXCEEDED'],
 ])
 
 /** Classifies why a session did not succeed. Total: every input has an answer. */

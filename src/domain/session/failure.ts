@@ -30,6 +30,7 @@ export const FAILURE_NAMES = [
   'kernel-exited',
   'task-timeout',
   'oom-killed',
+  'chain-directory-full',
   'executor-failed',
   'user-cancelled',
   'validation-failed',

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { type Agent, createAgent } from '../../../src/agent/agent.ts'
 import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
+import type { ProcessLimits } from '../../../src/agent/executors/process/process-host.ts'
 import type { LogStreamName } from '../../../src/domain/agent/protocol.ts'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { createLogger } from '../../../src/observability/log.ts'
@@ -29,7 +30,12 @@ export interface AgentFixture {
   readonly gateway: FaultyGateway
   readonly agentDir: string
   /** An instance of the one agent that `agentDir` belongs to, or of one elsewhere. */
-  newAgent(options?: { executor?: 'process' | 'noop'; cpu?: string; elsewhere?: Place }): Agent
+  newAgent(options?: {
+    executor?: 'process' | 'noop'
+    cpu?: string
+    elsewhere?: Place
+    limits?: Partial<ProcessLimits>
+  }): Agent
   /** A session of one kernel. */
   create(command: string[], input?: Partial<CreateSessionInput>): Promise<{ sessionId: string; kernelId: string }>
   reaches(sessionId: string, status: SessionStatus): Promise<SessionRow>
@@ -82,14 +88,14 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     get agentDir() {
       return agentDir
     },
-    newAgent({ executor = 'process', cpu = '4', elsewhere = { agentDir, address: '127.0.0.1' } } = {}) {
+    newAgent({ executor = 'process', cpu = '4', elsewhere = { agentDir, address: '127.0.0.1' }, limits = {} } = {}) {
       agentDirs.add(elsewhere.agentDir)
       const agent = createAgent({
         gateway,
         createExecutor: (hooks) =>
           executor === 'noop'
             ? createNoopExecutor(hooks)
-            : createProcessExecutor({ agentDir: elsewhere.agentDir, log }, hooks),
+            : createProcessExecutor({ agentDir: elsewhere.agentDir, log, limits }, hooks),
         agentDir: elsewhere.agentDir,
         name: 'agent-1',
         resourceGroup: 'default',

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
+import { createChainWatch } from './chain-watch.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
 import { createKeeper } from './keeper.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
@@ -34,7 +35,7 @@ export interface ProcessExecutorOptions {
   cgroupMount?: string | null
 }
 
-export const DEFAULT_LIMITS: ProcessLimits = { processes: 4096, openFiles: 65_536 }
+export const DEFAULT_LIMITS: ProcessLimits = { processes: 4096, openFiles: 65_536, chainBytes: 64 * 1024 ** 3 }
 
 /** `close` ends the timers. The executor sets `removed`. */
 export type HostWithClose = ProcessHost & { close(): void }
@@ -77,14 +78,17 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     wakeTicker() {
       ticker.wake()
       if (memoryLimit !== 'off') memory.wake()
+      chains.wake()
     },
     close() {
       ticker.close()
       memory.close()
+      chains.close()
     },
   }
   const ticker = createTicker(host)
   const memory = createMemoryWatch(host)
+  const chains = createChainWatch(host)
   return host
 }
 

@@ -1,5 +1,6 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
+import { overfull } from './chain-bound.ts'
 import { leaveChain } from './chain-directory.ts'
 import { isEmptied } from './emptied.ts'
 import { judgeExit } from './exit-verdict.ts'
@@ -57,10 +58,12 @@ function isOwnFailure({ exitCode, oomKilled, error, killAt, removing }: ProcessK
   return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)
 }
 
+/** A program that could write no more because its chain's directory is too full has not failed by itself. */
 function takeVerdict(host: ProcessHost, kernel: ProcessKernel): void {
+  const full = kernel.error === null ? overfull(host, kernel.spec.chainId) : null
   kernel.verdictPending = true
-  void readVerdict(kernel.path).then((verdict) => {
-    Object.assign(kernel, { verdict, verdictPending: false })
+  void Promise.all([readVerdict(kernel.path), full]).then(([verdict, error]) => {
+    Object.assign(kernel, error === null ? { verdict } : { error }, { verdictPending: false })
     host.changed()
   })
 }

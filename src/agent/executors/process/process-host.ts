@@ -10,6 +10,8 @@ import type { ProcessKernel } from './process-kernel.ts'
 export interface ProcessLimits {
   processes: number
   openFiles: number
+  /** Of the directory of its chain; null: no bound. */
+  chainBytes: number | null
 }
 
 /** The state that all steps of a kernel's life share. */

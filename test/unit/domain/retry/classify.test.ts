@@ -20,6 +20,7 @@ const CAUSES = {
   'validation-failed': 'VALIDATION_ERROR',
   'dependency-failed': 'VALIDATION_ERROR',
   'quota-exceeded': 'QUOTA_EXCEEDED',
+  'chain-directory-full': 'QUOTA_EXCEEDED',
   'a-name-of-tomorrow': 'UNKNOWN',
   constructor: 'UNKNOWN',
 }
