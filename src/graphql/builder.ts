@@ -7,6 +7,7 @@ import auditedRefusals from './audited-refusals.ts'
 import type { GraphQLContext } from './context.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
 import loadedColumns from './loaded-columns.ts'
+import payloadReads from './payload-reads.ts'
 import storableArguments from './storable-arguments.ts'
 
 export const builder = new SchemaBuilder<{
@@ -24,7 +25,15 @@ export const builder = new SchemaBuilder<{
     ExitCodes: { Input: number | string; Output: number | string }
   }
 }>({
-  plugins: [loadedColumns, auditedRefusals, storableArguments, ComplexityPlugin, RelayPlugin, PrismaPlugin],
+  plugins: [
+    loadedColumns,
+    payloadReads,
+    auditedRefusals,
+    storableArguments,
+    ComplexityPlugin,
+    RelayPlugin,
+    PrismaPlugin,
+  ],
   defaultFieldNullability: false,
   relay: {
     cursorType: 'String',

@@ -9,7 +9,7 @@ export const QUERY_DEPTH_MAX = 15
 export const QUERY_BREADTH_MAX = 500
 /** Enough for 100 sessions, each with its whole chain and their kernels in some detail. */
 export const QUERY_COMPLEXITY_MAX = 100_000
-/** Complexity of counting, or of searching, at the root of an operation: each may look at every row. */
+/** Complexity of each further count, and of searching, at the root of an operation: each may look at every row. */
 export const COUNT_COST = 1_000
 /** Length of lists that are not pages: chains, kernels, slots. */
 export const LIST_LENGTH_ASSUMED = 10

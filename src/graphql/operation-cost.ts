@@ -62,7 +62,7 @@ function weigh(
     const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
     // What is too broad is not looked through: fragments within fragments have any number of fields.
     const counts = tooMuch(cost) ? 0 : countsIn(operation, document)
-    return { ...cost, complexity: cost.complexity + COUNT_COST * counts }
+    return { ...cost, complexity: cost.complexity + COUNT_COST * Math.max(0, counts - 1) }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined
     throw error

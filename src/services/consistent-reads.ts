@@ -2,7 +2,7 @@ import { readTogether, type PrismaClient } from '../store/prisma.ts'
 import { readOnce } from '../store/snapshot.ts'
 
 export { readTogether } from '../store/prisma.ts'
-export { readShared } from '../store/snapshot.ts'
+export { readApart, readShared, renewSnapshot } from '../store/snapshot.ts'
 
 /** What is read together. */
 export interface Joint<T> {

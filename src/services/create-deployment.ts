@@ -7,6 +7,7 @@ import {
   countDeployments,
   findDeploymentByCreationId,
   insertDeployment,
+  type KnownDeployment,
   type NewDeployment,
 } from '../store/sql/insert-deployment.sql.ts'
 import { assertMayChange } from './authorize.ts'
@@ -26,6 +27,7 @@ import type { ServiceContext } from './service-context.ts'
 import { besideOtherFaults, checkSecrets, text } from './session-fields.ts'
 import { withoutNulls } from './without-nulls.ts'
 import { actorOf } from './actor.ts'
+import { creationDigest } from './creation-digest.ts'
 
 export const createDeploymentSchema = z
   .strictObject({
@@ -46,6 +48,8 @@ export const createDeploymentSchema = z
     { when: besideOtherFaults },
   )
 
+export type ParsedCreateDeployment = z.output<typeof createDeploymentSchema>
+
 type Written = z.input<typeof createDeploymentSchema>
 type Required = 'name' | 'command'
 
@@ -63,7 +67,7 @@ export interface CreatedDeployment {
 /**
  * Creates a deployment with its first revision; background services start its replicas.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
- * QUOTA_EXCEEDED
+ * CREATION_ID_REUSED, QUOTA_EXCEEDED
  */
 export async function createDeployment(
   context: ServiceContext,
@@ -71,30 +75,28 @@ export async function createDeployment(
 ): Promise<CreatedDeployment> {
   const { db, viewer, wake, log } = context
   assertMayChange(viewer)
-  const {
-    name,
-    project,
-    replicas: wanted,
-    minHealthy,
-    maxSurge,
-    creationId,
-    ...spec
-  } = parseInput(createDeploymentSchema, withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }))
+  const asked = parseInput(
+    createDeploymentSchema,
+    withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }),
+  )
+  const { name, project, replicas: wanted, minHealthy, maxSurge, creationId, ...spec } = asked
   const projectId = (await readProjectScopes(db, [project], viewer.projectId)).get(project)?.id
   if (projectId === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
   await assertServes(db, spec.resourceGroup)
   const id = uuidv7()
+  const secrets = sealEnviron(context.secrets, spec.secretEnviron)
   const created = await add(context, {
     id,
     projectId,
     userId: viewer.userId,
     creationId: creationId ?? id,
+    creationDigest: creationId === undefined ? null : creationDigest(asked, secrets),
     name,
     replicas: wanted,
     minHealthy,
     maxSurge,
     actor: actorOf(viewer),
-    spec: specOf(spec, sealEnviron(context.secrets, spec.secretEnviron)),
+    spec: specOf(spec, secrets),
   })
   if (!created.created) return created
   wake.wake('drive-deployments', 'events')
@@ -108,7 +110,7 @@ function add({ db }: ServiceContext, deployment: NewDeployment): Promise<Created
   return db.transaction(async (tx) => {
     const count = await countDeployments(tx, projectId)
     const known = await findDeploymentByCreationId(tx, deployment)
-    if (known !== undefined) return { deploymentId: known, created: false }
+    if (known) return repeated(deployment, known)
     if (count >= DEPLOYMENTS_PER_PROJECT_MAX) {
       const message = `there are ${DEPLOYMENTS_PER_PROJECT_MAX} deployments already, and no more may be`
       throw new RepriseError('QUOTA_EXCEEDED', message)
@@ -118,4 +120,13 @@ function add({ db }: ServiceContext, deployment: NewDeployment): Promise<Created
     }
     return { deploymentId: id, created: true }
   })
+}
+
+/** The deployment that the creation id already names, if it was asked for in the same way. */
+function repeated(asked: NewDeployment, known: KnownDeployment): CreatedDeployment {
+  if (known.creationDigest === null || known.creationDigest === asked.creationDigest) {
+    return { deploymentId: known.id, created: false }
+  }
+  const message = `the creation id ${asked.creationId} belongs to deployment ${known.id}, which was created with another input`
+  throw new RepriseError('CREATION_ID_REUSED', message)
 }

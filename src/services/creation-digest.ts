@@ -12,7 +12,7 @@ const DIGEST_BYTES = 16
  * count. The policy is compared as given, so that defaults of projects may change between two requests. Fields without
  * a value are left out: a field that a later release adds changes no digest.
  */
-export function creationDigest(input: ParsedCreateSession, secrets: readonly SealedVariable[]): string {
+export function creationDigest(input: Asked, secrets: readonly SealedVariable[]): string {
   const { environ, allowAgents, avoidAgents, excludeAgents, dependsOn, startsAt } = input
   const asked = Object.entries({
     ...input,
@@ -20,15 +20,19 @@ export function creationDigest(input: ParsedCreateSession, secrets: readonly Sea
     environ: environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     // A digest without a key would give away whether a guess is right.
     secretEnviron: secrets.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    allowAgents: allowAgents.toSorted(),
-    avoidAgents: avoidAgents.toSorted(),
-    excludeAgents: excludeAgents.toSorted(),
+    allowAgents: allowAgents?.toSorted(),
+    avoidAgents: avoidAgents?.toSorted(),
+    excludeAgents: excludeAgents?.toSorted(),
     dependsOn: [...new Set(dependsOn)].toSorted(),
     startsAt: startsAt?.toISOString(),
   }).filter(([, value]) => !isEmpty(value))
   const hash = createHash('sha256').update(canonicalJson(Object.fromEntries(asked)))
   return hash.digest().subarray(0, DIGEST_BYTES).toString('base64url')
 }
+
+/** The parsed input of a session or of a deployment, which has fewer of these. */
+type Asked = Pick<ParsedCreateSession, 'environ'> &
+  Partial<Pick<ParsedCreateSession, 'allowAgents' | 'avoidAgents' | 'excludeAgents' | 'dependsOn' | 'startsAt'>>
 
 function isEmpty(value: unknown): boolean {
   if (value === null || value === undefined) return true

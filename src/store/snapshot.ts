@@ -18,25 +18,30 @@ interface Reading {
   open: boolean
   statements: number
   /** Null if it allows a single statement, on any connection. */
-  run: (<R>(use: Use<R>) => Promise<R>) | null
+  run: Snapshot['run'] | null
+  /** Ends the snapshot; the next statement begins another one. */
+  renew?: () => void
+}
+
+interface Snapshot {
+  run<R>(use: Use<R>): Promise<R>
+  end(): void
 }
 
 type Use<R> = (client: pg.PoolClient) => Promise<R>
 
 const active = new AsyncLocalStorage<Reading | undefined>()
 
-/** Runs `work` in a snapshot. A connection is taken with the first statement. */
+/** Runs `work` in a snapshot, or in one after the other, see `renewSnapshot`. */
 export async function readSnapshot<T>(pool: pg.Pool, work: () => T | Promise<T>): Promise<Reads<T>> {
-  let client: Promise<pg.PoolClient> | undefined
-  let last: Promise<unknown> = Promise.resolve()
+  let snapshot = createSnapshot(pool)
   const reading: Reading = {
     open: true,
     statements: 0,
-    async run(use) {
-      client ??= begin(pool)
-      const turn = Promise.all([client, last]).then(([connected]) => use(connected))
-      last = turn.catch(() => {})
-      return turn
+    run: (use) => snapshot.run(use),
+    renew() {
+      snapshot.end()
+      snapshot = createSnapshot(pool)
     },
   }
   try {
@@ -44,12 +49,42 @@ export async function readSnapshot<T>(pool: pg.Pool, work: () => T | Promise<T>)
     return { result, statements: reading.statements }
   } finally {
     reading.open = false
-    // Nobody waits for this: what was read is read.
-    if (client)
-      void Promise.all([client, last]).then(
-        ([connected]) => end(connected),
-        () => {},
-      )
+    snapshot.end()
+  }
+}
+
+/**
+ * What the work that it is called from reads from now on is of a state that has everything committed before. To be
+ * called when all that was read before has arrived.
+ */
+export function renewSnapshot(): void {
+  active.getStore()?.renew?.()
+}
+
+/** Runs a part of the work that belongs to no snapshot: it reads as anybody does, and sees what it has written. */
+export function readApart<T>(part: () => T): T {
+  return active.run(undefined, part)
+}
+
+/** A connection is taken with the first statement. */
+function createSnapshot(pool: pg.Pool): Snapshot {
+  let client: Promise<pg.PoolClient> | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    async run(use) {
+      client ??= begin(pool)
+      const turn = Promise.all([client, last]).then(([connected]) => use(connected))
+      last = turn.catch(() => {})
+      return turn
+    },
+    end() {
+      // Nobody waits for this: what was read is read.
+      if (client)
+        void Promise.all([client, last]).then(
+          ([connected]) => end(connected),
+          () => {},
+        )
+    },
   }
 }
 

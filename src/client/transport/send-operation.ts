@@ -76,7 +76,7 @@ async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<
     const fault = statusOfFault(answer, error)
     const retryAfterSeconds = parseRetryAfter(answer.retryAfter, Date.now())
     if (fault !== null && fault >= 500) sender.endpoints.failed(endpoint, retryAfterSeconds)
-    if (http === null || fault === null || !operation.repeatable) throw error
+    if (http === null || fault === null || !(operation.repeatable || wasNotBegun(error))) throw error
     const verdict = judgeAnswer(http, { status: fault, retryAfterSeconds }, failed)
     if (verdict.action !== 'retry') throw error
     // There is no need to wait before trying another server.
@@ -167,10 +167,16 @@ function parseBody({ status, contentType, text }: HttpAnswer): Body | null {
   }
 }
 
+/** Whether the server said that it has not begun with the operation. */
+function wasNotBegun(error: RepriseClientError): boolean {
+  return error.code === 'TOO_MANY_REQUESTS'
+}
+
 /** The status of a fault of the server or its proxy; null for a response to the operation itself. */
 function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): number | null {
   // Every server would fail in the same way at once: the network layer waits longer.
   if (error instanceof UnavailableError) return null
+  if (wasNotBegun(error)) return status
   if (error instanceof InternalError) return Math.max(status, 500)
   return error instanceof HttpStatusError ? status : null
 }

@@ -7,6 +7,8 @@ export interface NewDeployment {
   projectId: string
   userId: string | null
   creationId: string
+  /** Of what was asked for; null without a creation id of the client's. */
+  creationDigest: string | null
   name: string
   replicas: number
   minHealthy: number | null
@@ -34,8 +36,9 @@ export async function countDeployments(tx: Queryable, projectId: string): Promis
  */
 const INSERT_SQL = `
 WITH inserted AS (
-  INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by,
+    creation_digest)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12)
   ON CONFLICT DO NOTHING RETURNING id, project_id, replicas
 ), spec AS (${specSelect('$10')}
 ), revisions AS (
@@ -53,18 +56,27 @@ SELECT id FROM inserted`
 
 /** Whether it was inserted. */
 export async function insertDeployment(tx: Queryable, deployment: NewDeployment): Promise<boolean> {
-  const { id, projectId, userId, creationId, name, replicas, minHealthy, maxSurge, actor, spec } = deployment
+  const { id, projectId, userId, creationId, creationDigest, name, replicas, minHealthy, maxSurge, actor, spec } =
+    deployment
   const owner = [id, projectId, userId, creationId, name]
-  const values = [...owner, replicas, minHealthy, maxSurge, actor.name, JSON.stringify(spec), JSON.stringify(actor)]
+  const sizes = [replicas, minHealthy, maxSurge]
+  const values = [...owner, ...sizes, actor.name, JSON.stringify(spec), JSON.stringify(actor), creationDigest]
   return (await tx.query(INSERT_SQL, values)).rows.length === 1
 }
 
-const EXISTING_SQL = `SELECT id FROM deployments WHERE project_id = $1 AND creation_id = $2`
+const EXISTING_SQL = `
+SELECT id, creation_digest AS "creationDigest" FROM deployments WHERE project_id = $1 AND creation_id = $2`
+
+export interface KnownDeployment {
+  id: string
+  /** Null for those created by releases that stored none. */
+  creationDigest: string | null
+}
 
 /** Undefined if there is none with this creation id. */
 export async function findDeploymentByCreationId(
   db: Queryable,
   key: { projectId: string; creationId: string },
-): Promise<string | undefined> {
-  return (await db.query<{ id: string }>(EXISTING_SQL, [key.projectId, key.creationId])).rows[0]?.id
+): Promise<KnownDeployment | undefined> {
+  return (await db.query<KnownDeployment>(EXISTING_SQL, [key.projectId, key.creationId])).rows[0]
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
+import { createClient } from '../../../src/client/node/index.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { watchLoop } from '../../support/loop-hold.ts'
 
@@ -51,6 +52,27 @@ describe('requests of one token at once', () => {
     expect(await Promise.all([...busy, waits])).toMatchObject([{ status: 200 }, { status: 200 }, { status: 200 }])
   })
 })
+
+test('the client waits as long as it is told to when it asks too often, queries and mutations alike', async () => {
+  server = await startGraphQLServer({ admission: { requestsPerSecond: 2 } })
+  const waited: number[] = []
+  await using client = createClient({
+    url: server.url,
+    token: server.adminToken,
+    onProgress: (progress) => {
+      if (progress.kind === 'retry') waited.push(progress.delaySeconds)
+    },
+  })
+  const created = await Promise.all(
+    Array.from({ length: 12 }, async (_, n) => {
+      await client.eventCursor()
+      return client.createSession({ name: `often-${n}`, command: ['true'] })
+    }),
+  )
+  expect(new Set(created.map(({ session }) => session.sessionId)).size).toBe(12)
+  expect(waited.length).toBeGreaterThan(0)
+  expect(new Set(waited)).toEqual(new Set([1]))
+}, 60_000)
 
 test('requests of one token per second are bounded where that is configured', async () => {
   server = await startGraphQLServer({ admission: { requestsPerSecond: 1 } })

@@ -39,18 +39,20 @@ async function read(text: string, variables: object = {}): Promise<any> {
   return data
 }
 
+const API = {
+  name: 'api',
+  command: ['serve'],
+  replicas: 4,
+  environ: [{ name: 'MODE', value: 'live' }],
+  resourceSlots: [{ slot: 'mem', amount: '1g' }],
+  labels: [{ key: 'team', value: 'a' }],
+  healthCheck: { path: '/healthz', interval: 1.5 },
+  creationId: 'api-1',
+}
+
 describe('mutations', () => {
   test('create, scale, update and destroy, each with what is there then', async () => {
-    const created = await mutate('createDeployment', {
-      name: 'api',
-      command: ['serve'],
-      replicas: 4,
-      environ: [{ name: 'MODE', value: 'live' }],
-      resourceSlots: [{ slot: 'mem', amount: '1g' }],
-      labels: [{ key: 'team', value: 'a' }],
-      healthCheck: { path: '/healthz', interval: 1.5 },
-      creationId: 'api-1',
-    })
+    const created = await mutate('createDeployment', API)
     expect(created).toMatchObject({ __typename: 'CreateDeploymentPayload', created: true })
     const { deploymentId } = created.deployment
     expect(created.deployment).toEqual({
@@ -88,8 +90,19 @@ describe('mutations', () => {
         },
       },
     })
-    const again = await mutate('createDeployment', { name: 'other', command: ['x'], creationId: 'api-1' })
-    expect(again).toMatchObject({ created: false, deployment: { name: 'api' } })
+    expect(await mutate('createDeployment', API)).toMatchObject({ created: false, deployment: { name: 'api' } })
+    for (const other of [
+      { replicas: 2 },
+      { command: ['x'] },
+      { secretEnviron: [{ name: 'KEY', value: 'k' }] },
+      { labels: [] },
+    ]) {
+      expect(await mutate('createDeployment', { ...API, ...other })).toMatchObject({
+        __typename: 'ConflictError',
+        code: 'CREATION_ID_REUSED',
+        message: expect.stringContaining(deploymentId) as string,
+      })
+    }
     expect(await mutate('createDeployment', { name: 'api', command: ['x'] })).toMatchObject({
       __typename: 'ConflictError',
       code: 'NAME_TAKEN',

@@ -98,6 +98,44 @@ test(`${OPERATIONS} operations while sessions move: each is of one state, and it
   expect(Math.min(failed, OPERATIONS - failed)).toBeGreaterThan(OPERATIONS / 10)
 }, 180_000)
 
+test('mutations while sessions move: each payload is of one state, and none is older than the one before', async () => {
+  const query = `mutation ($input: CreateSessionInput!) {
+    a: createSession(input: $input) { ...Payload }
+    b: createSession(input: $input) { ...Payload }
+  }
+  fragment Payload on CreateSessionPayload { created session { ${PARTS} } }`
+  const inputs = Array.from({ length: 12 }, (_, n) => ({ name: 'moved', command: ['true'], creationId: `moved-${n}` }))
+  const moved = await Promise.all(
+    inputs.map(async (created) => {
+      const { data, errors } = await server.query(query, { input: created })
+      expect(errors).toBeUndefined()
+      expect([data.a.created, data.b.created]).toEqual([true, false])
+      return data.a.session.sessionId as string
+    }),
+  )
+  await server.db.query(`UPDATE sessions SET status = 'RUNNING', status_reason = '0' WHERE id = ANY ($1)`, [moved])
+  const mixed: object[] = []
+  const back: object[] = []
+  let failed = 0
+  {
+    await using _movers = moveSessions(server.db, moved)
+    await inParallel(200, async (n) => {
+      const { data, errors } = await server.query(query, { input: inputs[n % inputs.length] })
+      expect(errors).toBeUndefined()
+      const [a, b] = [data.a.session, data.b.session] as [Session, Session]
+      for (const session of [a, b]) {
+        const says = saysFailed(session)
+        if (new Set(says).size > 1) mixed.push(session)
+        if (says[0]) failed += 1
+      }
+      if (Number(b.statusReason) < Number(a.statusReason)) back.push({ a, b })
+    })
+  }
+  expect(mixed.slice(0, 3)).toEqual([])
+  expect(back.slice(0, 3)).toEqual([])
+  expect(Math.min(failed, 400 - failed)).toBeGreaterThan(40)
+}, 60_000)
+
 test('an operation of one statement that needs a second one is read anew, in one state', async () => {
   const query = `query ($id: UUID!) { session(id: $id) { status statusReason parentSession { childSession { status statusReason } } } }`
   const { rows } = await server.db.query<{ id: string }>('SELECT parent_session_id AS id FROM sessions WHERE id = $1', [

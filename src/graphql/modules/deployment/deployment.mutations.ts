@@ -43,7 +43,8 @@ const CreateDeploymentResult = builder.unionType('CreateDeploymentResult', {
 builder.mutationField('createDeployment', (t) =>
   t.field({
     type: CreateDeploymentResult,
-    description: 'Creates a deployment. Idempotent with a `creationId`: the same id returns the same deployment.',
+    description:
+      'Creates a deployment. Idempotent with a `creationId`: the same id with the same input returns the same deployment, and with another input CREATION_ID_REUSED.',
     args: { input: t.arg({ type: CreateDeploymentInput, required: true, description: 'What to serve, and how.' }) },
     resolve: (_root, { input }, context) =>
       asResult(async () => ({
