@@ -27,7 +27,8 @@ export function tokenOperations(connection: Connection) {
 
     /** Newest first; for administrators. Those of one project see what concerns it. @throws ForbiddenError */
     auditLog(filter?: AuditFilter, options?: CallOptions) {
-      return allPages(async (page) => (await request(AuditLogDocument, { ...page, filter }, options)).auditLog)
+      // Null comes with an error, and that is thrown.
+      return allPages(async (page) => (await request(AuditLogDocument, { ...page, filter }, options)).auditLog!)
     },
 
     /** `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError, ForbiddenError */

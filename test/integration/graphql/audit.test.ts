@@ -89,8 +89,9 @@ describe('it is read', () => {
     expect(new Set(own.map((entry: any) => entry.projectId))).toEqual(new Set([projectId]))
     expect(await log({ project: 'default' }, admin)).toEqual([])
     for (const token of [member, viewer]) {
-      const { errors } = await server.query(LOG, {}, token)
+      const { data, errors } = await server.query(LOG, {}, token)
       expect(errors?.[0]?.extensions['code']).toBe('FORBIDDEN')
+      expect(data).toEqual({ auditLog: null })
     }
   })
 

@@ -58,8 +58,9 @@ const AuditFilter = builder.inputType('AuditFilter', {
 builder.queryField('auditLog', (t) =>
   t.field({
     type: AuditEntryConnection,
+    nullable: true,
     description:
-      'The audit log, newest first; for administrators. Those of one project see what concerns it. Values of environments and secrets are never in it.',
+      'The audit log, newest first; null, with an error, unless you are an administrator. Those of one project see what concerns it. Values of environments and secrets are never in it.',
     args: { filter: t.arg({ type: AuditFilter, description: 'Which entries.' }), ...forwardArguments(t) },
     complexity: pageComplexity,
     resolve: (_root, { filter, ...page }, context) => readAudit(context, { filter: filter ?? {}, page }),
