@@ -1036,7 +1036,7 @@ export type SessionOrigin =
 export type SessionResult =
   /** It failed; `failureCause` says why. */
   | 'FAILURE'
-  /** Its main kernel ended with exit code 0. */
+  /** Its main kernel ended by itself with exit code 0. */
   | 'SUCCESS'
   /** Not known: it has not ended, or a person terminated it. */
   | 'UNDEFINED';

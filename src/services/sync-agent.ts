@@ -44,6 +44,7 @@ const schema = z.object({
         // Older agents send no port.
         port: z.int().min(1).max(65_535).nullable().default(null),
         verdict: z.unknown().optional().transform(readProgramVerdict),
+        stopped: z.boolean().optional(),
       }),
     )
     .max(OBSERVED_KERNELS_MAX),

@@ -8,7 +8,9 @@ import type {
   SyncAnswer,
 } from '../../src/domain/agent/protocol.ts'
 
-export type Report = Partial<Pick<ObservedKernel, 'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt'>>
+export type Report = Partial<
+  Pick<ObservedKernel, 'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt' | 'verdict' | 'stopped'>
+>
 
 /** A simulated agent: the test decides what it observes; the gateway is the real one. */
 export interface PlayedAgent {
@@ -41,7 +43,8 @@ export function playedAgent(
     const { assignment } = order
     if (order.want === 'STOP') {
       const { startedAt = null } = kernels.get(order.kernelId) ?? {}
-      kernels.set(order.kernelId, observed(order.kernelId, assignment, { status: 'EXITED', exitCode: 143, startedAt }))
+      const report: Report = { status: 'EXITED', exitCode: 143, startedAt, stopped: true }
+      kernels.set(order.kernelId, observed(order.kernelId, assignment, report))
       return
     }
     const { kernelId } = order.spec
@@ -107,6 +110,7 @@ export function observed(kernelId: string, assignment: number, report: Report): 
     startedAt: null,
     endedAt: null,
     port: null,
+    stopped: false,
     ...report,
     kernelId,
     assignment,

@@ -64,6 +64,11 @@ export interface ObservedKernel {
   port: number | null
   /** What the program said of its failure, with EXITED. Older agents do not send it. */
   verdict?: ProgramVerdict | null
+  /**
+   * With EXITED: the server had the kernel stopped before it ended; one that its agent stopped for reasons of its own
+   * has an error instead. Older agents do not send it: a kernel that was to stop then counts as stopped.
+   */
+  stopped?: boolean | undefined
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'

@@ -25,6 +25,8 @@ export interface KernelChange {
   gone: boolean
   exitCode: number | null
   oomKilled: boolean
+  /** It ended because it was told to, so that its end says nothing about its session's. */
+  stopped: boolean
   error: FailureError | null
   /** Set when the kernel starts to run; later reports do not change it. */
   port: number | null
@@ -99,7 +101,7 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
  * Nothing of the kernel runs. If it never ran, the handler in charge deals with it; if it was to stop, it has stopped.
  */
 function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
-  if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true }
+  if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true, stopped: true }
   if (kernel.status === 'RUNNING')
     return { ...change, to: 'ERROR', ended: true, gone: true, error: report.error ?? VANISHED }
   if (kernel.failed) return undefined
@@ -107,6 +109,7 @@ function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   return { ...change, error }
 }
 
+/** An end is recorded in the same way whether or not the kernel's stop was ordered before the report came. */
 function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   const ran = report.startedAt !== null || kernel.startedAt !== null
   const ends = {
@@ -117,13 +120,17 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
     exitCode: report.exitCode,
     oomKilled: report.oomKilled,
   }
-  if (kernel.status === 'TERMINATING') return { ...ends, to: 'TERMINATED', error: report.error }
+  const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
+  if (stopped || (kernel.status === 'TERMINATING' && !ran))
+    return { ...ends, to: 'TERMINATED', stopped: true, error: report.error }
   // Only a kernel that was told to start can have run; a contrary report is not believed.
-  if (!ran || (kernel.status !== 'CREATING' && kernel.status !== 'RUNNING'))
+  if (!ran || !MAY_HAVE_RUN.includes(kernel.status))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
 }
+
+const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATING']
 
 /** Failures of the program itself; what it said before somebody else ended it is about something else. */
 const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
@@ -158,8 +165,10 @@ function missing(kernel: BookedKernel, answer: Reconciliation): void {
   const vanished: FailureError = { name: 'kernel-vanished', message: 'gone from its agent without a trace' }
   if (isTerminal(status)) {
     if (!kernel.confirmedGone) answer.changes.push(confirmGone(kernel))
-  } else if (status === 'TERMINATING') answer.changes.push({ ...gone, to: 'TERMINATED' })
-  else if (status === 'RUNNING') answer.changes.push({ ...gone, to: 'ERROR', error: vanished })
+  } else if (status === 'TERMINATING' && kernel.startedAt === null)
+    answer.changes.push({ ...gone, to: 'TERMINATED', stopped: true })
+  else if (status === 'RUNNING' || status === 'TERMINATING')
+    answer.changes.push({ ...gone, to: 'ERROR', error: vanished })
   else if (kernel.failed) return
   else if (status === 'CREATING') answer.orders.push({ kernelId, assignment, want: 'START' })
   else if (status !== 'PENDING' && status !== 'SCHEDULED') answer.orders.push({ kernelId, assignment, want: 'PREPARE' })
@@ -180,6 +189,7 @@ function unchanged(kernel: BookedKernel): KernelChange {
     gone: false,
     exitCode: null,
     oomKilled: false,
+    stopped: false,
     error: null,
     port: null,
   }

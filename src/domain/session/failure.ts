@@ -16,6 +16,8 @@ export interface FailureError {
 /** `sessions.status_data`: the envelope that `classifyFailure` reads. */
 export interface StatusData {
   error: FailureError
+  /** The kernel whose end this is, as `sub2`, if one decided; changes while other kernels still end. */
+  kernel?: string
 }
 
 /** Open on purpose: a well-formed error of another name is classified as UNKNOWN. */

@@ -1,6 +1,7 @@
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import { claimSessions, type ClaimedSession } from '../../store/sql/claim-sessions.sql.ts'
 import { orderStops } from '../../store/sql/order-stops.sql.ts'
+import { settleEnds } from '../../store/sql/settle-ends.sql.ts'
 import type { LifecycleHandler } from '../lifecycle.ts'
 
 const declaration = LIFECYCLE_HANDLERS['terminate-sessions']
@@ -15,10 +16,9 @@ export const terminateSessions: LifecycleHandler<ClaimedSession> = {
   agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
   claim: (tx, bounds) => claimSessions(tx, { ...declaration, kernelIn: withoutOrder, judgesFailures: false }, bounds),
   async execute(tx, sessions) {
-    await orderStops(
-      tx,
-      sessions.map(({ id }) => id),
-    )
+    const ids = sessions.map(({ id }) => id)
+    await orderStops(tx, ids)
+    await settleEnds(tx, ids)
     const gone = sessions.filter(({ kernels }) => kernels.every((kernel) => kernel.confirmedGone))
     return { successes: gone.map(({ id }) => id), failures: [], skipped: [] }
   },

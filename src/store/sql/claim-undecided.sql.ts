@@ -26,7 +26,7 @@ const columns = (
   s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", now() AS now,
   ${delayBeforeMs(delayWanted)} AS "delayBeforeMs",
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
-    AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
+    AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
 
 /** The one jitter that asks for the delay before. */
 const COLUMNS = columns(`s.retry_policy ->> 'jitter' = 'DECORRELATED'`)

@@ -1,7 +1,16 @@
 import type { KernelMatch, PromotionDeclaration } from '../../domain/session/handlers.ts'
 import type { SessionStatus } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../database.ts'
-import { DECIDES, ENDED, ENDED_SETS, NONE_FAILED, RUN } from './promotion-parts.sql.ts'
+import {
+  DECIDES,
+  ENDED,
+  ENDED_ANEW_SETS,
+  ENDED_SETS,
+  FAILED_BY_KERNEL,
+  NONE_FAILED,
+  RESULT_ANEW,
+  RUN,
+} from './promotion-parts.sql.ts'
 import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /** $2 are the kernel statuses asked about; `whose` narrows down the kernels. */
@@ -11,7 +20,7 @@ const MATCHES: Readonly<Record<KernelMatch, string>> = {
   ALL: 'NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status <> ALL($2::kernel_status[]))',
 }
 
-const UNCHANGED = { joins: '', sets: '', guard: 'true', whose: 'true', since: 'now()' }
+const UNCHANGED = { facts: '', joins: '', sets: '', guard: 'true', whose: 'true', since: 'now()' }
 
 /** What a promotion requires and writes beyond the status, by the status that it leads to. */
 const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
@@ -30,7 +39,12 @@ const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
     sets: `, ${ENDED_SETS}`,
     whose: DECIDES,
   },
-  TERMINATED: { ...UNCHANGED, sets: ', terminated_at = now()' },
+  TERMINATED: {
+    ...UNCHANGED,
+    facts: `, ${FAILED_BY_KERNEL} AS "failedByKernel"`,
+    joins: `LEFT JOIN LATERAL ${ENDED} ON c."failedByKernel"`,
+    sets: `, terminated_at = now(), ${ENDED_ANEW_SETS}`,
+  },
 }
 
 /**
@@ -40,10 +54,10 @@ const BY_TARGET: Readonly<Partial<Record<SessionStatus, typeof UNCHANGED>>> = {
 function statementFor({ match, becomes }: PromotionDeclaration): string {
   const target = BY_TARGET[becomes] ?? UNCHANGED
   const status =
-    becomes === 'TERMINATED' ? `CASE s.result WHEN 'FAILURE' THEN 'ERROR' ELSE 'TERMINATED' END` : `'${becomes}'`
+    becomes === 'TERMINATED' ? `CASE ${RESULT_ANEW} WHEN 'FAILURE' THEN 'ERROR' ELSE 'TERMINATED' END` : `'${becomes}'`
   return `
 WITH claimed AS (
-  SELECT s.id, s.status AS "from" FROM sessions s
+  SELECT s.id, s.status AS "from"${target.facts} FROM sessions s
   WHERE s.status = ANY($1::session_status[]) AND ${MATCHES[match].replace('<whose>', target.whose)} AND ${target.guard}
   ORDER BY s.status_changed_at LIMIT $4
   FOR UPDATE OF s SKIP LOCKED

@@ -15,18 +15,43 @@ export const RUN = `(
       SELECT coalesce(min(k.started_at), now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
 
 /**
- * How the session ended, as one row `ended` if it did: as the main kernel did if it has ended, else as the failed
- * kernel of the lowest index, in whatever order the ends were recorded.
+ * How the session ended, as one row `ended` if it did: as the main kernel did if that ended by itself, else as the
+ * lowest of the others that failed by themselves. Kernels that were stopped come last, for what they did is not why the
+ * session ended. A kernel that ended by itself may be recorded after its session's end was noticed; this is
+ * therefore asked again when all have ended, and then depends on no order of reports.
  */
 export const ENDED = `(
       SELECT k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
-        k.role || k.index || ' ended without an exit code' AS untold
+        k.role || k.index AS kernel, k.role || k.index || ' ended without an exit code' AS untold
       FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND ${DECIDES}
-      ORDER BY k.role = 'main' DESC, k.index LIMIT 1) AS ended`
+      ORDER BY k.stopped, k.role = 'main' DESC, k.index LIMIT 1) AS ended`
+
+const ENDED_COLUMNS = {
+  exit_code: 'ended.exit_code',
+  result: `CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END`,
+  status_reason: `CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.untold) END`,
+  status_data: `CASE WHEN ended.failed THEN jsonb_build_object('kernel', ended.kernel, 'error', coalesce(ended.error,
+        jsonb_build_object('name', 'kernel-vanished', 'message', ended.untold))) END`,
+}
+
+const list = (write: (value: string, column: string) => string) =>
+  Object.entries(ENDED_COLUMNS)
+    .map(([column, value]) => `${column} = ${write(value, column)}`)
+    .join(',\n      ')
 
 /** The session columns set from `ended`. */
-export const ENDED_SETS = `exit_code = ended.exit_code,
-      result = CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END,
-      status_reason = CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.untold) END,
-      status_data = CASE WHEN ended.failed THEN jsonb_build_object('error', coalesce(ended.error,
-        jsonb_build_object('name', 'kernel-vanished', 'message', ended.untold))) END`
+export const ENDED_SETS = list((value) => value)
+
+/**
+ * Whether it is a kernel of several that has ended session `s` with a failure. An end by the main kernel's success is
+ * final, and so is one by a person or a timeout.
+ */
+export const FAILED_BY_KERNEL = `s.cluster_size > 1 AND s.status_data ? 'kernel'`
+
+/** The same columns where `ended` may be missing: they then stay as they are. */
+export const ENDED_ANEW_SETS = list(
+  (value, column) => `CASE WHEN ended.failed IS NULL THEN s.${column} ELSE ${value} END`,
+)
+
+/** The result that these leave. */
+export const RESULT_ANEW = `CASE WHEN ended.failed IS NULL THEN s.result ELSE ${ENDED_COLUMNS.result} END`

@@ -54,7 +54,7 @@ WITH turn AS (
   UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
-    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "error" jsonb, "port" int)
+    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int)
 ), locked AS (
   SELECT c.* FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
 ), changed AS (
@@ -67,6 +67,7 @@ WITH turn AS (
     confirmed_gone = k.confirmed_gone OR c."gone",
     exit_code = coalesce(c."exitCode", k.exit_code),
     oom_killed = k.oom_killed OR c."oomKilled",
+    stopped = k.stopped OR c."stopped",
     port = CASE WHEN c."port" IS NULL THEN k.port
       ELSE (SELECT c."port" FROM sessions s WHERE s.id = k.session_id AND s.port_variable IS NOT NULL) END,
     reason = coalesce(c."error" ->> 'name', k.reason),

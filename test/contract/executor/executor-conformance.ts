@@ -48,7 +48,7 @@ export function executorConformance(
       })
       executor.start(spec, 4)
       const ended = await reaches(executor, spec.kernelId, 'EXITED')
-      expect(ended).toMatchObject({ assignment: 4, exitCode: 0, oomKilled: false, error: null })
+      expect(ended).toMatchObject({ assignment: 4, exitCode: 0, oomKilled: false, error: null, stopped: false })
       expect(Date.parse(ended.startedAt ?? '')).toBeLessThanOrEqual(Date.parse(ended.endedAt ?? ''))
     })
 
@@ -75,7 +75,10 @@ export function executorConformance(
         exitCode: code,
         oomKilled: false,
         error: null,
+        stopped: false,
       })
+      executor.stop(kernelId, 1, 0)
+      expect(find(executor, kernelId)).toMatchObject({ exitCode: code, stopped: false })
     })
 
     test('calls are idempotent: the kernel runs once', async () => {
@@ -98,6 +101,7 @@ export function executorConformance(
         exitCode: 143,
         oomKilled: false,
         error: null,
+        stopped: true,
       })
     })
 
@@ -111,6 +115,7 @@ export function executorConformance(
         exitCode: 137,
         oomKilled: false,
         error: null,
+        stopped: true,
       })
       expect(performance.now() - stoppedAt).toBeGreaterThan(280)
     })
@@ -132,6 +137,7 @@ export function executorConformance(
         startedAt: null,
         exitCode: null,
         error: null,
+        stopped: true,
       })
       executor.start(spec, 1)
       expect(find(executor, spec.kernelId)).toMatchObject({ status: 'EXITED', startedAt: null })
@@ -157,7 +163,11 @@ export function executorConformance(
         else await reaches(executor, kernelId, 'RUNNING')
         executor.stop(kernelId, 1, graceMs, why)
         executor.stop(kernelId, 1, graceMs + 1_000)
-        expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: code, error: why })
+        expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({
+          exitCode: code,
+          error: why,
+          stopped: false,
+        })
       },
     )
 
@@ -166,7 +176,7 @@ export function executorConformance(
       await isReady(kernelId)
       executor.stop(kernelId, 1, 60_000)
       executor.stop(kernelId, 1, 0, why)
-      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error: null })
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error: null, stopped: true })
     })
 
     test('a reason is told of a kernel that never ran, too', async () => {

@@ -89,10 +89,10 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     const kernel = kernels.get(kernelId)
     if (kernel === undefined || kernel.observed.assignment > assignment) return
     if (kernel.observed.assignment < assignment) return forget(kernelId, assignment)
-    if (kernel.observed.status === 'PREPARED' || kernel.observed.status === 'PULLING')
-      return end(kernel, 'EXITED', null, error)
-    if (kernel.observed.status !== 'RUNNING') return
+    if (isOver(kernel.observed)) return
     if (kernel.killAt === Number.POSITIVE_INFINITY) kernel.stopError = error
+    kernel.observed.stopped = kernel.stopError === null
+    if (kernel.observed.status !== 'RUNNING') return end(kernel, 'EXITED', null, error)
     const endsOnTerm = kernel.script.kind !== 'hang' || kernel.script.endsOnTerm
     if (endsOnTerm && graceMs > 0) return end(kernel, 'EXITED', SIGTERMED, kernel.stopError)
     const killAt = performance.now() + graceMs

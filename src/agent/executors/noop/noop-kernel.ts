@@ -29,6 +29,7 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
       startedAt: null,
       endedAt: null,
       port: spec.portVariable === null ? null : portOf(script),
+      stopped: false,
     },
     output: EMPTY,
     startWanted: false,

@@ -21,6 +21,7 @@ export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: strin
 /** For a kernel that was stopped before its command ran. */
 export function endBeforeRunning(host: ProcessHost, kernel: ProcessKernel, error: FailureError | null): void {
   kernel.error = error
+  kernel.stopped = error === null
   settle(host, kernel, 'EXITED', new Date().toISOString())
 }
 
@@ -37,10 +38,13 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   if (!isEmptied(host, kernel)) return host.wakeTicker()
   const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
+  const stopOrdered = kernel.killAt !== null || kernel.removing || mark !== null
+  const stopError = kernel.stopError ?? mark?.error ?? null
+  kernel.stopped = stopOrdered && stopError === null
   const verdict = judgeExit({
     exitCode,
-    stopOrdered: kernel.killAt !== null || kernel.removing || mark !== null,
-    stopError: kernel.stopError ?? mark?.error ?? null,
+    stopOrdered,
+    stopError,
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
     oomMark: exitCode === null ? readOomMark(kernel.path) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,

@@ -49,6 +49,8 @@ export interface ProcessKernel {
   killAt: number | null
   /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
+  /** It ended after the server had ordered its stop. */
+  stopped: boolean
   /** The stop has still to be told to the command, which did not take signals yet. */
   signalPending: boolean
   killed: boolean
@@ -100,6 +102,7 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     memoryLimitBytes: memoryLimit(spec),
     killAt: null,
     stopError: null,
+    stopped: false,
     signalPending: false,
     killed: false,
     ending: null,
@@ -145,6 +148,7 @@ export function observeProcessKernel(kernel: ProcessKernel): ObservedKernel {
   const status = phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus)
   const common = { kernelId, assignment, status, startedAt, port }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
-  const { exitCode, oomKilled, error, endedAt, verdict } = kernel
-  return { ...common, exitCode, oomKilled, error, endedAt, ...(verdict === null ? {} : { verdict }) }
+  const { exitCode, oomKilled, error, endedAt, verdict, stopped } = kernel
+  const how = { ...(phase === 'EXITED' && { stopped }), ...(verdict !== null && { verdict }) }
+  return { ...common, exitCode, oomKilled, error, endedAt, ...how }
 }

@@ -1,9 +1,10 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { endBeforeRunning, removeKernel } from './end-kernel.ts'
-import { writeMark } from './kernel-directory.ts'
+import { readStatus, writeMark } from './kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
+import { parseStatus } from './shim-status.ts'
 import { killKernel, signalCommand } from './signal-kernel.ts'
 
 /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
@@ -16,8 +17,8 @@ export function stopKernel(
   const killAt = Math.min(Date.now() + graceMs, kernel.killAt ?? Number.POSITIVE_INFINITY)
   if (kernel.phase === 'PREPARING' || kernel.phase === 'PREPARED') return endBeforeRunning(host, kernel, error)
   if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return
-  // How it ended is known, and what it left is being killed.
-  if (kernel.ending !== null) return
+  // How it ended is known, and what it left is being killed; or the shim has noted it, and its message is on the way.
+  if (kernel.ending !== null || parseStatus(readStatus(kernel.path)).exitCode !== null) return
   const first = kernel.killAt === null
   if (!first && killAt === kernel.killAt) return
   kernel.killAt = killAt

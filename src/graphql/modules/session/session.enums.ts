@@ -21,7 +21,7 @@ export const SessionResultEnum = builder.enumType('SessionResult', {
   description: 'Result of a session.',
   values: {
     UNDEFINED: { description: 'Not known: it has not ended, or a person terminated it.' },
-    SUCCESS: { description: 'Its main kernel ended with exit code 0.' },
+    SUCCESS: { description: 'Its main kernel ended by itself with exit code 0.' },
     FAILURE: { description: 'It failed; `failureCause` says why.' },
   } as const,
 })

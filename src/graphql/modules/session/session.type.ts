@@ -36,7 +36,8 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     exitCode: t.exposeInt('exitCode', {
       nullable: true,
-      description: 'Exit code of the kernel that decided the result.',
+      description:
+        'Exit code of the kernel that decided the result: the main kernel if it ended by itself, else the one with the lowest index that failed by itself. Provisional while the session is TERMINATING.',
     }),
     failureCause: t.expose('failureCause', {
       type: FailureCauseEnum,

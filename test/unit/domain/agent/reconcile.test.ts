@@ -34,8 +34,8 @@ const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) =>
 function said(kernel: BookedKernel, observed: ObservedKernel | null): string {
   const { changes, orders, forget, stale } = reconcile(AGENT, [kernel], observed === null ? [] : [observed])
   return [
-    ...changes.map(({ to, gone, error }) =>
-      `${to === kernel.status ? '' : `→${to}`}${gone ? ' gone' : ''}${error ? ` ${error.name}` : ''}`.trim(),
+    ...changes.map(({ to, gone, stopped, error }) =>
+      `${to === kernel.status ? '' : `→${to}`}${gone ? ' gone' : ''}${stopped ? ' stopped' : ''}${error ? ` ${error.name}` : ''}`.trim(),
     ),
     ...orders.map(({ want }) => want),
     ...forget.map(() => 'forget'),
@@ -64,11 +64,15 @@ describe('a kernel that its agent does not have', () => {
     ['PREPARED', 'PREPARE'],
     ['CREATING', 'START'],
     ['RUNNING', '→ERROR gone kernel-vanished'],
-    ['TERMINATING', '→TERMINATED gone'],
+    ['TERMINATING', '→TERMINATED gone stopped'],
     ['TERMINATED', 'gone'],
     ['ERROR', 'gone'],
   ] as const)('booked as %s: %s', (status, expected) => {
     expect(said(booked(status), null)).toBe(expected)
+  })
+
+  it('has failed if it ran, though it was to stop', () => {
+    expect(said(booked('TERMINATING', { startedAt: 'then' }), null)).toBe('→ERROR gone kernel-vanished')
   })
 
   it('and that failed is for the handler in charge', () => {
@@ -97,12 +101,36 @@ describe('a report', () => {
     ['PREPARING', report('FAILED'), 'executor-failed'],
     ['CREATING', report('EXITED'), 'kernel-vanished'],
     ['TERMINATING', report('RUNNING'), 'STOP'],
-    ['TERMINATING', report('FAILED'), '→TERMINATED gone, forget'],
-    ['TERMINATING', ran(143), '→TERMINATED gone, forget'],
+    ['TERMINATING', report('FAILED'), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', report('EXITED', { stopped: true }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', report('EXITED', { stopped: false }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', ran(143, { stopped: true }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', ran(0, { stopped: true }), '→TERMINATED gone stopped, forget'],
     ['ERROR', report('RUNNING'), 'forget, stale'],
     ['ERROR', ran(0), 'gone, forget, stale'],
   ])('booked as %s, %o: %s', (status, observed, expected) => {
     expect(said(booked(status), observed)).toBe(expected)
+  })
+
+  const verdict = { reason: 'bad input', retry: 'no', delaySeconds: null, fault: null } as const
+  it.each([
+    ['0', ran(0)],
+    ['3', ran(3)],
+    ['3 with a verdict', ran(3, { verdict })],
+    ['out of memory', ran(137, { oomKilled: true })],
+    ['without an exit code', ran(null)],
+    ['fenced', ran(143, { error: { name: 'agent-fenced', message: 'fenced' } })],
+  ])('of a kernel that ended by itself is recorded the same before and after its stop was ordered: %s', (_, end) => {
+    const [before, after] = (['RUNNING', 'TERMINATING'] as const).map((from) => {
+      const kernel = booked(from, { startedAt: 'then' })
+      return reconcile(AGENT, [kernel], [{ ...end, stopped: false }]).changes
+    })
+    expect(after).toEqual([{ ...before![0], from: 'TERMINATING' }])
+    expect(after![0]).toMatchObject({ stopped: false, ended: true, gone: true })
+  })
+
+  it('of an older agent, which does not say whether it was stopped, is believed to be of a stop that was ordered', () => {
+    expect(said(booked('TERMINATING', { startedAt: 'then' }), ran(3))).toBe('→TERMINATED gone stopped, forget')
   })
 
   it.each([
@@ -134,6 +162,7 @@ const anyReport = fc.record({
   error: fc.constant(null),
   startedAt: fc.option(fc.constant('then')),
   endedAt: fc.constant(null),
+  stopped: fc.constantFrom(true, false, undefined),
   port: fc.constantFrom(null, 8080),
 })
 const world = fc.tuple(
