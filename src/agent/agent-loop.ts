@@ -5,6 +5,7 @@ import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { applyAnswer } from './apply-answer.ts'
+import type { ChainReports } from './chain-reports.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
@@ -30,6 +31,7 @@ export interface LoopParts {
   executor: Executor
   identity: RegisterRequest
   shipper: LogShipper
+  chains: ChainReports
   fence: Fence
   news: News
   log: Logger
@@ -82,12 +84,22 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
   return 'stopped'
 }
 
-async function register({ gateway, identity, shipper, fence, news, log, signal }: LoopParts): Promise<RegisterAnswer> {
+async function register({
+  gateway,
+  identity,
+  shipper,
+  chains,
+  fence,
+  news,
+  log,
+  signal,
+}: LoopParts): Promise<RegisterAnswer> {
   const sentAt = uptimeSeconds()
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   const answer = await untilAborted(request, gateway.register(identity, request))
   fence.renew(sentAt, answer.fenceAfterMs)
   shipper.resumeFrom(answer.logOffsets)
+  chains.restart()
   news.tell()
   log.info({ agentId: identity.agentId, resourceGroup: identity.resourceGroup }, 'agent registered')
   return answer
@@ -100,14 +112,15 @@ async function syncOnce(
   sequence: number,
 ): Promise<'told' | 'waited' | 'repeated'> {
   const { fenceAfterMs } = registered
-  const { executor, identity, shipper, fence, news, log } = parts
+  const { executor, identity, shipper, chains, fence, news, log } = parts
   const hasNews = news.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
-  const waitMs = hasNews || logs.length > 0 ? 0 : pollMs(registered)
+  const known = chains.next()
+  const waitMs = hasNews || logs.length > 0 || known !== undefined ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
   const [sentAt, began] = [uptimeSeconds(), performance.now()]
-  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs }
+  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs, chains: known }
   const answer = await send(parts, request).catch((error: unknown) => {
     shipper.failed()
     throw error
@@ -117,6 +130,7 @@ async function syncOnce(
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) news.tell()
   applyAnswer(executor, answer, log)
+  if (known !== undefined) chains.answered(known, answer.dropChains ?? [])
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await sleep(Math.max(0, NEWS_INTERVAL_MS - tookMs))

@@ -9,6 +9,7 @@ import { type LoopParts, runAgentLoop } from './agent-loop.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { FENCED } from './executors/fenced.ts'
 import { isOver } from './executors/is-over.ts'
+import { createChainReports } from './chain-reports.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
 import { createNews } from './news.ts'
@@ -69,8 +70,11 @@ export function createAgent(options: AgentOptions): Agent {
     await executor.recover()
     fence.resume()
     const shipper = createLogShipper(executor, log)
+    const chains = createChainReports(executor.chains, log)
     const kept = resources.move()
-    return { reason: loop(kept, { ...options, executor, identity, shipper, fence, news, signal: ending.signal }) }
+    return {
+      reason: loop(kept, { ...options, executor, identity, shipper, chains, fence, news, signal: ending.signal }),
+    }
   }
 
   return {

@@ -50,8 +50,8 @@ export function createGateway(context: GatewayContext): ServerGateway {
           if (!answer) return NOTHING
           const left = deadline - performance.now()
           if (hasNews(answer) || left <= 0 || signal.aborted) return answer
-          // The logs are stored already; the observations are compared again with the state at that time.
-          current = { ...request, logs: [] }
+          // Logs and chains are stored already; the observations are compared again with the state at that time.
+          current = { ...request, logs: [], chains: undefined }
           if (!(await bell.rungWithin(left))) return answer
         }
       } finally {
@@ -62,8 +62,8 @@ export function createGateway(context: GatewayContext): ServerGateway {
   }
 }
 
-function hasNews({ orders, forget }: SyncAnswer): boolean {
-  return orders.length > 0 || forget.length > 0
+function hasNews({ orders, forget, dropChains = [] }: SyncAnswer): boolean {
+  return orders.length > 0 || forget.length > 0 || dropChains.length > 0
 }
 
 /** A ring is remembered while nobody waits. An abort ends the wait without counting as a ring. */

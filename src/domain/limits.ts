@@ -61,6 +61,13 @@ export const SYNC_LINES_MAX = 10_000
 /** Kernels in one report of an agent; a larger node is run as several agents. */
 export const OBSERVED_KERNELS_MAX = 20_000
 
+/** Chains in one report of an agent: 40 bytes and three index probes each. */
+export const REPORTED_CHAINS_MAX = 10_000
+/** Chains that one answer lets an agent drop: each directory is renamed between two orders. */
+export const DROPPED_CHAINS_MAX = 500
+/** Between two reports of all chains for which an agent keeps a directory. Retention is counted in days. */
+export const CHAIN_REPORT_INTERVAL_MS = 3_600_000
+
 /** A registration: several times the size of 64 labels and 32 slots with the longest names and values. */
 export const REGISTER_BYTES_MAX = 256 * 1024
 /** A sync: the logs if each byte is a control character, which JSON writes as six, and 400 bytes per kernel. */

@@ -2,11 +2,17 @@ import { z } from 'zod'
 import type { KernelOrder, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import type { Reconciliation } from '../domain/agent/reconcile.ts'
 import { RepriseError } from '../domain/errors.ts'
-import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../domain/limits.ts'
+import {
+  LOG_BYTES_PER_SYNC_MAX,
+  LOG_CHUNK_BYTES_MAX,
+  OBSERVED_KERNELS_MAX,
+  REPORTED_CHAINS_MAX,
+} from '../domain/limits.ts'
 import { retryEnvironment } from '../domain/retry/environment.ts'
 import { clusterEnvironment } from '../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../domain/storable-text.ts'
+import { recordChainDirectories } from '../store/sql/chain-directories.sql.ts'
 import { readOrderSources, type OrderSource } from '../store/sql/order-sources.sql.ts'
 import { failUnreadable, type UnreadableSecrets } from '../store/sql/fail-unreadable.sql.ts'
 import { storeLogs } from '../store/sql/store-logs.sql.ts'
@@ -62,6 +68,13 @@ const schema = z.object({
     }),
   ),
   waitMs: z.number(),
+  chains: z
+    .object({
+      after: z.uuid().nullable(),
+      upTo: z.uuid().nullable(),
+      chainIds: z.array(z.uuid()).max(REPORTED_CHAINS_MAX),
+    })
+    .optional(),
 })
 
 export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets'>
@@ -92,8 +105,10 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   const report = await bookReport(db, sync)
   if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
   wake.wake(...report.topics)
-  const { result } = report
-  return { answer: { orders: await makeOrders(context, result), forget: result.forget }, loggedKernelIds }
+  const { forget } = report.result
+  const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
+  const orders = await makeOrders(context, report.result)
+  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }) }, loggedKernelIds }
 }
 
 function parse(request: SyncRequest): SyncRequest {

@@ -39,8 +39,22 @@ export interface Executor {
   ): Promise<{ text: string; bytes: number; end: boolean }>
   /** What has been written so far; `final` once the kernel has ended and nothing can follow. Synchronous and cheap. */
   logSizes(kernelId: string): Record<LogStreamName, number> & { final: boolean }
+  /** Missing: it keeps nothing for chains. */
+  readonly chains?: ChainDirectories
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
+}
+
+/** What attempts of a chain have stored for each other. */
+export interface ChainDirectories {
+  /** Ids of the chains that have a directory, in order. */
+  list(): Promise<string[]>
+  /**
+   * Removes a chain's directory, unless a kernel here needs it. What takes time is done later.
+   *
+   * @returns whether there was one, and it is out of the way
+   */
+  drop(chainId: string): boolean
 }
 
 export interface ExecutorHooks {

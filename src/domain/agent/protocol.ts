@@ -125,6 +125,16 @@ export interface RegisterAnswer {
   fenceAfterMs: number
 }
 
+/**
+ * Chains for which the agent keeps a directory, in order of their ids: all those behind `after` and up to `upTo`; null
+ * is before the first, and behind the last.
+ */
+export interface ChainReport {
+  after: string | null
+  upTo: string | null
+  chainIds: string[]
+}
+
 export interface SyncRequest {
   agentId: string
   instanceId: string
@@ -135,6 +145,8 @@ export interface SyncRequest {
   logs: LogPiece[]
   /** How long the server may wait for news before it answers; 0 to answer immediately. */
   waitMs: number
+  /** Now and then. Older agents do not send it. */
+  chains?: ChainReport | undefined
 }
 
 export interface SyncAnswer {
@@ -144,6 +156,8 @@ export interface SyncAnswer {
    * and forgets them.
    */
   forget: { kernelId: string; assignment: number }[]
+  /** Of the chains that the sync reported: those that have been removed. Their directories are needed by nobody. */
+  dropChains?: string[]
 }
 
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */

@@ -1,9 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { skipReason } from '../../support/distribution.ts'
 import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
 
@@ -102,4 +105,42 @@ test("a chain's directory goes with its last kernel here where it is empty, and 
   executor.forget(second.kernelId, 1)
   await eventually(() => !existsSync(join(chains, first.chainId)))
   expect(readdirSync(chains)).toEqual([keeper.chainId])
+})
+
+test('what a chain has stored is dropped unless a kernel here needs it, also by the next instance', async () => {
+  const chains = join(fixture.agentDir, 'chains')
+  const spec = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })
+  executor.start(spec, 1)
+  await reaches(executor, spec.kernelId, 'EXITED')
+  expect(await executor.chains!.list()).toEqual([spec.chainId])
+  expect(executor.chains!.drop(spec.chainId)).toBe(false)
+  expect(readdirSync(chains)).toEqual([spec.chainId])
+  executor.forget(spec.kernelId, 1)
+  await eventually(() => executor.observe().length === 0 && executor.chains!.drop(spec.chainId))
+  await eventually(() => readdirSync(chains).length === 0)
+  for (const name of ['..', `../chains/${spec.chainId}`, spec.chainId]) expect(executor.chains!.drop(name)).toBe(false)
+  mkdirSync(join(chains, '.dropped-half/way'), { recursive: true })
+  await executor.close()
+  executor = await open()
+  await eventually(() => readdirSync(chains).length === 0)
+})
+
+const CHECKOUT = join(import.meta.dirname, '../../..')
+const OTHERS_READ = (path: string): boolean =>
+  path === '/' || ((statSync(path).mode & 0o005) === 0o005 && OTHERS_READ(dirname(path)))
+const AM_ROOT = process.getuid!() === 0
+const unreadable = skipReason('isolation', AM_ROOT && !OTHERS_READ(CHECKOUT) ? 'other users cannot read it' : null)
+
+test.skipIf(unreadable !== null)('what its owner has locked is measured and dropped, also without root', async () => {
+  const agentDir = await temporaryDirectory('chains')
+  const uid = AM_ROOT ? 65_534 : process.getuid!()
+  chownSync(agentDir, uid, uid)
+  const asUser = AM_ROOT ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] : ['env']
+  const program = join(CHECKOUT, 'test/support/chain-store-program.ts')
+  const chainId = kernelSpec().chainId
+  const [command, ...args] = [...asUser, process.execPath, program, agentDir, chainId]
+  const bytes = Number(execFileSync(command, args, { encoding: 'utf8' }))
+  expect(bytes).toBeGreaterThan(3_000_000)
+  expect(bytes).toBeLessThan(3_200_000)
+  expect(readdirSync(join(agentDir, 'chains'))).toEqual([])
 })

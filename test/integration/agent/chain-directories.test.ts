@@ -1,4 +1,9 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
+import { removeOld } from '../../../src/scheduler/handlers/remove-old.handler.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
@@ -39,4 +44,66 @@ test('a chain that stores more than it may is ended, says so with both numbers, 
   }
   expect(failed.exitCode).toBe(3)
   expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
+}, 30_000)
+
+/** As when the time of all of them has come that are so old. */
+async function removeOldChains(): Promise<void> {
+  const nothing = { chains: FOREVER, events: FOREVER, logs: FOREVER, audit: FOREVER, agentHistory: FOREVER }
+  const parts = { db: given.db, log: pino({ enabled: false }) }
+  await removeOld(parts, { ...nothing, chains: parseRetention('90d')! }, new AbortController().signal)
+}
+
+/** The agent reports its directories when it starts, and then hourly. */
+async function reportedChains(): Promise<string[]> {
+  const { syncs } = given.gateway
+  const before = syncs.length
+  const agent = given.newAgent()
+  await agent.start()
+  const report = await eventually(() => syncs.slice(before).find(({ chains }) => chains !== undefined))
+  // The answer has been obeyed when the next sync is sent.
+  await eventually(() => syncs.at(-1)!.chains === undefined)
+  await agent.stop()
+  return report.chains!.chainIds
+}
+
+test('what a chain has stored goes when the chain is removed, and nothing else does', async () => {
+  const chains = join(given.agentDir, 'chains')
+  const outside = join(given.agentDir, 'outside')
+  mkdirSync(outside)
+  writeFileSync(join(outside, 'file'), 'x')
+  const deep = `for (let i = 0; i < 100; i++) { fs.mkdirSync('x'.repeat(200)); process.chdir('x'.repeat(200)) } fs.writeFileSync('f', '')`
+  const script = [
+    'cd "$REPRISE_CHAIN_DIR"; echo 1 >checkpoint',
+    `ln -s ${outside} link; ln ${outside}/file second; mkfifo pipe`,
+    `"$NODE" -e "${deep}"`,
+    'mkdir -p locked/inner; echo 1 >locked/inner/file; chmod 0 locked/inner locked',
+    'chown -R 4321 . || :; exit 3',
+  ]
+  const agent = given.newAgent()
+  await agent.start()
+  const environ = [{ name: 'NODE', value: process.execPath }]
+  const stored = await given.create(['sh', '-c', script.join('\n')], { environ })
+  const kept = await given.create(['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint; exit 3'])
+  for (const { sessionId } of [stored, kept])
+    expect(await given.reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 3 })
+  await agent.stop()
+  // Of another server, or of one whose database has been restored.
+  const unknown = '01930000-0000-7000-8000-000000000001'
+  mkdirSync(join(chains, unknown))
+  const all = [stored.sessionId, kept.sessionId, unknown].toSorted()
+  expect(await reportedChains()).toEqual(all)
+  expect(readdirSync(chains).toSorted()).toEqual(all)
+  await given.db.query(`UPDATE chains SET newest_activity_at = now() - interval '91 days' WHERE chain_id = $1`, [
+    stored.sessionId,
+  ])
+  await removeOldChains()
+  expect(await reportedChains()).toEqual(all)
+  expect(existsSync(join(chains, stored.sessionId))).toBe(false)
+  await eventually(() => readdirSync(chains).length === 2)
+  expect(readdirSync(chains).toSorted()).toEqual([kept.sessionId, unknown].toSorted())
+  expect(readdirSync(outside)).toEqual(['file'])
+  // The server forgets it with the next report.
+  await reportedChains()
+  const { rows } = await given.db.query('SELECT chain_id FROM chain_directories')
+  expect(rows).toEqual([{ chain_id: kept.sessionId }])
 }, 30_000)

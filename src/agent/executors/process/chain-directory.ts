@@ -34,14 +34,17 @@ async function handOver(directory: string, uid: number): Promise<void> {
  * creates the directory.
  */
 export function leaveChain(host: ProcessHost, { spec: { chainId } }: ProcessKernel): void {
-  const needed = [...host.kernels.values()].some(({ spec, successor }) =>
-    [spec, successor?.spec].some((each) => each?.chainId === chainId),
-  )
-  if (needed) return
+  if (isChainNeeded(host, chainId)) return
   try {
     rmdirSync(chainDirectory(host, chainId))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
   }
+}
+
+export function isChainNeeded(host: ProcessHost, chainId: string): boolean {
+  return [...host.kernels.values()].some(({ spec, successor }) =>
+    [spec, successor?.spec].some((each) => each?.chainId === chainId),
+  )
 }

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process'
 import { opendir } from 'node:fs/promises'
+import { runInBackground } from './background-command.ts'
 
 /** A tree that takes longer is not measured at this look: some ten million files. */
 const MEASURE_WITHIN_MS = 60_000
@@ -15,7 +15,8 @@ export async function chainBytes(path: string): Promise<number | null> {
   const first = await diskUsage(path)
   if (!first.refused || process.getuid!() === 0) return first.bytes
   // Of the agent's own user, and hidden from it by their mode.
-  await run('find', [path, '-xdev', '-type', 'd', '!', '-perm', '-700', '-exec', 'chmod', 'u+rwx', '{}', ';'])
+  const hidden = ['-type', 'd', '!', '-perm', '-700', '-exec', 'chmod', 'u+rwx', '{}', ';']
+  await runInBackground(['find', path, '-xdev', ...hidden], { withinMs: MEASURE_WITHIN_MS })
   return (await diskUsage(path)).bytes
 }
 
@@ -30,17 +31,7 @@ async function isEmpty(path: string): Promise<boolean> {
 
 /** What vanishes meanwhile makes `du` fail, but it counts the rest. */
 async function diskUsage(path: string): Promise<{ bytes: number | null; refused: boolean }> {
-  const { stdout, stderr } = await run('du', ['-skx', path])
+  const { stdout, refused } = await runInBackground(['du', '-skx', path], { withinMs: MEASURE_WITHIN_MS })
   const kibibytes = /^\d+/.exec(stdout)?.[0]
-  return {
-    bytes: kibibytes === undefined ? null : Number(kibibytes) * 1024,
-    refused: stderr.includes('Permission denied'),
-  }
-}
-
-function run(command: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  const options = { env: { ...process.env, LC_ALL: 'C' }, timeout: MEASURE_WITHIN_MS, killSignal: 'SIGKILL' } as const
-  return new Promise((resolve) => {
-    execFile('nice', ['-n', '19', command, ...args], options, (_, stdout, stderr) => resolve({ stdout, stderr }))
-  })
+  return { bytes: kibibytes === undefined ? null : Number(kibibytes) * 1024, refused }
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { createProcessHost, type ProcessExecutorOptions } from './create-process-host.ts'
+import { createChainDrops } from './drop-chains.ts'
 import { isSafeId } from './kernel-directory.ts'
 import { launchKernel } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
@@ -16,6 +17,7 @@ import { forgetKernel, stopKernel } from './stop-kernel.ts'
  */
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
   const host = createProcessHost(options, hooks)
+  const chains = createChainDrops(host)
 
   function begin(spec: KernelSpec, assignment: number, startWanted: boolean): void {
     const kernel = newProcessKernel(spec, assignment, join(host.kernelsDir, spec.kernelId))
@@ -47,10 +49,11 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
 
   return {
     name: 'process',
-    recover() {
+    async recover() {
       host.keeper.open()
       host.nursery.open()
-      return recoverKernels(host)
+      await recoverKernels(host)
+      await chains.resume()
     },
     observe: () => [...host.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observeProcessKernel),
     prepare: (spec, assignment) => request(spec, assignment, false),
@@ -78,6 +81,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       if (kernel === undefined || kernel.phase === 'REMOVED') return { text: '', bytes: 0, end: true }
       return readKernelLog(kernel, stream, offset, maxBytes)
     },
+    chains,
     async close() {
       host.closed = true
       host.close()

@@ -1,0 +1,64 @@
+import type { ChainReport } from '../domain/agent/protocol.ts'
+import { CHAIN_REPORT_INTERVAL_MS, DROPPED_CHAINS_MAX, REPORTED_CHAINS_MAX } from '../domain/limits.ts'
+import { messageOf } from '../observability/error-message.ts'
+import type { Logger } from '../observability/log.ts'
+import type { ChainDirectories } from './executors/executor.ts'
+
+/**
+ * Tells the server now and then for which chains there are directories, part by part, and drops those that it says are
+ * removed. A report is repeated until an answer has come; the directories are listed beside the syncs.
+ */
+export interface ChainReports {
+  /** What to tell with the next sync. */
+  next(): ChainReport | undefined
+  /** The answer to a sync with that report. */
+  answered(report: ChainReport, dropChains: readonly string[]): void
+  /** Begins again, for a server that knows nothing. */
+  restart(): void
+}
+
+export function createChainReports(
+  chains: ChainDirectories | undefined,
+  log: Logger,
+  { now = () => performance.now(), atOnceMax = REPORTED_CHAINS_MAX } = {},
+): ChainReports {
+  let dueAt = now()
+  let after: string | null = null
+  let listing = false
+  let report: ChainReport | undefined
+
+  async function list(): Promise<void> {
+    listing = true
+    try {
+      const rest = (await chains!.list()).filter((chainId) => after === null || chainId > after)
+      const chainIds = rest.slice(0, atOnceMax)
+      report = { after, upTo: rest.length > atOnceMax ? chainIds.at(-1)! : null, chainIds }
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the directories of chains could not be listed')
+      dueAt = now() + CHAIN_REPORT_INTERVAL_MS
+    } finally {
+      listing = false
+    }
+  }
+
+  return {
+    next() {
+      if (chains !== undefined && report === undefined && !listing && now() >= dueAt) void list()
+      return report
+    },
+    answered({ upTo }, dropChains) {
+      const dropped = dropChains.filter((chainId) => chains!.drop(chainId)).length
+      if (dropped > 0) log.info({ dropped }, 'directories of removed chains are dropped')
+      report = undefined
+      // There may be more to drop in this part.
+      if (dropChains.length >= DROPPED_CHAINS_MAX && dropped > 0) return
+      after = upTo
+      if (upTo === null) dueAt = now() + CHAIN_REPORT_INTERVAL_MS
+    },
+    restart() {
+      report = undefined
+      after = null
+      dueAt = now()
+    },
+  }
+}
