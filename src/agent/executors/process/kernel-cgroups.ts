@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Controller, type KernelLimits, limitFiles, type Version } from './cgroup-limits.ts'
 
 /**
  * One cgroup per kernel, below `reprise-<hash of the agent's directory>`, in one hierarchy (version 2) or in one per
@@ -26,22 +27,12 @@ export interface KernelCgroups {
   close(): void
 }
 
-export interface KernelLimits {
-  memoryBytes: number | null
-  processes: number
-  /** Its share of the processor beside other kernels; null for the share of one. */
-  cpus: number | null
-}
-
 export interface KernelCgroup {
   /** Its directory in the hierarchy by which its processes are found. */
   readonly path: string
   /** Its directories in all hierarchies. */
   readonly paths: readonly string[]
 }
-
-type Controller = 'memory' | 'pids' | 'cpu'
-type Version = 1 | 2
 
 interface Hierarchy {
   /** The agent's own group in it. */
@@ -128,21 +119,10 @@ function isUsable(version: Version, parent: string, controller: Controller): boo
 }
 
 function setLimits(version: Version, group: string, controllers: ReadonlySet<Controller>, limits: KernelLimits): void {
-  const set = (name: string, value: number | string) => writeFileSync(join(group, name), String(value))
-  if (controllers.has('pids')) set('pids.max', limits.processes)
-  if (controllers.has('cpu') && limits.cpus !== null) setCpu(version, set, limits.cpus)
-  if (!controllers.has('memory') || limits.memoryBytes === null) return
-  const [limit, swapLimit] =
-    version === 2 ? ['memory.max', 'memory.swap.max'] : ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes']
-  set(limit, limits.memoryBytes)
-  if (existsSync(join(group, swapLimit))) set(swapLimit, version === 2 ? 0 : limits.memoryBytes)
-  if (version === 2) set('memory.oom.group', 1)
-}
-
-/** The ranges that the operating system accepts. */
-function setCpu(version: Version, set: (name: string, value: number) => void, cpus: number): void {
-  if (version === 2) set('cpu.weight', Math.min(10_000, Math.max(1, Math.round(cpus * 100))))
-  else set('cpu.shares', Math.min(262_144, Math.max(2, Math.round(cpus * 1024))))
+  for (const { name, value, optional } of limitFiles(version, controllers, limits)) {
+    if (optional === true && !existsSync(join(group, name))) continue
+    writeFileSync(join(group, name), String(value))
+  }
 }
 
 function cgroups(version: Version, hierarchies: readonly Hierarchy[]): KernelCgroups {

@@ -1,0 +1,49 @@
+export type Controller = 'memory' | 'pids' | 'cpu'
+export type Version = 1 | 2
+
+export interface KernelLimits {
+  memoryBytes: number | null
+  processes: number
+  /** Its share of the processor beside other kernels; null for the share of one. */
+  cpus: number | null
+}
+
+export interface LimitFile {
+  name: string
+  value: number
+  /** Some kernels of the operating system do not have it: those without accounting of swap. */
+  optional?: true
+}
+
+/** What is written into a kernel's group, in this order. Shares are within what the operating system accepts. */
+export function limitFiles(
+  version: Version,
+  controllers: ReadonlySet<Controller>,
+  { memoryBytes, processes, cpus }: KernelLimits,
+): LimitFile[] {
+  const files: LimitFile[] = []
+  if (controllers.has('pids')) files.push({ name: 'pids.max', value: processes })
+  if (controllers.has('cpu') && cpus !== null) files.push(cpuShare(version, cpus))
+  if (controllers.has('memory') && memoryBytes !== null) files.push(...memoryLimit(version, memoryBytes))
+  return files
+}
+
+function cpuShare(version: Version, cpus: number): LimitFile {
+  if (version === 2) return { name: 'cpu.weight', value: Math.min(10_000, Math.max(1, Math.round(cpus * 100))) }
+  return { name: 'cpu.shares', value: Math.min(262_144, Math.max(2, Math.round(cpus * 1024))) }
+}
+
+/** Version 1 limits memory and swap together, version 2 each by itself; there all of the group dies together. */
+function memoryLimit(version: Version, value: number): LimitFile[] {
+  if (version === 1) {
+    return [
+      { name: 'memory.limit_in_bytes', value },
+      { name: 'memory.memsw.limit_in_bytes', value, optional: true },
+    ]
+  }
+  return [
+    { name: 'memory.max', value },
+    { name: 'memory.swap.max', value: 0, optional: true },
+    { name: 'memory.oom.group', value: 1 },
+  ]
+}
