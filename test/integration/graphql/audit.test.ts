@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRefusalLog } from '../../../src/services/refusal-log.ts'
+import type { Viewer } from '../../../src/services/service-context.ts'
 import { auditPageStatement, type AuditConditions } from '../../../src/store/sql/read-audit.sql.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
@@ -78,6 +82,20 @@ test('refused changes are written down once a minute, with the number of those b
     ['createSession', 'FORBIDDEN'],
   ])
   expect(await log({ ...filter, refused: false })).toEqual([])
+})
+
+test('after that minute, the next entry says how many of its kind had none', async () => {
+  let now = 0
+  const refusals = createRefusalLog({ db: server.db, log: pino({ enabled: false }), now: () => now })
+  const clerk: Viewer = { name: 'clerk', role: 'VIEWER', tokenId: randomUUID(), userId: null, projectId }
+  const refused = () => refusals.note(clerk, { operation: 'createWebhook', code: 'FORBIDDEN', message: 'no' })
+  for (const at of [0, 1, 59_999, 60_000, 60_001]) {
+    now = at
+    refused()
+  }
+  const entries = () => log({ tokenId: clerk.tokenId })
+  await eventually(async () => (await entries()).length === 2)
+  expect((await entries()).map(({ details }: any) => details.before).toSorted()).toEqual([0, 2])
 })
 
 describe('it is read', () => {
