@@ -221,6 +221,10 @@ export const ARGUMENT_BYTES_MAX = 131_071
 export const COMMAND_BYTES_MAX = 768 * 1024
 export const ENVIRON_BYTES_MAX = 1024 * 1024
 export const ADDED_ENVIRON_BYTES_MAX = 256 * 1024
+/** All of it, as the system counts: each string with its end and a pointer. */
+export const EXEC_BYTES_MAX = 2 * 1024 * 1024
+/** Of that, for the paths of the program and of an interpreter, 4 KiB each at most, and for what shells add. */
+export const EXEC_RESERVE_BYTES = 16 * 1024
 export const ENVIRON_ENTRIES_MAX = 500
 export const LABELS_MAX = 64
 export const SLOTS_MAX = 32

@@ -82,7 +82,7 @@ const fields = {
   priority: priority.default(10),
   labels: labels.default({}),
   agentLabels: labels.default({}),
-  portVariable: variableName.default('PORT'),
+  portVariable: variableName.max(NAME_LENGTH_MAX).default('PORT'),
   healthCheck: healthCheck.prefault({}),
   startTimeout: wait.min(MILLISECOND).default(300),
   evictAfter: wait.min(0).default(10),

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { SEALED_KEY_ID_BYTES, SEALED_NONCE_BYTES, SEALED_TAG_BYTES } from '../domain/session/sealed-variable.ts'
 
 /**
  * Encrypts what has to be read again but should not lie in the database, its dumps and its logs: AES-256-GCM. A sealed
@@ -29,9 +30,6 @@ export class SecretKeyError extends Error {
 }
 
 export const SECRET_KEY_BYTES = 32
-const KEY_ID_BYTES = 8
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
 /** Of a digest: enough to compare the values of one name, too few to look like the values. */
 const DIGEST_BYTES = 16
 
@@ -50,25 +48,25 @@ export function createSecretBox(keys: readonly Uint8Array[]): SecretBox {
     keyId: current.id,
     knows: (keyId) => known.has(keyId),
     seal(value, about) {
-      const nonce = randomBytes(NONCE_BYTES)
+      const nonce = randomBytes(SEALED_NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', current.encryption, nonce).setAAD(Buffer.from(about))
       const text = Buffer.concat([cipher.update(value), cipher.final()])
       return Buffer.concat([Buffer.from(current.id, 'hex'), nonce, text, cipher.getAuthTag()])
     },
     open(sealed, about) {
       const bytes = Buffer.from(sealed)
-      const keyId = bytes.subarray(0, KEY_ID_BYTES).toString('hex')
+      const keyId = bytes.subarray(0, SEALED_KEY_ID_BYTES).toString('hex')
       const key = known.get(keyId)
       if (!key) {
         throw new SecretKeyError(
           `It was encrypted with the key ${keyId}, and the file of this server has ${[...known.keys()].join(', ')}.`,
         )
       }
-      const nonce = bytes.subarray(KEY_ID_BYTES, KEY_ID_BYTES + NONCE_BYTES)
-      const text = bytes.subarray(KEY_ID_BYTES + NONCE_BYTES, -TAG_BYTES)
+      const nonce = bytes.subarray(SEALED_KEY_ID_BYTES, SEALED_KEY_ID_BYTES + SEALED_NONCE_BYTES)
+      const text = bytes.subarray(SEALED_KEY_ID_BYTES + SEALED_NONCE_BYTES, -SEALED_TAG_BYTES)
       try {
         const decipher = createDecipheriv('aes-256-gcm', key.encryption, nonce).setAAD(Buffer.from(about))
-        decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+        decipher.setAuthTag(bytes.subarray(-SEALED_TAG_BYTES))
         return Buffer.concat([decipher.update(text), decipher.final()])
       } catch (error) {
         throw new SecretKeyError('It was changed since it was encrypted, or belongs elsewhere.', { cause: error })
@@ -84,6 +82,6 @@ function deriveKeys(key: Uint8Array): Key {
   const id = createHash('sha256')
     .update(derive('key id'))
     .digest('hex')
-    .slice(0, 2 * KEY_ID_BYTES)
+    .slice(0, 2 * SEALED_KEY_ID_BYTES)
   return { id, encryption: derive('encryption'), digests: derive('digests') }
 }

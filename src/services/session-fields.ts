@@ -13,6 +13,7 @@ import {
 import { parseRetryPolicy } from '../domain/retry/parse-policy.ts'
 import type { RetryPolicy } from '../domain/retry/policy.ts'
 import { isPlainText, PLAIN_TEXT } from '../domain/plain-text.ts'
+import { environBytes, execBytes, fitsArgument } from '../domain/session/exec-bytes.ts'
 import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../domain/storable-text.ts'
 import { slotAmounts } from './slot-amounts-input.ts'
 
@@ -92,13 +93,13 @@ export function checkSecrets(
   { environ: plain, secretEnviron }: { environ?: unknown; secretEnviron?: unknown },
   context: z.RefinementCtx,
 ): void {
-  if (!Array.isArray(plain) || !Array.isArray(secretEnviron)) return
+  if (!Array.isArray(plain) || !Array.isArray(secretEnviron) || secretEnviron.length === 0) return
   const names = new Set(plain.map((entry: { name?: unknown } | null) => entry?.name))
   for (const [index, entry] of secretEnviron.entries()) {
     if (!names.has((entry as { name?: unknown } | null)?.name)) continue
     context.addIssue({ code: 'custom', path: ['secretEnviron', index, 'name'], message: 'stands in environ, too' })
   }
-  if (environBytes(plain as Variable[]) + environBytes(secretEnviron as Variable[]) > ENVIRON_BYTES_MAX) {
+  if (environBytes(plain) + environBytes(secretEnviron) > ENVIRON_BYTES_MAX) {
     const message = `must be at most ${ENVIRON_BYTES_MAX} bytes together with environ, 10 more for each variable`
     context.addIssue({ code: 'custom', path: ['secretEnviron'], message })
   }
@@ -120,25 +121,6 @@ export const retryPolicy = z.unknown().transform((input, context): Partial<Retry
   }
   return {}
 })
-
-/** Null and other nonsense are reported elsewhere. */
-type Variable = { name?: string; value?: string } | null
-
-function environBytes(entries: readonly Variable[]): number {
-  return execBytes(entries.map((entry) => `${entry?.name ?? ''}=${entry?.value ?? ''}`))
-}
-
-/** As the system counts them when it starts a program. */
-function execBytes(strings: readonly string[]): number {
-  return strings.reduce((sum, each) => sum + Buffer.byteLength(each) + EXEC_BYTES_PER_STRING, 0)
-}
-
-/** The end of the string, and a pointer. */
-const EXEC_BYTES_PER_STRING = 9
-
-function fitsArgument(value: string): boolean {
-  return Buffer.byteLength(value) <= ARGUMENT_BYTES_MAX
-}
 
 export function unique<Key extends string>(key: Key) {
   return (entries: readonly Record<Key, string>[], context: z.RefinementCtx) => {

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { RepriseError } from '../domain/errors.ts'
+import { environFault } from '../domain/session/exec-bytes.ts'
 import type { SealedVariable } from '../domain/session/sealed-variable.ts'
 import type { DeploymentSpec } from '../store/sql/deployment-spec.sql.ts'
 import { insertRevision, readRevision } from '../store/sql/deployment-revisions.sql.ts'
@@ -39,11 +41,20 @@ export async function updateDeployment(
     const parsed = parseInput(deploymentSpecSchema, merged(before, change))
     const given = change.secretEnviron == null ? null : sealEnviron(context.secrets, parsed.secretEnviron)
     const after = specOf(parsed, given === null ? before.secretEnviron : keptIfEqual(before.secretEnviron, given))
+    assertFits(after, change)
     if (after.resourceGroup !== before.resourceGroup) await assertServes(tx, after.resourceGroup)
     if (isDeepStrictEqual(after, before)) return undefined
     const next = await insertRevision(tx, { deploymentId, actor: context.viewer.name, spec: after })
     return { revision: next, changed: changedFields(before, after) }
   })
+}
+
+/** Only now is it known how long the stored secrets are that stay. */
+function assertFits({ environ, secretEnviron }: DeploymentSpec, change: Partial<UpdateDeploymentInput>): void {
+  const message = environFault(environ, secretEnviron)
+  if (message === null) return
+  const path = change.environ == null ? 'secretEnviron' : 'environ'
+  throw new RepriseError('VALIDATION_FAILED', `${path}: ${message}`, [{ path, message }])
 }
 
 /** Values that are given again stay as they are stored, so that an update that changes nothing adds no revision. */

@@ -1,3 +1,4 @@
+import { environFault } from '../session/exec-bytes.ts'
 import { mergeSealed, type SealedVariable } from '../session/sealed-variable.ts'
 import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from '../limits.ts'
 import type { RetryPolicy } from '../retry/policy.ts'
@@ -52,6 +53,10 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   const secretEnviron = mergeSealed(without(spec.secretEnviron, overrides.environ), overrides.secretEnviron)
   if (environ.length + secretEnviron.length > ENVIRON_ENTRIES_MAX)
     return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
+  // As it was, it is for its agent to judge.
+  const changed = overrides.environ ? 'environ' : overrides.secretEnviron ? 'secretEnviron' : null
+  const fault = changed === null ? null : environFault(environ, secretEnviron)
+  if (fault !== null) return `overrides.${changed}: ${fault}`
   return {
     resourceSlots,
     environ,

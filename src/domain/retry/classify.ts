@@ -25,6 +25,7 @@ const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map<string, Failure
   ['oom-killed', 'OOM_KILLED'],
   ['executor-failed', 'UNKNOWN'],
   ['user-cancelled', 'USER_CANCELLED'],
+  ['environment-too-large', 'VALIDATION_ERROR'],
   ['validation-failed', 'VALIDATION_ERROR'],
   ['dependency-failed', 'VALIDATION_ERROR'],
   ['quota-exceeded', 'QUOTA_EXCEEDED'],

@@ -34,6 +34,7 @@ export const FAILURE_NAMES = [
   'oom-killed',
   'chain-directory-full',
   'executor-failed',
+  'environment-too-large',
   'user-cancelled',
   'validation-failed',
   'quota-exceeded',

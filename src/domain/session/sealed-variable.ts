@@ -7,6 +7,16 @@ export interface SealedVariable {
   digest: string
 }
 
+/** What encryption adds to a value: the id of its key, a nonce, and a tag. */
+export const SEALED_KEY_ID_BYTES = 8
+export const SEALED_NONCE_BYTES = 12
+export const SEALED_TAG_BYTES = 16
+
+/** How long the value is, which its ciphertext shows. */
+export function sealedValueBytes(sealed: string): number {
+  return Buffer.byteLength(sealed, 'base64') - SEALED_KEY_ID_BYTES - SEALED_NONCE_BYTES - SEALED_TAG_BYTES
+}
+
 export function secretNames(stored: unknown): string[] {
   return (stored as readonly SealedVariable[]).map(({ name }) => name)
 }

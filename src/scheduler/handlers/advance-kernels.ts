@@ -23,13 +23,18 @@ export function advanceKernels(
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       for (const session of sessions) {
         const failed = session.kernels.find(failedBeforeItRan)
-        if (failed) result.failures.push({ id: session.id, error: errorOf(failed), giveUpNow: failed.agentLost })
+        if (failed) result.failures.push({ id: session.id, error: errorOf(failed), giveUpNow: isHopeless(failed) })
         else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status)))
           result.successes.push(session.id)
       }
       return result
     },
   }
+}
+
+/** On this agent. */
+function isHopeless({ agentLost, error }: ClaimedKernel): boolean {
+  return agentLost || error?.name === 'environment-too-large'
 }
 
 function failedBeforeItRan(kernel: ClaimedKernel): boolean {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
+import type { CreateSessionInput } from '../../../src/services/create-session-input.ts'
 import { createFactories } from '../../support/factories.ts'
 import { failWith, sessionIn, driveAll } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
@@ -229,6 +231,48 @@ describe('overrides', () => {
     const shown = await resubmit({ sessionIds: [large.id, small.id], overrides })
     expect(refusals(shown)).toEqual([`VALIDATION_FAILED ${large.id}`])
     expect(shown.childSessionIds).toHaveLength(1)
+  })
+})
+
+describe('an environment that grows with overrides', () => {
+  const taking = (name: string, bytes: number) => ({ name, value: 'x'.repeat(bytes - name.length - 10) })
+  const HALF = ENVIRON_BYTES_MAX / 2
+  const four = (prefix: string) => [0, 1, 2, 3].map((n) => taking(`${prefix}${n}`, HALF / 4 - 16))
+  // Four variables of each kind leave 128 bytes, and two more share them.
+  const LEFT = 128
+
+  async function failedWith(input: Partial<CreateSessionInput>): Promise<string> {
+    const { server, agent } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { ...input, retryPolicy: { maxRetries: 0 } })
+    await failWith(server, agent, 1)
+    return id
+  }
+
+  it.each([
+    ['environ', 'environ'],
+    ['environ', 'secretEnviron'],
+    ['secretEnviron', 'environ'],
+    ['secretEnviron', 'secretEnviron'],
+  ] as const)('may be as large as one that is created, and no larger: %s and more %s', async (before, more) => {
+    const [large, larger] = [await failedWith({ [before]: four('A') }), await failedWith({ [before]: four('A') })]
+    const override = (bytes: number) => ({ [more]: [...four('B'), taking('C', bytes)] })
+    const allowed = await resubmit({ sessionIds: [large], overrides: override(LEFT) })
+    expect(allowed.refused).toEqual([])
+    const { refused } = await resubmit({ sessionIds: [larger], overrides: override(LEFT + 1) })
+    expect(refused).toMatchObject([{ code: 'VALIDATION_FAILED', sessionId: larger }])
+    expect(refused[0]!.message).toContain(
+      `overrides.${more}: its variables would take ${ENVIRON_BYTES_MAX + 1} bytes, 10 more for each than name and value, and may take ${ENVIRON_BYTES_MAX}`,
+    )
+  })
+
+  it('does not keep a session from being resubmitted with other overrides', async () => {
+    const id = await failedWith({ environ: four('A') })
+    await given.sql(
+      `UPDATE sessions SET environ = (SELECT jsonb_agg(jsonb_build_object('name', 'V' || n, 'value', repeat('x', 120000)))
+         FROM generate_series(1, 10) AS n) WHERE id = $1`,
+      [id],
+    )
+    expect((await resubmit({ sessionIds: [id], overrides: { priority: 20 } })).refused).toEqual([])
   })
 })
 

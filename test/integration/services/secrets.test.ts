@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createGateway } from '../../../src/agent/gateway.ts'
 import type { KernelOrder } from '../../../src/domain/agent/protocol.ts'
+import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { createDeployment } from '../../../src/services/create-deployment.ts'
 import { createSession } from '../../../src/services/create-sessions.ts'
 import { createWebhook } from '../../../src/services/create-webhook.ts'
@@ -87,6 +88,25 @@ describe('secret variables', () => {
     const [audit] = await given.sql(`SELECT string_agg(details::text, '') AS text FROM audit_log`)
     expect(audit!['text']).toContain('[redacted]')
     expect(audit!['text']).not.toMatch(/another|sealed|open sesame/)
+  })
+
+  test('count when another environment of a deployment stands beside them', async () => {
+    const { context } = given.server
+    const five = (prefix: string) =>
+      [0, 1, 2, 3, 4].map((n) => ({ name: `${prefix}${n}`, value: 'x'.repeat(ENVIRON_BYTES_MAX / 10) }))
+    const input = { name: 'web', command: ['serve'], replicas: 0, secretEnviron: five('S') }
+    const { deploymentId } = await createDeployment(context, input)
+    await updateDeployment(context, { deploymentId, environ: five('E').slice(1) })
+    const tooMuch = updateDeployment(context, { deploymentId, environ: five('E') })
+    const bytes = 10 * (Math.floor(ENVIRON_BYTES_MAX / 10) + 12)
+    await expect(tooMuch).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      issues: [{ path: 'environ', message: expect.stringContaining(`would take ${bytes} bytes`) }],
+    })
+    const portVariable = 'P'.repeat(257)
+    await expect(updateDeployment(context, { deploymentId, portVariable })).rejects.toMatchObject({
+      issues: [{ path: 'portVariable' }],
+    })
   })
 
   test('that the server cannot read are a failure to start that says why', async () => {

@@ -53,7 +53,9 @@ it('log chunks fit into a sync, and syncs into what is kept of a kernel', () => 
 
 it('what a program is started with fits the least that Linux allows', () => {
   const all = limits.COMMAND_BYTES_MAX + limits.ENVIRON_BYTES_MAX + limits.ADDED_ENVIRON_BYTES_MAX
-  expect(all).toBeLessThanOrEqual((8 * 1024 * 1024) / 4)
+  expect(all).toBeLessThanOrEqual(limits.EXEC_BYTES_MAX)
+  expect(limits.EXEC_BYTES_MAX).toBe((8 * 1024 * 1024) / 4)
+  expect(limits.EXEC_RESERVE_BYTES).toBeLessThan(limits.ADDED_ENVIRON_BYTES_MAX / 2)
 })
 
 it('the hard ceiling is a day, and base and jitter together fit the integer columns', () => {

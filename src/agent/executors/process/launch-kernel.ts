@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
 import { chainDirectory, makeChainDirectory } from './chain-directory.ts'
 import { failKernel } from './end-kernel.ts'
+import { execFault } from './exec-fault.ts'
 import { withInterpreter } from './image-preset.ts'
 import { devicesFor } from './isolation/devices.ts'
 import type { Launch } from './isolation/kernel-places.ts'
@@ -17,6 +18,8 @@ export const LAUNCH_TIMEOUT_MS = 30_000
 
 let launches = 0
 
+class TooLargeError extends Error {}
+
 /**
  * Until the script is written, the order exists only in memory. A stop during LAUNCHING takes effect when the shim
  * begins. If the executor is closed before the hand-over, the next instance starts the kernel.
@@ -28,6 +31,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
     await host.keeper.ready()
     await orderStart(host, kernel)
   } catch (error) {
+    if (error instanceof TooLargeError) return failKernel(host, kernel, 'environment-too-large', error.message)
     return failKernel(host, kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
   if (host.closed) return
@@ -49,6 +53,8 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
     throw new Error('a command or a variable contains a NUL byte')
   }
   const argv = withInterpreter(image, spec.command, environ.get('PATH') ?? host.path)
+  const fault = execFault(argv, environ)
+  if (fault !== null) throw new TooLargeError(fault)
   enterCgroup(host, kernel)
   const launch = launchOf(host, kernel, { work, chain })
   kernel.namespaced = launch?.isolation.namespaces != null

@@ -17,6 +17,7 @@ const CAUSES = {
   'oom-killed': 'OOM_KILLED',
   'executor-failed': 'UNKNOWN',
   'user-cancelled': 'USER_CANCELLED',
+  'environment-too-large': 'VALIDATION_ERROR',
   'validation-failed': 'VALIDATION_ERROR',
   'dependency-failed': 'VALIDATION_ERROR',
   'quota-exceeded': 'QUOTA_EXCEEDED',
