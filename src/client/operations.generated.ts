@@ -1941,6 +1941,10 @@ export type CreateTokenMutation = { createToken:
       & Failure_ForbiddenError_Fragment
     )
     | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )

@@ -1,7 +1,13 @@
 import { createProject } from '../../../services/create-tenants.ts'
 import { removeProjectMember, setProjectMember } from '../../../services/set-project-member.ts'
 import { builder } from '../../builder.ts'
-import { ConflictError, ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
+import {
+  ConflictError,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  ValidationError,
+} from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
 import { projectPayload } from './project-payload.ts'
@@ -33,7 +39,14 @@ const RemoveProjectMemberInput = builder.inputType('RemoveProjectMemberInput', {
 
 const CreateProjectResult = builder.unionType('CreateProjectResult', {
   description: 'The project, or an error that the caller can correct.',
-  types: [projectPayload('CreateProjectPayload'), ValidationError, NotFoundError, ConflictError, ForbiddenError],
+  types: [
+    projectPayload('CreateProjectPayload'),
+    ValidationError,
+    NotFoundError,
+    ConflictError,
+    ForbiddenError,
+    InvalidStateError,
+  ],
   resolveType: typeOf,
 })
 

@@ -1,7 +1,7 @@
 import { createToken } from '../../../services/create-token.ts'
 import { revokeToken } from '../../../services/revoke-token.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { tokenPayload } from './token-payload.ts'
 import { TokenRoleEnum } from './token.type.ts'
@@ -40,7 +40,7 @@ const RevokeTokenPayload = tokenPayload<'RevokeTokenPayload', object>('RevokeTok
 
 const CreateTokenResult = builder.unionType('CreateTokenResult', {
   description: 'The token, or an error that the caller can correct.',
-  types: [CreateTokenPayload, ValidationError, NotFoundError, ForbiddenError],
+  types: [CreateTokenPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   resolveType: typeOf,
 })
 

@@ -185,9 +185,9 @@ async function run([program = '', ...args]: string[], script: string, cwd: strin
     cwd,
     env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'ignore', 'pipe', ...unused, nowhere],
-    timeout: PROBE_TIMEOUT_MS,
-    killSignal: 'SIGKILL',
   })
+  // Not the option of `spawn`: that one keeps a program that is not installed waiting.
+  const overdue = setTimeout(() => child.kill('SIGKILL'), PROBE_TIMEOUT_MS)
   closeSync(nowhere)
   const ended = new Promise<string | number | null>((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
@@ -197,6 +197,7 @@ async function run([program = '', ...args]: string[], script: string, cwd: strin
   })
   child.stdin!.on('error', () => undefined).end(script)
   const [stderr, end] = await Promise.all([text(child.stderr!).catch(() => ''), ended])
+  clearTimeout(overdue)
   if (end === 0) return null
   return typeof end === 'string' && !end.startsWith('SIG')
     ? end
