@@ -1720,7 +1720,7 @@ export type SessionsQueryVariables = Exact<{
 }>;
 
 
-export type SessionsQuery = { sessions: { totalCount?: number, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: SessionSummaryFragment }> } };
+export type SessionsQuery = { sessions: { totalCount?: number, totalCountIsExact?: boolean, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: SessionSummaryFragment }> } };
 
 export type SessionHistoryQueryVariables = Exact<{
   id: string;
@@ -4342,6 +4342,7 @@ export const SessionsDocument = new TypedDocumentString(`
     query Sessions($filter: SessionFilter, $orderBy: [SessionOrder!], $first: Int, $after: String, $withTotal: Boolean = false) {
   sessions(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
     totalCount @include(if: $withTotal)
+    totalCountIsExact @include(if: $withTotal)
     pageInfo {
       hasNextPage
       endCursor

@@ -1,6 +1,7 @@
 /** A page of a connection. */
 export interface Connected<Node> {
   totalCount?: number
+  totalCountIsExact?: boolean
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
   edges: readonly { node: Node }[]
 }
@@ -9,8 +10,10 @@ export interface Page<Node> {
   nodes: Node[]
   /** Cursor after which the next page starts; null on the last page. */
   next: string | null
-  /** Total number on all pages, if requested. */
+  /** Total number on all pages, if requested; at most 10,000. */
   totalCount: number | undefined
+  /** Whether `totalCount` is all; if not, there are more. */
+  totalCountIsExact: boolean | undefined
 }
 
 export interface PageOptions {
@@ -23,9 +26,9 @@ export interface PageOptions {
 /** Largest page size. */
 export const PAGE_MAX = 100
 
-export function pageOf<Node>({ totalCount, pageInfo, edges }: Connected<Node>): Page<Node> {
+export function pageOf<Node>({ totalCount, totalCountIsExact, pageInfo, edges }: Connected<Node>): Page<Node> {
   const { hasNextPage, endCursor } = pageInfo
-  return { nodes: edges.map(({ node }) => node), next: hasNextPage ? endCursor : null, totalCount }
+  return { nodes: edges.map(({ node }) => node), next: hasNextPage ? endCursor : null, totalCount, totalCountIsExact }
 }
 
 /** All items; each page is read when the one before is used up. */

@@ -26,7 +26,8 @@ export const SERVER_VARIABLES = {
   databaseConnections: variable({
     name: 'REPRISE_DATABASE_CONNECTIONS',
     default: '16',
-    meaning: 'Maximum number of connections that the server opens to the database.',
+    meaning:
+      'Maximum number of connections that the server opens to the database for the API; background work has as many of its own. One token has at most half of those for the API at a time.',
     unit: 'connections',
     schema: wholeNumber(2, 1_000).default(16),
   }),

@@ -152,7 +152,10 @@ export const RETENTION_BATCH_ROWS_MAX = 5_000
 export const REQUEST_BYTES_MAX = 256 * 1024
 /** A body with nothing but `createSessions`: 1000 sessions with 4 KiB each for the command and the environment. */
 export const CREATE_SESSIONS_BYTES_MAX = 8 * 1024 * 1024
-/** A body without a valid token, which may only introspect the schema: GraphiQL's own document has 3 KiB. */
+/**
+ * A body without a valid token, which may only introspect the schema, or a message of a WebSocket before its token is
+ * known: GraphiQL's own document has 3 KiB.
+ */
 export const STRANGER_BYTES_MAX = 16 * 1024
 /**
  * Values in the JSON of one request, keys of its objects, and their nesting: 5 µs of coercion a value, so that a
@@ -198,6 +201,8 @@ export const STATISTICS_RANGE_MAX_SECONDS = 2_678_400
 export const STATISTICS_TIMEOUT_MS = 10_000
 /** A search text: far longer than the words of names and labels. */
 export const SEARCH_LENGTH_MAX = 256
+/** Sessions, chains and decisions are counted up to here: a page of ten thousand is nobody's, and each row takes time. */
+export const COUNTED_ROWS_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
 /** The nesting of filters, and their total number. */
 export const FILTER_DEPTH_MAX = 5

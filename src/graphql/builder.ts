@@ -5,6 +5,7 @@ import RelayPlugin from '@pothos/plugin-relay'
 import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
 import auditedRefusals from './audited-refusals.ts'
 import type { GraphQLContext } from './context.ts'
+import { COUNTED_ROWS_MAX } from '../domain/limits.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
 import loadedColumns from './loaded-columns.ts'
 import payloadReads from './payload-reads.ts'
@@ -16,7 +17,7 @@ export const builder = new SchemaBuilder<{
   DefaultFieldNullability: false
   DefaultEdgesNullability: false
   DefaultNodeNullability: false
-  Connection: { totalCount: () => number | Promise<number> }
+  Connection: { totalCount: () => Promise<number>; totalCountIsExact: () => Promise<boolean> }
   Scalars: {
     ID: { Input: string; Output: string | number | bigint }
     UUID: { Input: string; Output: string }
@@ -75,8 +76,14 @@ export const builder = new SchemaBuilder<{
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
-    description: 'Total number on all pages. Counted only when requested.',
+    description: `Total number on all pages. Counted only when requested; of sessions, chains and decisions up to ${COUNTED_ROWS_MAX}.`,
     resolve: (connection) => connection.totalCount(),
+  }),
+)
+builder.globalConnectionField('totalCountIsExact', (t) =>
+  t.boolean({
+    description: 'Whether `totalCount` is all; if not, there are more.',
+    resolve: (connection) => connection.totalCountIsExact(),
   }),
 )
 builder.queryType({ description: 'Everything that can be read.' })

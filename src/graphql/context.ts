@@ -14,7 +14,7 @@ import { createLoaders, type Loaders } from './loaders.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
 import type { RefusalLog } from '../services/refusal-log.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
-import type { Consistently } from '../services/consistent-reads.ts'
+import type { Consistently, Reader } from '../services/consistent-reads.ts'
 import type { SelectSessions } from './session-selects.ts'
 
 /** Shared by all requests of a server. */
@@ -49,6 +49,8 @@ export interface GraphQLContext extends ServiceContext {
   stillAuthorized: () => Promise<boolean>
   /** The transport of the operation: a WebSocket, or the HTTP request. */
   connection: object
+  /** Aborts when nobody waits for the answer any more: the client has gone. */
+  left: AbortSignal | undefined
   /** Tells the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void
 }
@@ -59,6 +61,7 @@ export interface Requester {
   requestId: string
   address?: string | undefined
   connection?: object
+  left?: AbortSignal | undefined
   revoked?: () => void
 }
 
@@ -74,7 +77,7 @@ export interface ServerContext {
 export function fillContext(
   initial: object,
   services: GraphQLServices,
-  { viewer: known, token, requestId, address, connection = {}, revoked = () => {} }: Requester,
+  { viewer: known, token, requestId, address, connection = {}, left, revoked = () => {} }: Requester,
 ): asserts initial is GraphQLContext {
   const { db, wake, metrics, secrets } = services
   const viewer: Viewer = { ...known, request: { id: requestId, address: address ?? null } }
@@ -90,12 +93,23 @@ export function fillContext(
     loaders: loadersOf(services, viewer),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
     connection,
+    left,
     revoked,
   })
   // Created on first use: few operations log anything.
   let log: Logger | undefined
   const get = () => (log ??= services.log.child({ requestId }))
   Object.defineProperty(context, 'log', { get, enumerable: true })
+}
+
+/** For whom the operation reads. */
+export function readerOf({ viewer, left }: GraphQLContext): Reader {
+  return { party: viewer.tokenId, signal: left }
+}
+
+/** For whom a mutation reads and writes. */
+export function writerOf({ viewer }: GraphQLContext): Reader {
+  return { party: viewer.tokenId, writes: true }
 }
 
 /** Forgets everything that was loaded for earlier events of a subscription. */

@@ -1,7 +1,10 @@
 /** Limits of one operation. Its cost is counted in fields; a list counts with an assumed length. */
 
-/** A message of a WebSocket: what any request may have. */
-export { REQUEST_BYTES_MAX as MESSAGE_BYTES_MAX } from '../domain/limits.ts'
+/** A message of a WebSocket: what any request may have, and before its token is known what any stranger may send. */
+export {
+  REQUEST_BYTES_MAX as MESSAGE_BYTES_MAX,
+  STRANGER_BYTES_MAX as STRANGER_MESSAGE_BYTES_MAX,
+} from '../domain/limits.ts'
 
 /** The deepest queries of user interfaces have about 9 levels; much deeper ones follow cycles in the schema. */
 export const QUERY_DEPTH_MAX = 15
@@ -9,8 +12,13 @@ export const QUERY_DEPTH_MAX = 15
 export const QUERY_BREADTH_MAX = 500
 /** Enough for 100 sessions, each with its whole chain and their kernels in some detail. */
 export const QUERY_COMPLEXITY_MAX = 100_000
-/** Complexity of each further count, and of searching, at the root of an operation: each may look at every row. */
-export const COUNT_COST = 1_000
+/**
+ * Complexity of counting, of counting with a filter, and of searching, at the root of an operation: a filter, and a
+ * search, may look at every row. A user interface counts its tabs, and searches for one thing; one count is free.
+ */
+export const COUNT_COST = 500
+export const FILTERED_COUNT_COST = 3_000
+export const SEARCH_COST = 5_000
 /** Length of lists that are not pages: chains, kernels, slots. */
 export const LIST_LENGTH_ASSUMED = 10
 /** Tokens of a document's text. */

@@ -16,7 +16,7 @@ import {
   type ValueNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { COUNT_COST } from './limits.ts'
+import { COUNT_COST, FILTERED_COUNT_COST } from './limits.ts'
 import { tooMuch, type Cost } from './query-cost.ts'
 
 /** Computes the cost of an operation before any of it is executed, and only once where variables cannot change it. */
@@ -61,16 +61,15 @@ function weigh(
   try {
     const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
     // What is too broad is not looked through: fragments within fragments have any number of fields.
-    const counts = tooMuch(cost) ? 0 : countsIn(operation, document)
-    return { ...cost, complexity: cost.complexity + COUNT_COST * Math.max(0, counts - 1) }
+    return { ...cost, complexity: cost.complexity + (tooMuch(cost) ? 0 : countCost(operation, document)) }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined
     throw error
   }
 }
 
-/** How many fields of the root count all that they have pages of. */
-function countsIn({ selectionSet }: OperationDefinitionNode, document: DocumentNode): number {
+/** The price of the fields of the root that count all that they have pages of, but for one. */
+function countCost({ selectionSet }: OperationDefinitionNode, document: DocumentNode): number {
   const fragments = new Map(
     document.definitions.flatMap((each) => (each.kind === Kind.FRAGMENT_DEFINITION ? [[each.name.value, each]] : [])),
   )
@@ -83,8 +82,13 @@ function countsIn({ selectionSet }: OperationDefinitionNode, document: DocumentN
       return fragment ? fieldsOf(fragment.selectionSet, new Set([...within, name])) : []
     })
   const counts = (field: FieldNode) =>
-    field.selectionSet !== undefined && fieldsOf(field.selectionSet).some(({ name }) => name.value === 'totalCount')
-  return fieldsOf(selectionSet).filter(counts).length
+    field.selectionSet !== undefined &&
+    fieldsOf(field.selectionSet).some(({ name }) => name.value === 'totalCount' || name.value === 'totalCountIsExact')
+  const filtered = ({ arguments: given = [] }: FieldNode) => given.some(({ name }) => name.value === 'filter')
+  const prices = fieldsOf(selectionSet)
+    .filter(counts)
+    .map((field) => (filtered(field) ? FILTERED_COUNT_COST : COUNT_COST))
+  return prices.reduce((sum, price) => sum + price, 0) - Math.max(0, ...prices)
 }
 
 /** Whether a field whose cost depends on its arguments has a variable in one of them. */

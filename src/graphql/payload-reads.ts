@@ -24,6 +24,8 @@ class PayloadReads<Types extends SchemaTypes> extends BasePlugin<Types> {
   ): GraphQLFieldResolver<unknown, Types['Context'], object> {
     if (parentType !== 'Mutation') return wrapped
     return async (root, args, context, info) => {
+      // Or it would hold a connection while this mutation waits for one.
+      renewSnapshot()
       const result: unknown = await readApart(() => wrapped(root, args, context, info))
       renewSnapshot()
       renew(context as GraphQLContext)

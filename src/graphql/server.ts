@@ -81,7 +81,13 @@ function useContext(services: GraphQLServices, identities: WeakMap<Request, Iden
       if (requester) return fillContext(context, services, requester)
       const requestId = requestIdOf(request, context)
       const address = addressOf(request, context)
-      fillContext(context, services, { ...identities.get(request)!, requestId, address, connection: request })
+      fillContext(context, services, {
+        ...identities.get(request)!,
+        requestId,
+        address,
+        connection: request,
+        left: request.signal,
+      })
     },
   }
 }

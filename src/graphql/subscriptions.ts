@@ -1,4 +1,5 @@
-import { renew, type GraphQLContext } from './context.ts'
+import { readFor } from '../services/consistent-reads.ts'
+import { readerOf, renew, type GraphQLContext } from './context.ts'
 import { presentThrown } from './error-presentation.ts'
 
 /**
@@ -35,7 +36,7 @@ export function authorizedStream<T>(
 
   async function advance(): Promise<IteratorResult<T>> {
     try {
-      const result = await source.next()
+      const result = await readFor(readerOf(context), () => source.next())
       if (result.done) {
         leave()
         return result
@@ -85,7 +86,8 @@ function resolvedConsistently<T>(
       if (!onResult) return next.then(onResult, onError)
       return next.then(async (result) => {
         if (result.done) return onResult(result)
-        return consistently({ kind: context, work: async () => onResult(result), again })
+        const work = async () => onResult(result)
+        return readFor(readerOf(context), () => consistently({ kind: context, work, again }))
       }, onError)
     },
     catch: (onError) => next.catch(onError),

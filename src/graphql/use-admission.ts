@@ -1,31 +1,44 @@
-import type { ExecutionArgs, ExecutionResult } from 'graphql'
+import { getOperationAST, OperationTypeNode, type ExecutionArgs, type ExecutionResult } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { RepriseError } from '../domain/errors.ts'
 import type { Admission } from '../services/admission.ts'
-import type { GraphQLContext } from './context.ts'
+import { readFor } from '../services/consistent-reads.ts'
+import { readerOf, writerOf, type GraphQLContext } from './context.ts'
 import { tooManyRequests } from './too-many-requests.ts'
 
 type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>
+type Subscribe = (args: ExecutionArgs) => unknown
 
-/** Queries and mutations of all transports wait for their turn. */
+/** Queries and mutations of all transports wait for their turn; what they and subscriptions read is their token's. */
 export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
   return {
     onExecute({ executeFn, setExecuteFn }) {
       setExecuteFn(async (args: ExecutionArgs): Promise<ExecutionResult> => {
-        const { viewer } = args.contextValue as GraphQLContext
+        const context = args.contextValue as GraphQLContext
         let leave: () => void
         try {
-          leave = await admission.enter(viewer)
+          leave = await admission.enter(context.viewer)
         } catch (error) {
           if (error instanceof RepriseError) return { errors: [tooManyRequests(error)] }
           throw error
         }
         try {
-          return await (executeFn as Execute)(args)
+          return await readFor(isMutation(args) ? writerOf(context) : readerOf(context), () =>
+            (executeFn as Execute)(args),
+          )
         } finally {
           leave()
         }
       })
     },
+    onSubscribe({ subscribeFn, setSubscribeFn }) {
+      setSubscribeFn((args: ExecutionArgs) =>
+        readFor(readerOf(args.contextValue as GraphQLContext), () => (subscribeFn as Subscribe)(args)),
+      )
+    },
   }
+}
+
+function isMutation({ document, operationName }: ExecutionArgs): boolean {
+  return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION
 }

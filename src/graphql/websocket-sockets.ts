@@ -51,6 +51,15 @@ export function joinSockets(
   }
 }
 
+/**
+ * Bounds the messages of a socket that is open already, from the next one on: the socket closes with 1009 as soon as the
+ * head of a longer one has arrived. The types of ws know only the bound of all sockets of a server.
+ */
+export function boundMessages(socket: WebSocket, bytesMax: number): void {
+  const { _receiver: receiver } = socket as unknown as { _receiver: { _maxPayload: number } }
+  receiver._maxPayload = bytesMax
+}
+
 /** Messages of one socket looked at before others have their turn: one packet can bring a thousand. */
 const MESSAGES_PER_TURN_MAX = 50
 

@@ -27,10 +27,11 @@ import type { GraphQLContext } from './context.ts'
 import { presentFault } from './error-presentation.ts'
 import type { Identity } from './identity.ts'
 import { newRequestId } from './request-id.ts'
+import { MESSAGE_BYTES_MAX } from './limits.ts'
 import type { GraphQLServer } from './server.ts'
 import { tooManyRequests } from './too-many-requests.ts'
 import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
-import { joinSockets } from './websocket-sockets.ts'
+import { boundMessages, joinSockets } from './websocket-sockets.ts'
 
 /** Close codes of the protocol graphql-transport-ws. */
 const UNAUTHORIZED = 4401
@@ -57,6 +58,8 @@ export interface WebSocketOptions {
 
 interface Caller {
   identity?: Identity
+  /** Aborts when the socket has closed. */
+  gone?: AbortSignal
   /** Begun and not ended; a subscription has ended to begin when it is open. */
   operations?: number
 }
@@ -97,6 +100,10 @@ export function serveWebSockets(
         return false
       }
       extra.identity = identity
+      boundMessages(extra.socket, MESSAGE_BYTES_MAX)
+      const gone = new AbortController()
+      extra.gone = gone.signal
+      extra.socket.once('close', () => gone.abort())
       return true
     },
     onSubscribe: (connection, _id, payload) =>
@@ -158,6 +165,7 @@ async function prepare(
     requestId: newRequestId(),
     address: connection.extra.request.socket.remoteAddress,
     connection: socket,
+    left: extra.gone,
     revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
   }
   const executable = graphql.getEnveloped({ requester, params: payload }) as unknown as Executable

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
-import { MESSAGE_BYTES_MAX } from '../graphql/limits.ts'
+import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { indexPage } from './index-page.ts'
@@ -40,7 +40,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const graphql = createGraphQL(options)
   const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
   const rest = createRest(options)
-  const webSockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX })
+  const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   return {
     warning: options.warning ?? (() => options.db.query('SELECT 1').then(() => null)),

@@ -4,7 +4,7 @@ import type { Admission } from '../services/admission.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { mayDiscover, mayRead, noAccess } from '../services/authorize.ts'
 import { bearerToken } from '../services/bearer-token.ts'
-import { readTogether } from '../services/consistent-reads.ts'
+import { readFor, readTogether } from '../services/consistent-reads.ts'
 import type { ReadContext } from '../services/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'
 
@@ -24,8 +24,14 @@ export function authenticated(
     const request = { id: c.get('requestId'), address: c.env.incoming.socket.remoteAddress ?? null }
     c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
     const leave = await admission.enter(viewer)
+    const gone = new AbortController()
+    const { outgoing } = c.env
+    outgoing.once('close', () => gone.abort())
+    const party = viewer.tokenId
     try {
-      await (c.req.method === 'GET' ? readTogether(base.prisma, next) : next())
+      if (c.req.method === 'GET') {
+        await readFor({ party, signal: gone.signal }, () => readTogether(base.prisma, next))
+      } else await readFor({ party, writes: true }, next)
     } finally {
       leave()
     }

@@ -13,7 +13,7 @@ import { createAuthenticator, type Authenticate } from '../services/authenticate
 import { createRates } from '../services/rates.ts'
 import { createMetricsPage } from '../services/render-metrics.ts'
 import { isolationWarning } from '../services/require-isolation.ts'
-import { createPrisma } from '../store/prisma.ts'
+import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { serverGateway } from './server-gateway.ts'
@@ -55,17 +55,19 @@ export async function listen(http: HttpServer, config: Config, resources: AsyncD
 }
 
 export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
-  const { config, db, secrets, bus, topics, wake, log, metrics, trace, access, resources } = parts
+  const { config, secrets, bus, topics, wake, log, metrics, trace, access, resources } = parts
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({
     connectionString: access.url,
     connectionsMax: config.databaseConnections,
-    namedStatements: access.pooling !== 'transaction',
-    // A pooler in transaction mode would keep the setting for others.
-    ...(access.pooling !== 'transaction' && { readTimeoutMs: READ_TIMEOUT_MS }),
+    ownConnections: access.pooling !== 'transaction',
+    readTimeoutMs: READ_TIMEOUT_MS,
     onError,
   })
   resources.defer(() => prisma.$disconnect())
+  // Whoever asks for whatever: the scheduler has connections of its own.
+  const db = databaseOf(prisma)
+  resources.defer(() => db.close())
   const metricsPage = {
     render: createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers }),
     public: config.metricsPublic,

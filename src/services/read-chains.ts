@@ -1,6 +1,11 @@
 import { flattenOverrides, specDifference, type SpecDifference } from '../domain/chain/spec-difference.ts'
 import { EPOCHS_LISTED_MAX } from '../domain/limits.ts'
-import { countChains as count, listChains as list, type ChainsQuery } from '../store/sql/list-chains.sql.ts'
+import {
+  countChains as count,
+  listChains as list,
+  type ChainsQuery,
+  type CountQuery,
+} from '../store/sql/list-chains.sql.ts'
 import { readChainAttempts as readAttempts, type AttemptWindow } from '../store/sql/read-chain-attempts.sql.ts'
 import {
   countChainChanges as countChanges,
@@ -36,7 +41,10 @@ export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'vis
   return list(db, { ...query, visibleProjectId: viewer.projectId })
 }
 
-export function countChains({ db, viewer }: Reader, query: Pick<ChainsQuery, 'conditions'>): Promise<number> {
+export function countChains(
+  { db, viewer }: Reader,
+  query: Pick<CountQuery, 'conditions' | 'countMax'>,
+): Promise<number> {
   return count(db, { ...query, visibleProjectId: viewer.projectId })
 }
 

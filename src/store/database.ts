@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { readStatement } from './snapshot.ts'
 import { connectionSettings, wasUnanswered, type Patience } from './connection-settings.ts'
+import { parserFor } from './value-parsers.ts'
 
 /** Runs statements: on the pool, or on the connection of a transaction. */
 export interface Queryable {
@@ -16,12 +17,16 @@ export interface Queryable {
  * ms. Forcing it with `plan_cache_mode` would also re-plan every foreign key check, row by row.
  */
 export interface Database extends Queryable {
+  /** A statement that the database ends if it takes longer, whatever holds for others. */
+  queryWithin<Row extends pg.QueryResultRow = pg.QueryResultRow>(
+    timeoutMs: number,
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ rows: Row[]; rowCount: number | null }>
   /** Commits when `work` resolves, rolls back when it throws. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
-
-const INT8_OID = 20
 
 export function openDatabase(options: {
   connectionString: string
@@ -47,32 +52,30 @@ export function openDatabase(options: {
         () => pool.query(text, values as unknown[]),
         (client) => client.query({ text, values: values as unknown[], types: { getTypeParser: parserFor } }),
       ),
-    async transaction(work) {
-      const client = await pool.connect()
-      let fault: Error | undefined
-      try {
-        await client.query('BEGIN')
-        const result = await work({ query: (text, values) => client.query(text, values as unknown[]) })
-        await client.query('COMMIT')
-        return result
-      } catch (error) {
-        // A connection that cannot roll back is broken: the pool must not hand it out again.
-        if (wasUnanswered(error)) fault = error as Error
-        else await client.query('ROLLBACK').catch((broken: Error) => (fault = broken))
-        throw error
-      } finally {
-        client.release(fault)
-      }
-    },
+    queryWithin: (timeoutMs, text, values) =>
+      transaction(async (tx) => {
+        await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`)
+        return tx.query(text, values)
+      }),
+    transaction,
     close: () => pool.end(),
   }
-}
 
-/**
- * int8 is returned as a number, exact for counts and sizes; a bigint would not serialise to JSON. Ids that need more
- * than 53 bits are cast to text in the statement.
- */
-function parserFor(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  if (oid === INT8_OID) return Number
-  return pg.types.getTypeParser(oid, format) as (value: string) => unknown
+  async function transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+    const client = await pool.connect()
+    let fault: Error | undefined
+    try {
+      await client.query('BEGIN')
+      const result = await work({ query: (text, values) => client.query(text, values as unknown[]) })
+      await client.query('COMMIT')
+      return result
+    } catch (error) {
+      // A connection that cannot roll back is broken: the pool must not hand it out again.
+      if (wasUnanswered(error)) fault = error as Error
+      else await client.query('ROLLBACK').catch((broken: Error) => (fault = broken))
+      throw error
+    } finally {
+      client.release(fault)
+    }
+  }
 }

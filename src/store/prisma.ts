@@ -1,6 +1,6 @@
-import type pg from 'pg'
 import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
-import { connectionSettings, type Patience } from './connection-settings.ts'
+import type { Patience } from './connection-settings.ts'
+import type { Database } from './database.ts'
 import { hasEnumParameters, ProvableEnumsFactory } from './provable-enums.ts'
 import { ReadPool } from './read-pool.ts'
 import { readSnapshot, type Reads } from './snapshot.ts'
@@ -17,22 +17,22 @@ export function createPrisma(options: {
   onError: (error: Error) => void
   patience?: Patience
   /** Not through a pooler in transaction mode, where the next statement may meet another connection. */
-  namedStatements?: boolean
+  ownConnections?: boolean
   /** Statements that take longer are ended by the database. */
   readTimeoutMs?: number
 }): PrismaClient {
-  const { connectionString, connectionsMax, onError, patience, namedStatements = true } = options
+  const { connectionString, connectionsMax, onError, patience, readTimeoutMs, ownConnections = true } = options
   const pool = new ReadPool({
-    ...connectionSettings(patience),
     connectionString,
-    max: connectionsMax,
-    application_name: 'reprise-read',
-    readTimeoutMs: options.readTimeoutMs,
+    connectionsMax,
+    patience,
+    readTimeoutMs,
+    onError,
+    keepsSettings: ownConnections,
   })
   const adapter = new ProvableEnumsFactory(pool, {
-    onPoolError: onError,
     onConnectionError: onError,
-    ...(namedStatements && { statementNameGenerator: statementNames() }),
+    ...(ownConnections && { statementNameGenerator: statementNames() }),
     disposeExternalPool: true,
   })
   const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
@@ -40,11 +40,16 @@ export function createPrisma(options: {
   return prisma
 }
 
-const pools = new WeakMap<PrismaClient, pg.Pool>()
+const pools = new WeakMap<PrismaClient, ReadPool>()
 
 /** Runs `work` so that all that it reads is of one state of the database: that of its first statement. */
 export function readTogether<T>(prisma: PrismaClient, work: () => T | Promise<T>): Promise<Reads<T>> {
   return readSnapshot(pools.get(prisma)!, work)
+}
+
+/** The database on the connections that Prisma reads with: those of the API. Prisma closes only what it has used. */
+export function databaseOf(prisma: PrismaClient): Database {
+  return pools.get(prisma)!.asDatabase()
 }
 
 const NAMED_STATEMENTS_MAX = 500

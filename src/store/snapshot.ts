@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
+import { readForAll } from './reader.ts'
 
 /**
  * Statements of one operation that see one state of the database. Which statements belong to it follows from where
@@ -28,12 +29,22 @@ interface Snapshot {
   end(): void
 }
 
-type Use<R> = (client: pg.PoolClient) => Promise<R>
+export type Use<R> = (client: pg.PoolClient) => Promise<R>
+
+/** A connection in a transaction that shows one state. */
+export interface Held {
+  run: <R>(use: Use<R>) => Promise<R>
+  end(): Promise<void>
+}
+
+interface Snapshots {
+  begin(): Promise<Held>
+}
 
 const active = new AsyncLocalStorage<Reading | undefined>()
 
 /** Runs `work` in a snapshot, or in one after the other, see `renewSnapshot`. */
-export async function readSnapshot<T>(pool: pg.Pool, work: () => T | Promise<T>): Promise<Reads<T>> {
+export async function readSnapshot<T>(pool: Snapshots, work: () => T | Promise<T>): Promise<Reads<T>> {
   let snapshot = createSnapshot(pool)
   const reading: Reading = {
     open: true,
@@ -67,21 +78,21 @@ export function readApart<T>(part: () => T): T {
 }
 
 /** A connection is taken with the first statement. */
-function createSnapshot(pool: pg.Pool): Snapshot {
-  let client: Promise<pg.PoolClient> | undefined
+function createSnapshot(pool: Snapshots): Snapshot {
+  let held: Promise<Held> | undefined
   let last: Promise<unknown> = Promise.resolve()
   return {
     async run(use) {
-      client ??= begin(pool)
-      const turn = Promise.all([client, last]).then(([connected]) => use(connected))
+      held ??= pool.begin()
+      const turn = Promise.all([held, last]).then(([snapshot]) => snapshot.run(use))
       last = turn.catch(() => {})
       return turn
     },
     end() {
       // Nobody waits for this: what was read is read.
-      if (client)
-        void Promise.all([client, last]).then(
-          ([connected]) => end(connected),
+      if (held)
+        void Promise.all([held, last]).then(
+          ([snapshot]) => snapshot.end(),
           () => {},
         )
     },
@@ -115,11 +126,12 @@ export function readStatement<R>(alone: () => Promise<R>, use: Use<R>): Promise<
 }
 
 /**
- * Runs a read that operations share: `shared` belongs to none of them, but counts as a statement of each; an operation
+ * Runs a read that operations share: `work` belongs to none of them, but counts as a statement of each; an operation
  * that reads a snapshot reads `own`.
  */
-export function readShared<R>(shared: () => Promise<R>, own: () => Promise<R>): Promise<R> {
+export function readShared<R>(work: () => Promise<R>, own: () => Promise<R>): Promise<R> {
   const reading = active.getStore()
+  const shared = () => readForAll(work)
   if (!reading?.open) return shared()
   if (reading.run) return own()
   reading.statements += 1
@@ -130,25 +142,5 @@ class SecondStatement extends Error {
   constructor() {
     super('a second statement needs a snapshot')
     this.name = 'SecondStatement'
-  }
-}
-
-async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
-  const client = await pool.connect()
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    return client
-  } catch (error) {
-    client.release(error as Error)
-    throw error
-  }
-}
-
-async function end(client: pg.PoolClient): Promise<void> {
-  try {
-    await client.query('COMMIT')
-    client.release()
-  } catch (error) {
-    client.release(error as Error)
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database } from '../../src/store/database.ts'
-import { createPrisma, type PrismaClient } from '../../src/store/prisma.ts'
+import { createPrisma, databaseOf, type PrismaClient } from '../../src/store/prisma.ts'
 import { RESTORE_SEEDS } from './restore-seeds.ts'
 
 export const TEMPLATE_DATABASE = 'reprise_template'
@@ -61,7 +61,7 @@ export async function testDatabase(): Promise<TestDatabase> {
     },
     async close() {
       if (await cleaned(clone)) return void idle.push(clone)
-      await Promise.all([db.close(), prisma.$disconnect(), cleaner.close()])
+      await Promise.all([db.close(), prisma.$disconnect(), databaseOf(prisma).close(), cleaner.close()])
       await dropDatabase(connectionString)
     },
   }
@@ -79,7 +79,7 @@ async function cloneTemplate(): Promise<Clone> {
   url.searchParams.set('application_name', KEPT)
   const kept = { connectionString: url.href, onError: () => {} }
   const db = openDatabase({ ...kept, connectionsMax: 10 })
-  const prisma = createPrisma({ ...kept, connectionsMax: 5 })
+  const prisma = createPrisma({ ...kept, connectionsMax: 10 })
   // Set for good: each change would discard the plans of the connection.
   url.searchParams.set('options', '-c session_replication_role=replica')
   const cleaner = openDatabase({ connectionString: url.href, connectionsMax: 1, onError: () => {} })

@@ -17,6 +17,7 @@ import { createAdmission, type AdmissionLimits } from '../../src/services/admiss
 import { createRates } from '../../src/services/rates.ts'
 import { createAuthenticator } from '../../src/services/authenticate.ts'
 import { createMetricsPage } from '../../src/services/render-metrics.ts'
+import { databaseOf } from '../../src/store/prisma.ts'
 import { testDatabase } from './database.ts'
 import { createFactories } from './factories.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
@@ -41,19 +42,20 @@ export async function startGraphQLServer(
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
   const database = await testDatabase()
   const { db, prisma } = database
+  const reads = databaseOf(prisma)
   const factory = createFactories(db)
   const bus = createEventBus()
   const topics = createTopics()
-  const logRelay = createLogRelay({ db, topics, log })
+  const logRelay = createLogRelay({ db: reads, topics, log })
   const wake = createWakeHub()
   const relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs: 50 })
   wake.on('events', relay.wake)
   await relay.start()
   const metrics = createMetrics()
-  const render = createMetricsPage({ db, metrics, log, subscriptions: () => bus.subscribers })
+  const render = createMetricsPage({ db: reads, metrics, log, subscriptions: () => bus.subscribers })
   const metricsPage = { render, public: options.metricsPublic ?? false }
   const authenticate = createAuthenticator({
-    db,
+    db: reads,
     log,
     failures: createRates(options.failedAuthenticationsPerSecond ?? 0),
   })
@@ -71,7 +73,7 @@ export async function startGraphQLServer(
     ...(options.requestLimits && { requestLimits: options.requestLimits }),
   })
   const app = createHttpApp({
-    db,
+    db: reads,
     admission: createAdmission(options.admission),
     secrets: TEST_SECRETS,
     authenticate,

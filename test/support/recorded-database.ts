@@ -16,6 +16,11 @@ export function recordedDatabase(db: Database): { db: Database; statements: Map<
   })
   return {
     statements,
-    db: { ...record(db), transaction: (work) => db.transaction((tx) => work(record(tx))), close: () => db.close() },
+    db: {
+      ...record(db),
+      queryWithin: (timeoutMs, text, values) => db.queryWithin(timeoutMs, text, values),
+      transaction: (work) => db.transaction((tx) => work(record(tx))),
+      close: () => db.close(),
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { PAGE_SIZE_DEFAULT } from '../../domain/limits.ts'
-import { COUNT_COST } from '../limits.ts'
+import { SEARCH_COST } from '../limits.ts'
 import type { PageArguments } from '../../services/paging/page-arguments.ts'
 
 /** Complexity of a connection: multiplied by the rows that the page may have. Searching has a price of its own. */
@@ -7,5 +7,13 @@ export function pageComplexity({ first, last, filter }: PageArguments & { filter
   field: number
   multiplier: number
 } {
-  return { field: filter && 'search' in filter ? COUNT_COST : 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
+  return { field: searches(filter) ? SEARCH_COST : 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
+}
+
+const SEARCHING = ['search', 'contains', 'startsWith', 'endsWith', 'label']
+
+/** Whether a filter looks for parts of texts, or for labels: neither is found by its place in an index. */
+function searches(filter: unknown): boolean {
+  if (typeof filter !== 'object' || filter === null) return false
+  return Object.entries(filter).some(([key, value]) => (SEARCHING.includes(key) && value != null) || searches(value))
 }

@@ -1,6 +1,6 @@
 import { PAGE_SIZE_DEFAULT } from '../../domain/limits.ts'
 import type { PageLoader } from '../page-loader.ts'
-import type { Page } from '../../services/paging/keyset.ts'
+import { totals, type Page } from '../../services/paging/keyset.ts'
 import { invalidCursor, pageSize } from '../../services/paging/page-arguments.ts'
 
 /** Rows of one entity in the order of their serial ids, oldest first, forward only. */
@@ -22,7 +22,7 @@ export async function serialPage<Row extends { id: string }>(options: {
       startCursor: edges.at(0)?.cursor ?? null,
       endCursor: edges.at(-1)?.cursor ?? null,
     },
-    totalCount: count,
+    ...totals(count),
   }
 }
 

@@ -5,6 +5,8 @@ export interface Page<Row> {
   edges: { cursor: string; node: Row }[]
   pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
   totalCount: () => Promise<number>
+  /** Whether there are no more than `totalCount`. */
+  totalCountIsExact: () => Promise<boolean>
 }
 
 /** Spread into Prisma's `findMany`. */
@@ -23,25 +25,30 @@ export async function keysetPage<Row extends object>(options: {
   order: readonly OrderColumn[]
   find: (query: KeysetQuery) => Promise<Row[]>
   count: () => Promise<number>
+  countMax?: number
 }): Promise<Page<Row>> {
-  const { args, order, find, count } = options
+  const { args, order, find, count, countMax } = options
   const { size, backward } = pageSize(args)
   const bounds = [bound(order, 'after', args.after), bound(order, 'before', args.before)].filter(
     (where) => where !== null,
   )
   // One more row than the page shows whether there is another page.
   const rows = await find({ where: { AND: bounds }, orderBy: orderBy(order, backward), take: size + 1 })
-  return assemblePage({ args, rows, cursorOf: (node) => encodeKeyset(order, node), count })
+  return assemblePage({ args, rows, cursorOf: (node) => encodeKeyset(order, node), count, countMax })
 }
 
-/** `rows` has one more row than the page if there are more, and starts at the end for a backward page. */
+/**
+ * `rows` has one more row than the page if there are more, and starts at the end for a backward page. A count beyond
+ * `countMax` says no more than that.
+ */
 export function assemblePage<Row extends object>(options: {
   args: PageArguments
   rows: readonly Row[]
   cursorOf: (row: Row) => string
   count: () => Promise<number>
+  countMax?: number | undefined
 }): Page<Row> {
-  const { args, rows, cursorOf, count } = options
+  const { args, rows, cursorOf, count, countMax } = options
   const { size, backward } = pageSize(args)
   const more = rows.length > size
   const page = rows.slice(0, size)
@@ -55,7 +62,20 @@ export function assemblePage<Row extends object>(options: {
       startCursor: edges.at(0)?.cursor ?? null,
       endCursor: edges.at(-1)?.cursor ?? null,
     },
-    totalCount: count,
+    ...totals(count, countMax),
+  }
+}
+
+/** Counted once, and only if somebody asks. */
+export function totals(
+  count: () => Promise<number>,
+  countMax = Infinity,
+): Pick<Page<object>, 'totalCount' | 'totalCountIsExact'> {
+  let counted: Promise<number> | undefined
+  const rows = () => (counted ??= count())
+  return {
+    totalCount: async () => Math.min(await rows(), countMax),
+    totalCountIsExact: async () => (await rows()) <= countMax,
   }
 }
 

@@ -38,11 +38,11 @@ export async function countSessions(
   { project, visibleProjectId, from, to, bucketSeconds }: CountedSpan,
   timeoutMs: number,
 ): Promise<{ over: OverCount[]; active: { status: SessionStatus; count: number }[] }> {
-  return db.transaction(async (tx) => {
-    await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`)
-    const span = [visibleProjectId, project, from.toISOString(), to.toISOString(), bucketSeconds]
-    const over = await tx.query<OverCount>(OVER_SQL, span)
-    const active = await tx.query<{ status: SessionStatus; count: number }>(ACTIVE_SQL, [visibleProjectId, project])
-    return { over: over.rows, active: active.rows }
-  })
+  const span = [visibleProjectId, project, from.toISOString(), to.toISOString(), bucketSeconds]
+  const over = await db.queryWithin<OverCount>(timeoutMs, OVER_SQL, span)
+  const active = await db.queryWithin<{ status: SessionStatus; count: number }>(timeoutMs, ACTIVE_SQL, [
+    visibleProjectId,
+    project,
+  ])
+  return { over: over.rows, active: active.rows }
 }

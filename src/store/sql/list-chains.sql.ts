@@ -106,23 +106,37 @@ function eitherWay(walked: string, looked: string): string {
   UNION ALL SELECT * FROM (${looked}) AS looked WHERE (SELECT rare FROM rarity)`
 }
 
-/** The number of chains on all pages. */
-export async function countChains(
-  db: Queryable,
-  query: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,
-): Promise<number> {
+export interface CountQuery extends Pick<ChainsQuery, 'conditions' | 'visibleProjectId'> {
+  /** No more rows are looked for. */
+  countMax: number
+}
+
+/** The number of chains on all pages, up to `countMax`. */
+export async function countChains(db: Queryable, query: CountQuery): Promise<number> {
+  const { text, values } = countStatement(query)
+  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+}
+
+/** The statement by itself, for inspecting its plan. */
+export function countStatement(query: CountQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
   const { conditions, visibleProjectId } = query
+  const limit = add(query.countMax, 'int')
   const lanes = laneStatement(query, add, '')
   const wanted = `${OF_LANE}${chainConditions(conditions, add)}`
-  const counted = (from: string) => `SELECT count(*) AS count FROM ${from} AND ${wanted}`
+  const counted = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${limit}) AS counted`
   const words = wordsOf(conditions, add)
-  const walked = counted('lanes CROSS JOIN chains c WHERE true')
-  const looked = counted('found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id')
+  // Lane by lane, so that what lies behind the limit is not looked at.
+  const walked = counted(
+    `SELECT 1 FROM lanes CROSS JOIN LATERAL (SELECT FROM chains c WHERE ${wanted} LIMIT ${limit}) AS of_lane`,
+  )
+  const looked = counted(
+    `SELECT 1 FROM found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id AND ${wanted}`,
+  )
   const text = `
 WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid'))} lanes AS (${lanes})
 ${words === null ? walked : `SELECT sum(count)::int8 AS count FROM (${eitherWay(walked, looked)}) AS either`}`
-  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+  return { text, values }
 }
 
 function laneStatement(

@@ -77,12 +77,31 @@ describe('a refusal names the limit', () => {
   })
 
   test.each([
-    ['counts', 'totalCount', ''],
+    ['counts of what is filtered', 'totalCount', ', filter: { state: [LIVE] }'],
     ['searches', 'edges { cursor }', ', filter: { search: "bul" }'],
-  ])('on %s', async (_name, selection, filter) => {
-    const aliases = Array.from({ length: 120 }, (_, n) => `a${n}: chains(first: 1${filter}) { ...p }`)
-    const { errors } = await server.query(`{ ${aliases.join(' ')} } fragment p on ChainConnection { ${selection} }`)
+    ['searches for parts of names', 'edges { cursor }', ', filter: { name: { contains: "bul" } }'],
+    ['counts of what is searched for', 'totalCount', ', filter: { search: "bul" }', 15],
+    [
+      'counts by another name',
+      'totalCountIsExact',
+      ', filter: { AND: [{ label: { key: "a", value: "b" } }] }',
+      15,
+      'sessions',
+    ],
+  ])('on %s', async (_name, selection, filter, count = 50, field = 'chains') => {
+    const aliases = Array.from({ length: count }, (_, n) => `a${n}: ${field}(first: 1${filter}) { ${selection} }`)
+    const { errors } = await server.query(`{ ${aliases.join(' ')} }`)
     expect(errors?.[0]?.message).toMatch(/^The query is too complex: \d+, where the limit is 100000\.$/)
+  })
+
+  test('and not on a page with its tabs, each with a count, and its search', async () => {
+    const states = ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED']
+    const tabs = states.map((state) => `${state}: chains(first: 0, filter: { state: [${state}] }) { totalCount }`)
+    const { errors } = await server.query(`{ ${tabs.join(' ')}
+      sessions(first: 0) { totalCount }
+      page: chains(first: 50, filter: { search: "bul" }) { totalCount totalCountIsExact edges { node {
+        name state attempts outlook { willRetry reason } sessions(last: 1) { edges { node { name status kernels { status } } } } } } } }`)
+    expect(errors).toBeUndefined()
   })
 
   test('on the cost of a mutation, before anything of it is done', async () => {

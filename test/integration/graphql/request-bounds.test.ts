@@ -222,6 +222,35 @@ describe('a stranger', () => {
   })
 })
 
+describe('a message of a WebSocket', () => {
+  const init = (bytes: number) => {
+    const message = { type: 'connection_init', payload: { authorization: `Bearer ${member}`, more: '' } }
+    message.payload.more = 'x'.repeat(bytes - JSON.stringify(message).length)
+    return JSON.stringify(message)
+  }
+  const long = JSON.stringify({ id: '1', type: 'subscribe', payload: { query: `{ ${'x'.repeat(200_000)} }` } })
+
+  async function heard(first: string, second: string): Promise<string> {
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+    const { promise, resolve } = Promise.withResolvers<string>()
+    socket.addEventListener('close', ({ code }) => resolve(`closed ${code}`))
+    socket.addEventListener('open', () => socket.send(first))
+    socket.addEventListener('message', ({ data }) => {
+      const { type, payload } = JSON.parse(data) as { type: string; payload: any }
+      if (type === 'connection_ack') socket.send(second)
+      else resolve(`${type} ${payload[0].message}`)
+    })
+    return promise.finally(() => socket.close())
+  }
+
+  test('has 16 kB until its token is known, and then what any request may have', async () => {
+    expect(await heard(init(16_384), long)).toMatch(/^error The document has 200004 characters/)
+    expect(await heard(init(16_385), long)).toBe('closed 1009')
+    expect(await heard(long, long)).toBe('closed 1009')
+    expect(await heard(init(1_000), long + ' '.repeat(100_000))).toBe('closed 1009')
+  })
+})
+
 test.each([
   ['GET', '?query={__typename}&variables={'],
   ['GET', '?query={__typename}&extensions=nonsense'],

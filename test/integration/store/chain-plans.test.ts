@@ -4,6 +4,7 @@ import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sq
 import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
 import {
   countChains,
+  countStatement,
   listChains,
   listStatement,
   type ChainOrder,
@@ -170,7 +171,9 @@ describe('a filter', () => {
     expect(uses).toEqual({ words: 1, sequential: 0, attempts: 0 })
     expect(rows).toBeLessThanOrEqual(500)
     const listed = await listChains(database.db, query({ conditions, limit: 1_000 }))
-    expect(await countChains(database.db, { conditions, visibleProjectId: projects[1]! })).toBe(listed.length)
+    expect(await countChains(database.db, { conditions, visibleProjectId: projects[1]!, countMax: 1_000 })).toBe(
+      listed.length,
+    )
   })
 
   test('counts what it lists', async () => {
@@ -178,8 +181,19 @@ describe('a filter', () => {
     const visibleProjectId = null
     const listed = await listChains(database.db, query({ conditions, visibleProjectId, limit: 1_000 }))
     expect(listed.length).toBeGreaterThan(10)
-    expect(await countChains(database.db, { conditions, visibleProjectId })).toBe(listed.length)
+    expect(await countChains(database.db, { conditions, visibleProjectId, countMax: 1_000 })).toBe(listed.length)
   })
+})
+
+test.each<[string, ChainConditions]>([
+  ['all chains', {}],
+  ['a word that all have', { search: 'common' }],
+])('counting %s stops at the most that is told', async (_name, conditions) => {
+  const counted = countStatement({ conditions, visibleProjectId: null, countMax: 1_001 })
+  const { rows } = await database.db.query<{ count: number }>(counted.text, counted.values)
+  expect(rows[0]!.count).toBe(1_001)
+  const plan = await explain(counted.text, counted.values)
+  expect(plan.rows).toBeLessThanOrEqual(conditions.search === undefined ? 1_001 : 12_000)
 })
 
 test.each<[string, (tx: Queryable, chainIds: string[]) => Promise<unknown>]>([

@@ -62,6 +62,22 @@ describe.each([
   })
 })
 
+test.each([
+  ['sessions', '{ status: [TERMINATED] }'],
+  ['sessions', '{ name: { contains: "common" } }'],
+  ['sessions', '{}'],
+  ['retryDecisions', '{}'],
+])('%s by %s: counting stops at 10,000, and says so', async (field, filter) => {
+  const { data, rows } = await plansOf(`{ ${field}(first: 0, filter: ${filter}) { totalCount totalCountIsExact } }`)
+  expect(data[field]).toEqual({ totalCount: 10_000, totalCountIsExact: false })
+  expect(rows).toBeLessThan(15_000)
+})
+
+test('a count that is all says so', async () => {
+  const { data } = await plansOf('{ sessions(first: 0, filter: { status: [RUNNING] }) { totalCountIsExact } }')
+  expect(data.sessions).toEqual({ totalCountIsExact: true })
+})
+
 test('decisions that wait: a page and its count read no more than those', async () => {
   const { data, whole, rows, indexes } = await plansOf(
     `{ retryDecisions(first: 20, filter: { phase: [SCHEDULED, HELD] }) { totalCount edges { node { phase } } } }`,

@@ -1,3 +1,4 @@
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
 import { countChains, findChainOfSession, listChains } from '../../../services/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
@@ -55,7 +56,8 @@ builder.queryField('chains', (t) =>
           args,
           rows,
           cursorOf: (row) => encodeChain(wanted, row, asOfMs),
-          count: () => countChains(context, { conditions }),
+          count: () => countChains(context, { conditions, countMax: COUNTED_ROWS_MAX + 1 }),
+          countMax: COUNTED_ROWS_MAX,
         })
       },
     },

@@ -1,3 +1,4 @@
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { withoutNulls } from '../../../services/without-nulls.ts'
 import { builder } from '../../builder.ts'
@@ -60,7 +61,8 @@ builder.queryField('retryDecisions', (t) =>
           order: NEWEST_FIRST,
           find: ({ where, ...page }) =>
             prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
-          count: () => prisma.retryDecision.count({ where: wanted }),
+          count: () => prisma.retryDecision.count({ where: wanted, take: COUNTED_ROWS_MAX + 1 }),
+          countMax: COUNTED_ROWS_MAX,
         })
       },
     },

@@ -1,4 +1,5 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
 import { sessionWhere } from '../../../services/session-where.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
@@ -39,7 +40,8 @@ builder.queryField('sessions', (t) =>
           args,
           order,
           find: ({ where, ...page }) => prisma.session.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
-          count: () => prisma.session.count({ where: wanted }),
+          count: () => prisma.session.count({ where: wanted, take: COUNTED_ROWS_MAX + 1 }),
+          countMax: COUNTED_ROWS_MAX,
         })
       },
     },

@@ -1,0 +1,33 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** For whom statements are sent to the database, as follows from where they are called from. */
+export interface Reader {
+  /** Who shares connections with nobody: a token. */
+  party: string
+  /** Aborts when nobody waits for the answer any more. */
+  signal?: AbortSignal | undefined
+  /** Statements that may write outside snapshots take as long as they take, whether somebody waits for them or not. */
+  writes?: boolean
+}
+
+const current = new AsyncLocalStorage<Reader | undefined>()
+
+/** Statements that `work` sends are this reader's: they take turns on its share of the connections, and end with it. */
+export function readFor<T>(reader: Reader, work: () => T): T {
+  return current.run(reader, work)
+}
+
+/** Statements that `work` sends need no turn: they belong to what has one, or to the server itself. */
+export function readForNobody<T>(work: () => T): T {
+  return current.run(undefined, work)
+}
+
+/** Statements that `work` sends are read for others as well, who may still wait when this reader has left. */
+export function readForAll<T>(work: () => T): T {
+  const reader = current.getStore()
+  return reader?.signal ? current.run({ party: reader.party }, work) : work()
+}
+
+export function currentReader(): Reader | undefined {
+  return current.getStore()
+}

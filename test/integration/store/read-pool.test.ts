@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createPrisma, databaseOf, readTogether, type PrismaClient } from '../../../src/store/prisma.ts'
+import { readFor } from '../../../src/store/reader.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database?.close())
+
+const SLEEP = 'SELECT 1 FROM pg_sleep(60)'
+const CANCELLED = /57014|canceling statement/
+
+interface Reads {
+  db: Database
+  prisma: PrismaClient
+}
+
+function open(options: { connectionsMax?: number; readTimeoutMs?: number; ownConnections?: boolean } = {}): Reads {
+  const { connectionString } = database
+  const prisma = createPrisma({ connectionString, connectionsMax: 4, onError: () => {}, ...options })
+  const db = databaseOf(prisma)
+  onTestFinished(async () => {
+    await prisma.$disconnect()
+    await db.close()
+  })
+  return { db, prisma }
+}
+
+/** Each way in which the API reads. */
+const WAYS: [name: string, read: (reads: Reads, sql: string) => Promise<unknown>][] = [
+  ['a statement', ({ db }, sql) => db.query(sql)],
+  ['Prisma', async ({ prisma }, sql) => prisma.$queryRawUnsafe(sql)],
+  ['a snapshot', ({ db, prisma }, sql) => readTogether(prisma, () => db.query(sql))],
+  ['Prisma in a snapshot', ({ prisma }, sql) => readTogether(prisma, () => prisma.$queryRawUnsafe(sql))],
+]
+
+async function sleeping(): Promise<number> {
+  const { rows } = await database.db.query<{ count: number }>(
+    `SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND state = 'active' AND query = $1`,
+    [SLEEP],
+  )
+  return rows[0]!.count
+}
+
+const untilSleeping = (count: number) =>
+  vi.waitFor(async () => expect(await sleeping()).toBe(count), { timeout: 20_000 })
+
+describe.each(WAYS)('%s', (_name, read) => {
+  test.each([true, false])(
+    'that takes too long is ended, and its connection goes on (one of its own: %s)',
+    async (ownConnections) => {
+      const reads = open({ connectionsMax: 1, readTimeoutMs: 200, ownConnections })
+      const pid = async () => (await reads.db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid
+      const before = await pid()
+      await expect(read(reads, SLEEP)).rejects.toThrow(CANCELLED)
+      expect(await pid()).toBe(before)
+    },
+  )
+
+  test('ends in the database when its reader leaves', async () => {
+    const reads = open()
+    const left = new AbortController()
+    const answer = readFor({ party: 'a', signal: left.signal }, () => read(reads, SLEEP))
+    const ended = expect(answer).rejects.toThrow(CANCELLED)
+    await untilSleeping(1)
+    left.abort()
+    await ended
+    await untilSleeping(0)
+  })
+
+  test('of one reader takes half of the connections, and all readers leave some', async () => {
+    const reads = open({ connectionsMax: 6 })
+    const left = new AbortController()
+    const asleep = (party: string) =>
+      Array.from({ length: 20 }, () =>
+        readFor({ party, signal: left.signal }, () => read(reads, SLEEP)).catch(() => null),
+      )
+    const first = asleep('a')
+    await untilSleeping(3)
+    expect(await readFor({ party: 'b' }, () => read(reads, 'SELECT 1 AS one'))).toBeDefined()
+    const second = asleep('b')
+    await untilSleeping(4)
+    // What the server reads for itself.
+    expect((await reads.db.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+    expect(await sleeping()).toBe(4)
+    left.abort()
+    await Promise.all([...first, ...second])
+  })
+})
+
+test('who holds a connection needs no second turn', async () => {
+  const { db, prisma } = open({ connectionsMax: 4 })
+  const both = async (n: number) => {
+    await db.query('SELECT 1')
+    await db.queryWithin(10_000, 'SELECT 2')
+    await db.transaction((tx) => tx.query('SELECT 3'))
+    return n
+  }
+  const inSnapshots = Array.from({ length: 50 }, (_, n) =>
+    readFor({ party: `${n % 5}` }, () => readTogether(prisma, () => db.query('SELECT 1').then(() => n))),
+  )
+  const inTransactions = Array.from({ length: 50 }, (_, n) => readFor({ party: `${n % 5}` }, () => both(n)))
+  expect(await Promise.all([...inSnapshots, ...inTransactions])).toHaveLength(100)
+})
+
+test('a statement may have a time of its own, and what is written takes as long as it takes', async () => {
+  const { db, prisma } = open({ readTimeoutMs: 100 })
+  const patient = () => db.queryWithin(20_000, 'SELECT pg_sleep(0.3)')
+  await expect(patient()).resolves.toBeDefined()
+  await expect(readTogether(prisma, patient)).resolves.toBeDefined()
+  await expect(
+    readTogether(prisma, async () => {
+      await patient()
+      await db.query(SLEEP)
+    }),
+  ).rejects.toThrow(CANCELLED)
+  await expect(db.transaction((tx) => tx.query('SELECT pg_sleep(0.3)'))).resolves.toBeDefined()
+  const writing = readFor({ party: 'a', writes: true }, () => db.query('SELECT pg_sleep(0.3)'))
+  await expect(writing).resolves.toBeDefined()
+  await expect(db.queryWithin(100, SLEEP)).rejects.toThrow(CANCELLED)
+})
