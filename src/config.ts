@@ -18,7 +18,7 @@ const VARIABLES = {
 
 export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[Key]['schema']> }
 
-/** Printed by `--help`, and compared with the README's table. */
+/** Printed by `--help`, and compared with the table of docs/configuration.md. */
 export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
 
 /** The help text, one line per variable. */

@@ -15,7 +15,7 @@ const configuration = runs || name === 'help' ? await import('./config.ts') : nu
 const program = new Command('reprise')
   .description(packageJson.description)
   .version(packageJson.version)
-  .addHelpText('after', '\nREADME.md has a tour, the configuration and the API.')
+  .addHelpText('after', '\nREADME.md has a tour, docs/ the rest.')
 
 program.commandsGroup('Servers and agents:')
 for (const command of serverCommands(process.env, configuration?.describeConfiguration)) program.addCommand(command)

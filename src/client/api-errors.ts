@@ -15,7 +15,7 @@ interface Details {
   data?: unknown
 }
 
-/** An error reported by the server. `code` is one of the README's table of errors. */
+/** An error reported by the server. `code` is one of the table in docs/errors.md. */
 export class ApiError extends RepriseClientError {
   /** Of codes that are not in the server's table. */
   protected static readonly retryable: boolean = false

@@ -1,4 +1,4 @@
-/** The closed table of errors that callers can meet. The README documents it; a test compares the two. */
+/** The closed table of errors that callers can meet. docs/errors.md documents it; a test compares the two. */
 export const ERRORS = {
   VALIDATION_FAILED: { type: 'ValidationError', httpStatus: 422, retryable: false },
   SESSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },

@@ -2,6 +2,7 @@ import { validate } from '@readme/openapi-parser'
 import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { tableRows } from '../guard/document-tables.ts'
 import { startGraphQLServer, type TestServer } from '../support/graphql-server.ts'
 
 /** The OpenAPI document is valid, and true to what the server answers to its own examples. */
@@ -28,6 +29,15 @@ test('describes each operation, under a name of its own', () => {
   const names = operations.map(({ operationId }) => operationId)
   expect(new Set(names).size).toBe(names.length)
 })
+
+test('docs/rest.md has a table of its operations, with their summaries', async () => {
+  const operations = Object.entries<Record<string, { summary: string }>>(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { summary }]) => [method.toUpperCase(), `\`${path}\``, summary]),
+  )
+  expect((await tableRows('docs/rest.md')).toSorted(inOrder)).toEqual(operations.toSorted(inOrder))
+})
+
+const inOrder = (one: readonly string[], other: readonly string[]) => (one.join(' ') < other.join(' ') ? -1 : 1)
 
 describe('is true', () => {
   let matches: (schema: object, value: unknown) => string[]

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const copy = promisify(execFile)
 
-/** As the README says: the data directory of a stopped server, copied with its owners and modes. */
+/** As docs/operation.md says: the data directory of a stopped server, copied with its owners and modes. */
 test('a backup of the data directory comes back elsewhere, and goes on', { timeout: 90_000 }, async () => {
   const root = await temporaryDirectory('backup')
   const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(root, name)) as [

@@ -46,7 +46,7 @@ async function runProgram(name: string, code: string): Promise<string> {
   return stdout
 }
 
-test('the examples of the README do what it says', { timeout: 120_000 }, async () => {
+test('the examples of docs/client.md do what it says', { timeout: 120_000 }, async () => {
   const examples = (await blocksOfTest('test/e2e/client-package.test.ts')).map(({ text }) => text)
   expect(examples).toHaveLength(2)
   const outputs: string[] = []

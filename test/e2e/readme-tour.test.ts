@@ -9,7 +9,7 @@ import { cleanEnvironment } from '../support/command-line.ts'
 import { blocksOfTest, type DocumentBlock } from '../support/document-blocks.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
-/** What a newcomer types, out of the README, in its order, against a server that `npm start` has started. */
+/** What a newcomer types, out of the README and docs/, in its order, against a server that `npm start` has started. */
 
 const run = promisify(execFile)
 const README_URL = 'http://127.0.0.1:4000'
@@ -18,8 +18,8 @@ const NPX = 'npx() { shift; node bin/reprise.mjs "$@"; }'
 
 const all = await blocksOfTest('test/e2e/readme-tour.test.ts')
 
-function blocks(...headings: string[]): DocumentBlock[] {
-  return all.filter(({ heading }) => headings.includes(heading))
+function blocks(page: string): DocumentBlock[] {
+  return all.filter((block) => block.page === page)
 }
 
 async function npmStart(environment: NodeJS.ProcessEnv) {
@@ -57,8 +57,8 @@ function shape(line: string): string {
     .replaceAll(/─+$/g, '')
 }
 
-test('the tour of the README works as it stands there', { timeout: 240_000 }, async () => {
-  const tour = blocks('Tour')
+test('the tour of the README, and what docs/ adds to it, works as it stands there', { timeout: 240_000 }, async () => {
+  const tour = blocks('README.md')
   const [start, started, first, firstOutput, ...rest] = tour
   expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
   expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh'])
@@ -90,12 +90,28 @@ test('the tour of the README works as it stands there', { timeout: 240_000 }, as
     expect(resubmitted).toMatch(/ended with 1\n[^]*1 of 1 sessions resubmitted[^]*└─ 2 .*succeeded/)
     expect(checked).toMatch(/\n +5 +8 m .*█[^]*all is well\n$/)
 
-    const curl = blocks('API', 'Chains').map(({ text }) => text)
-    const answers = await type(curl.join('\n'))
+    const typeAll = (page: string) =>
+      type(
+        blocks(page)
+          .map(({ text }) => text)
+          .join('\n'),
+      )
+    const answers = await typeAll('docs/graphql.md')
     expect(answers).toContain('"label":"attempt 3 of 4"')
     expect(answers).not.toContain('"errors"')
 
-    const [served, discovered, ...more] = blocks('Deployments')
+    const overRest = await typeAll('docs/rest.md')
+    expect(overRest.match(/^\d{3}$/gm)).toEqual(['201', '200', '200', '404'])
+    expect(overRest).toMatch(/"name":"tour"[^]*"code":"SESSION_NOT_FOUND"/)
+
+    const looking = await typeAll('docs/troubleshooting.md')
+    expect(looking).toMatch(/all is well\n\{"status":"ready"/)
+    expect(looking).toMatch(/attempt 3 of 4/)
+
+    const followed = await typeAll('docs/subscriptions.md')
+    expect(followed.match(/RETRY_\w+/g)).toEqual(['RETRY_SCHEDULED', 'RETRY_DISPATCHED', 'RETRY_SUCCEEDED'])
+
+    const [served, discovered, ...more] = blocks('docs/deployments.md')
     expect(more).toEqual([])
     const replicas = await type(served!.text)
     expect(replicas).toMatch(/web: READY, 2 of 2 healthy, revision 1\n[^]*healthy +2 of 2\n/)

@@ -1,14 +1,21 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { agentCommand } from '../../src/agent-command.ts'
 import { commandTree } from '../../src/cli/completion/tree.ts'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { addClientCommands } from '../../src/cli/program.ts'
+import { serverCommands } from '../../src/server-commands.ts'
 import { helpPages } from '../support/help-examples.ts'
-import { readmeRows } from './readme-tables.ts'
+import { codeIn, tableRows } from './document-tables.ts'
+import { ROOT } from './source-files.ts'
 
-test('README "Command line": | `status` | meaning |', async () => {
+const PAGE = 'docs/command-line.md'
+
+test('docs/command-line.md: | `status` | meaning |', async () => {
   const expected = Object.values(EXIT_CODES).map(({ status, meaning }) => [String(status), meaning])
-  expect(await readmeRows('Command line')).toEqual(expected)
+  expect(await tableRows(PAGE, 'Exit statuses')).toEqual(expected)
 })
 
 describe('each command', async () => {
@@ -31,5 +38,14 @@ describe('each command', async () => {
     const tree = commandTree(await addClientCommands(new Command('reprise')))
     const completed = tree.map(({ path }) => `reprise ${path}`)
     expect(pages.map(({ path }) => path).filter((path) => !completed.includes(path))).toEqual([])
+  })
+
+  test(`stands in the table of ${PAGE}`, async () => {
+    const text = await readFile(join(ROOT, PAGE), 'utf8')
+    const rows = [...text.matchAll(/^\| [a-z ]+ \| (`.*) \|$/gm)].map(([, cell]) => cell!)
+    const named = rows.flatMap(codeIn).map((name) => name.split(' ')[0])
+    const client = (await addClientCommands(new Command('reprise'))).commands.map((command) => command.name())
+    const server = [...serverCommands({}), agentCommand('0', {})].map((command) => command.name())
+    expect(new Set(named)).toEqual(new Set([...client, ...server]))
   })
 })

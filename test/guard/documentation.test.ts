@@ -1,24 +1,33 @@
-import { expect, test } from 'vitest'
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { GraphQLObjectType } from 'graphql'
+import { describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { CLIENT_VARIABLES } from '../../src/client/node/environment.ts'
+import { createClient } from '../../src/client/node/index.ts'
 import { CONFIGURATION, loadConfig } from '../../src/config.ts'
 import { ERRORS } from '../../src/domain/errors.ts'
+import { RETRY_PHASES } from '../../src/domain/retry/causes.ts'
+import { STATUSES } from '../../src/domain/session/statuses.ts'
 import { transitionDiagram } from '../../src/domain/session/transitions.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
-import { readmeRows } from './readme-tables.ts'
+import { codeIn, proseOf, tableRows } from './document-tables.ts'
+import { ROOT } from './source-files.ts'
 
 const blocks = await blocksOfTest('test/guard/documentation.test.ts')
 
-/** Both directions at once: what is missing in the README and what stands there too much are both differences. */
+/** Both directions at once: what is missing on the page and what stands there too much are both differences. */
 
-test('README "Configuration": | `NAME` | default | meaning | unit |', async () => {
+test('docs/configuration.md: | `NAME` | default | meaning | unit |', async () => {
   const expected = CONFIGURATION.map(({ name, default: value, meaning, unit }) => [name, value, meaning, unit ?? ''])
-  expect((await readmeRows('Configuration')).toSorted(byName)).toEqual(expected.toSorted(byName))
+  expect((await tableRows('docs/configuration.md')).toSorted(byName)).toEqual(expected.toSorted(byName))
 })
 
-test('README "Client": | `NAME` | default | meaning |', async () => {
+test('docs/client.md: | `NAME` | default | meaning |', async () => {
   const expected = CLIENT_VARIABLES.map(({ name, default: value, meaning }) => [name, value, meaning])
-  expect(await readmeRows('Client')).toEqual(expected)
+  expect(await tableRows('docs/client.md', 'Which server')).toEqual(expected)
 })
 
 test('a server does not wonder about what clients read', () => {
@@ -26,8 +35,8 @@ test('a server does not wonder about what clients read', () => {
   expect(warnings).toEqual([])
 })
 
-test('README "Errors": | `CODE` | type | HTTP status | retryable (yes, no) | … |', async () => {
-  const rows = (await readmeRows('Errors')).map((row) => row.slice(0, 4))
+test('docs/errors.md: | `CODE` | type | HTTP status | retryable (yes, no) | … |', async () => {
+  const rows = (await tableRows('docs/errors.md')).map((row) => row.slice(0, 4))
   const expected = Object.entries(ERRORS).map(([code, { type, httpStatus, retryable }]) => [
     code,
     type,
@@ -37,9 +46,89 @@ test('README "Errors": | `CODE` | type | HTTP status | retryable (yes, no) | …
   expect(rows.toSorted(byName)).toEqual(expected.toSorted(byName))
 })
 
-test('README: the diagram of the statuses is the one that the table prints', () => {
-  expect(blocks.find(({ language }) => language === 'mermaid')!.text).toBe(`${transitionDiagram()}\n`)
+test('docs/concepts.md: the diagram of the statuses is the one that the table prints', () => {
+  expect(blocks.find(({ page }) => page === 'docs/concepts.md')!.text).toBe(`${transitionDiagram()}\n`)
 })
+
+test('docs/operation.md: | `metric` | type | labels | meaning |', async () => {
+  const metrics = createMetrics().registry.getMetricsAsArray() as unknown as Metric[]
+  const expected = metrics.map(({ name, type, labelNames = [], help }) => [
+    name,
+    type,
+    labelNames.map((label) => `\`${label}\``).join(', '),
+    help,
+  ])
+  expect((await tableRows('docs/operation.md', 'Metrics')).toSorted(byName)).toEqual(expected.toSorted(byName))
+})
+
+interface Metric {
+  name: string
+  type: string
+  labelNames?: string[]
+  help: string
+}
+
+test('docs/graphql.md has each query and each mutation once', async () => {
+  const text = await readFile(join(ROOT, 'docs/graphql.md'), 'utf8')
+  const rows = [...text.matchAll(/^\| [a-z, ]+ \| (`[^|]*) \|([^|]*) \|$/gm)]
+  const named = (column: number) => rows.flatMap((row) => codeIn(row[column]!)).toSorted()
+  expect(named(1)).toEqual(namesOf(schema.getQueryType()).toSorted())
+  expect(named(2)).toEqual(namesOf(schema.getMutationType()).toSorted())
+})
+
+test('docs/subscriptions.md: | `subscription` | what it delivers |', async () => {
+  const rows = await tableRows('docs/subscriptions.md')
+  expect(rows.map(([name]) => name!).toSorted()).toEqual(namesOf(schema.getSubscriptionType()).toSorted())
+})
+
+function namesOf(type: GraphQLObjectType | null | undefined): string[] {
+  return Object.keys(type!.getFields())
+}
+
+test('docs/client.md names each method of the client', async () => {
+  const named = codeIn(await proseOf('docs/client.md')).map((code) => code.replace(/\(.*/, ''))
+  const plurals = named.map((name) => `${name}s`)
+  const client = createClient({ url: 'http://127.0.0.1:1', token: 'none' })
+  const methods = Object.entries(client).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
+  await client.close()
+  expect(methods.length).toBeGreaterThan(40)
+  expect(methods.filter((name) => ![...named, ...plurals].includes(name))).toEqual([])
+})
+
+test('README: short, with a picture of what there is', async () => {
+  expect((await readFile(join(ROOT, 'README.md'), 'utf8')).split('\n').length).toBeLessThanOrEqual(250)
+  const picture = blocks.find(({ page, language }) => page === 'README.md' && language === 'mermaid')!.text
+  const words = [...picture.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b|\b[a-z]+[A-Z]\w*\b/g)].map(([word]) => word)
+  const known = new Set<string>(['LR', ...STATUSES, ...RETRY_PHASES, ...namesOf(schema.getMutationType())])
+  for (const name of namesOf(schema.getType('Session') as GraphQLObjectType)) known.add(name)
+  expect(words.length).toBeGreaterThan(8)
+  expect(words.filter((word) => !known.has(word))).toEqual([])
+})
+
+describe.each(['docs/upgrading.md', 'docs/contributing.md'])('%s: the commands', (name) => {
+  const commands = blocks.filter(({ page }) => page === name).flatMap(({ text }) => text.trim().split('\n'))
+
+  test('are scripts of the package', () => {
+    expect(commands.length).toBeGreaterThan(1)
+    const known = ['ci', ...Object.keys(packageJson.scripts)]
+    expect(commands.filter((command) => !known.includes(scriptOf(command)))).toEqual([])
+  })
+
+  test('name files that there are', async () => {
+    const named = commands.flatMap((command) => command.match(/\btest\/\S+/g) ?? [])
+    for (const path of named) await access(join(ROOT, path))
+  })
+})
+
+test('docs/contributing.md: | `command` | what it does |', async () => {
+  const told = (await tableRows('docs/contributing.md', 'Set up')).map(([command]) => scriptOf(command!))
+  const scripts = Object.keys(packageJson.scripts).filter((script) => !script.startsWith('pre'))
+  expect(scripts.filter((script) => !told.includes(script) && script !== 'test')).toEqual([])
+})
+
+function scriptOf(command: string): string {
+  return /^npm (?:run )?([\w:]+)/.exec(command)?.[1] ?? command
+}
 
 test('README: the first commands are scripts of the package', () => {
   const commands = blocks

@@ -12,7 +12,6 @@ import { schema } from '../../src/graphql/schema.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { outcomeOf } from './policy-examples.ts'
 import { examplesIn, tableIn, type Example } from './policy-reference.ts'
-import { readmeRows } from './readme-tables.ts'
 import { ROOT } from './source-files.ts'
 
 /** docs/retry-policy.md says what the code does, and all that it can. */
@@ -62,13 +61,6 @@ describe('the fields', () => {
     const inputs = (type: string) => new Set(Object.keys(inputFields(type)))
     expect(new Set(names)).toEqual(inputs('RetrySlotGrowthInput'))
     expect(new Set(names.filter((name) => name !== 'slot'))).toEqual(inputs('RetryTimeoutGrowthInput'))
-  })
-
-  it('README tells the same names and defaults', async () => {
-    const short = (await readmeRows('Retry policy')).map(([name, value]) => [name, value])
-    const long = fields.filter(([name]) => name !== '`preset`')
-    const expected = long.map(([name, , value]) => [unquoted(name!), unquoted(value!).replaceAll('"', '')])
-    expect(Object.fromEntries(short)).toEqual(Object.fromEntries(expected))
   })
 })
 

@@ -18,12 +18,14 @@ type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
 /** Which test runs which blocks. A block without a test, or with two, fails test/guard/document-blocks.test.ts. */
 export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/contract/graphql/documented-operations.test.ts': [{ language: 'graphql' }],
-  'test/e2e/client-package.test.ts': [{ page: 'README.md', heading: 'Client', language: 'js' }],
+  'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/readme-tour.test.ts': [
     { page: 'README.md', heading: 'Tour' },
-    { page: 'README.md', heading: 'Deployments' },
-    { page: 'README.md', heading: 'API', language: 'sh' },
-    { page: 'README.md', heading: 'Chains', language: 'sh' },
+    { page: 'docs/deployments.md', language: 'sh' },
+    { page: 'docs/graphql.md', language: 'sh' },
+    { page: 'docs/rest.md', language: 'sh' },
+    { page: 'docs/subscriptions.md', language: 'sh' },
+    { page: 'docs/troubleshooting.md', language: 'sh' },
   ],
   'test/e2e/remote/remote-agents.test.ts': [
     { page: 'docs/agents.md', language: 'sh' },
@@ -32,27 +34,31 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/e2e/secrets.test.ts': [{ page: 'docs/security.md', heading: 'Secrets', language: 'sh' }],
   'test/guard/architecture.test.ts': [
     { page: 'docs/architecture.md', language: 'mermaid' },
-    { page: 'README.md', heading: 'Layout' },
+    { page: 'docs/architecture.md', heading: 'Layout' },
   ],
   'test/guard/documentation.test.ts': [
     { page: 'README.md', heading: 'Reprise', language: 'sh' },
     { page: 'README.md', heading: 'How it works', language: 'mermaid' },
+    { page: 'docs/concepts.md', language: 'mermaid' },
+    { page: 'docs/upgrading.md', language: 'sh' },
+    { page: 'docs/contributing.md', language: 'sh' },
   ],
   'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
   'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/guard/security.test.ts': [{ page: 'docs/security.md', language: 'mermaid' }],
-  'test/integration/webhooks/deliver.test.ts': [{ page: 'README.md', heading: 'Webhooks', language: 'json' }],
+  'test/integration/webhooks/deliver.test.ts': [{ page: 'docs/webhooks.md', language: 'json' }],
 }
 
-/** Every fenced block of README.md, CHANGELOG.md and docs/, in its order on the page. */
-export async function documentBlocks(): Promise<DocumentBlock[]> {
+/** Every page of the documentation, by its path from the root of the repository. */
+export async function documentPages(): Promise<string[]> {
   const docs = await readdir(join(ROOT, 'docs'), { recursive: true })
-  const pages = [
-    'README.md',
-    'CHANGELOG.md',
-    ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
-  ]
-  return (await Promise.all(pages.map(blocksOf))).flat()
+  const names = docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name.replaceAll('\\', '/')}`)
+  return ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...names.toSorted()]
+}
+
+/** Every fenced block of them, in its order on the page. */
+export async function documentBlocks(): Promise<DocumentBlock[]> {
+  return (await Promise.all((await documentPages()).map(blocksOf))).flat()
 }
 
 /** The blocks that a test runs. `test`: its path from the root of the repository. */
@@ -72,10 +78,10 @@ async function blocksOf(page: string): Promise<DocumentBlock[]> {
   let heading = ''
   let open: DocumentBlock | undefined
   for (const [index, line] of lines.entries()) {
-    if (open !== undefined && line === '```') open = undefined
+    if (open !== undefined && /^ *(```|~~~)$/.test(line)) open = undefined
     else if (open !== undefined) open.text += `${line}\n`
-    else if (line.startsWith('```')) {
-      open = { page, line: index + 1, heading, language: line.slice(3), text: '' }
+    else if (/^[ >]*(```|~~~)/.test(line)) {
+      open = { page, line: index + 1, heading, language: line.trim().slice(3), text: '' }
       blocks.push(open)
     } else if (line.startsWith('#')) heading = line.replace(/^#+ /, '')
   }

@@ -16,7 +16,7 @@ interface Variable {
   default: string
 }
 
-/** What the README's table says. */
+/** What the table of docs/client.md says. */
 export const CLIENT_VARIABLES = [
   { name: 'REPRISE_URL', default: 'of the profile', meaning: 'URL of the server; several are separated by commas.' },
   { name: 'REPRISE_TOKEN', default: 'of the profile', meaning: 'Token.' },

@@ -1,7 +1,6 @@
 /**
- * The variables that kernels find in their environment, each with its meaning for people; the README has the same
- * table. Names that begin with REPRISE_ are refused from
- * clients.
+ * The variables that kernels find in their environment, each with its meaning for people; docs/executors.md has
+ * the same table. Names that begin with REPRISE_ are refused from clients.
  */
 export const KERNEL_VARIABLES = {
   REPRISE_SESSION_ID: "The session's id",
@@ -23,7 +22,7 @@ export const KERNEL_VARIABLES = {
   REPRISE_KERNEL_ID: "The kernel's id",
   REPRISE_CHAIN_DIR: 'A directory that all attempts of the chain share on this agent, for checkpoints',
   REPRISE_VERDICT_FILE:
-    'A file that the program may write to say why it failed ([format](docs/retry-policy.md#what-a-program-says))',
+    'A file that the program may write to say why it failed ([format](retry-policy.md#what-a-program-says))',
 } as const
 
 export type KernelVariable = keyof typeof KERNEL_VARIABLES

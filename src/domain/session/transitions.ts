@@ -48,7 +48,7 @@ export function kernelMayMove(from: KernelStatus, to: KernelStatus): boolean {
   return KERNEL_TRANSITIONS[from].includes(to)
 }
 
-/** The session table as a Mermaid state diagram; the README carries it and a test compares the two. */
+/** The session table as a Mermaid state diagram; docs/concepts.md carries it and a test compares the two. */
 export function transitionDiagram(): string {
   const lines = ['stateDiagram-v2', '  [*] --> PENDING']
   for (const [from, targets] of Object.entries(SESSION_TRANSITIONS)) {

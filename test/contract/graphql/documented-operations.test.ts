@@ -1,11 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { connect } from '../../support/graphql-stream.ts'
 
 /** Every GraphQL operation that the documentation shows, as it stands there, on a server without sessions. */
 
 const blocks = await blocksOfTest('test/contract/graphql/documented-operations.test.ts')
 const operations = blocks.map(({ page, text }) => ({ page, line: text.match(/\b\w{10,}/)![0], operation: text }))
+
+const [subscriptions, requests] = [true, false].map((wanted) =>
+  operations.filter(({ operation }) => operation.startsWith('subscription') === wanted),
+) as [typeof operations, typeof operations]
 
 let server: TestServer
 
@@ -15,9 +20,22 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 describe('operations of the documentation', () => {
-  test('are seen', () => expect(operations.length).toBeGreaterThanOrEqual(3))
+  test('are seen', () => {
+    expect(requests.length).toBeGreaterThanOrEqual(4)
+    expect(subscriptions.length).toBeGreaterThanOrEqual(1)
+  })
 
-  test.each(operations)('$page: $line', async ({ operation }) => {
+  test.each(subscriptions)('$page: $line', async ({ operation }) => {
+    const connection = connect(server.url, server.adminToken)
+    const stream = connection.subscribe(operation)
+    const next = stream.take(1).catch((error: unknown) => error)
+    // What is refused is refused before it is listened for.
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { timeout: 40_000 })
+    await connection.close()
+    await next
+  })
+
+  test.each(requests)('$page: $line', async ({ operation }) => {
     const { status, data, errors } = await server.query(operation)
     expect({ status, errors }).toEqual({ status: 200, errors: undefined })
     // What cannot be done answers with the code of an error.

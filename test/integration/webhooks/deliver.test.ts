@@ -60,7 +60,7 @@ const verify = (secret: string, { body, headers }: Received) =>
   new Webhook(secret).verify(body, headers as Record<string, string>)
 
 describe('a request', () => {
-  test('is what the README shows, field by field', async () => {
+  test('is what docs/webhooks.md shows, field by field', async () => {
     const [example] = await blocksOfTest('test/integration/webhooks/deliver.test.ts')
     const shown = JSON.parse(example!.text) as { type: string; timestamp: string; data: Record<string, unknown> }
     const { secret } = await server.create({ url: receiver.url })
