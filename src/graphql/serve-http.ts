@@ -12,6 +12,7 @@ import {
 import type { Logger } from '../observability/log.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import { mayChange } from '../services/authorize.ts'
+import { nextTurn } from '../services/next-turn.ts'
 import { identify } from './authentication.ts'
 import { presentFault } from './error-presentation.ts'
 import type { Identity } from './identity.ts'
@@ -60,6 +61,7 @@ export function createServeHttp(
     const { remoteAddress: address } = request.socket
     const parts = { url, body: given, signal: gone.signal, requestId, address, identity, isLarge }
     const whole = newWholeRequest(request, parts)
+    if (isLarge) await nextTurn()
     const answer = await server.handleRequest(whole, NO_CONTEXT)
     if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
       response.once('finish', () => response.off('close', abort))

@@ -1,5 +1,6 @@
 import type { Session } from '../generated/prisma/client.ts'
 import { readShared } from '../services/consistent-reads.ts'
+import { nextTurn } from '../services/next-turn.ts'
 import type { ReadSessions, SessionRead } from '../services/read-selected-sessions.ts'
 
 interface Gathering {
@@ -48,8 +49,4 @@ export function sharedSessionReader(read: ReadSessions): ReadSessions {
       () => share(request),
       () => read(request),
     )
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -4,7 +4,9 @@ import { RepriseError } from '../domain/errors.ts'
 import type { Admission } from '../services/admission.ts'
 import { readFor } from '../services/consistent-reads.ts'
 import { readerOf, writerOf, type GraphQLContext } from './context.ts'
+import { nextTurn } from '../services/next-turn.ts'
 import { tooManyRequests } from './too-many-requests.ts'
+import type { WholeRequest } from './whole-request.ts'
 
 type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>
 type Subscribe = (args: ExecutionArgs) => unknown
@@ -23,6 +25,8 @@ export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
           throw error
         }
         try {
+          // Its variables were looked at, and are once more.
+          if (isLarge(context)) await nextTurn()
           return await readFor(isMutation(args) ? writerOf(context) : readerOf(context), () =>
             (executeFn as Execute)(args),
           )
@@ -37,6 +41,10 @@ export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
       )
     },
   }
+}
+
+function isLarge(context: object): boolean {
+  return (context as { request?: Partial<WholeRequest> }).request?.isLarge === true
 }
 
 function isMutation({ document, operationName }: ExecutionArgs): boolean {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
+import { nextTurn } from '../services/next-turn.ts'
 import type { Identity } from './identity.ts'
 
 /** A request of the Fetch API whose caller is known and whose body has been read. */
@@ -43,11 +44,14 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
 
     /** The server's own error would carry the whole text back. */
     override async json(): Promise<never> {
+      let body: never
       try {
-        return JSON.parse(this.#text) as never
+        body = JSON.parse(this.#text) as never
       } catch {
         throw unreadable('The body is not JSON.')
       }
+      if (this.isLarge) await nextTurn()
+      return body
     }
   }
 

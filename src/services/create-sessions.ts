@@ -7,6 +7,7 @@ import { addSessions } from './add-sessions.ts'
 import { assertMayChange } from './authorize.ts'
 import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
 import { planFirstAttempt, readPlanScope } from './plan-first-attempt.ts'
+import { mapInTurns } from './next-turn.ts'
 import type { ServiceContext } from './service-context.ts'
 import { actorOf } from './actor.ts'
 
@@ -39,10 +40,10 @@ export async function createSessions(
     const message = `at most ${CREATE_SESSIONS_MAX} sessions in one call`
     throw new RepriseError('VALIDATION_FAILED', message, [{ path: 'sessions', message }])
   }
-  const parsed = inputs.map(parse)
+  const parsed = await mapInTurns(inputs, parse)
   const values = accepted(parsed)
   const scope = await readPlanScope(context, values)
-  const planned = parsed.map((value) =>
+  const planned = await mapInTurns(parsed, (value) =>
     value instanceof RepriseError ? value : planFirstAttempt(value, scope, context),
   )
   const sessions = accepted(planned)

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { expect } from 'vitest'
 
@@ -20,10 +21,10 @@ export interface LoopHold {
 }
 
 /**
- * Asks for `/healthz` all the time, and finds how much CPU time the server's thread, which is this one, spends on
- * something else before it answers.
+ * Asks for `/healthz` all the time, and finds how much CPU time the server's thread, which is this one unless another is
+ * given, spends on something else before it answers.
  */
-export function watchLoop(url: string): LoopHold {
+export function watchLoop(url: string, spentMs: () => number = ownThreadTime): LoopHold {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const seen = { worstMs: 0, probes: 0, stopped: false }
   const probing = probe()
@@ -60,7 +61,12 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
 }
 
-function spentMs(): number {
+function ownThreadTime(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1_000
+}
+
+/** CPU time of the main thread of another process, which is where its event loop is. */
+export function threadTimeOf(pid: number): () => number {
+  return () => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000_000
 }

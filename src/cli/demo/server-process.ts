@@ -13,6 +13,7 @@ export interface ServerProcess {
   /** Empty without the role `api`. */
   url: string
   readyAfterMs: number
+  pid: number
   /** SIGKILL, without a chance to clean up. */
   kill(): Promise<void>
   /** SIGTERM; returns the exit status. */
@@ -59,6 +60,7 @@ export async function startServer(options: {
   return {
     url,
     readyAfterMs: performance.now() - began,
+    pid: child.pid!,
     async kill() {
       child.kill('SIGKILL')
       await exited(child)
