@@ -27,10 +27,18 @@ export interface ProcessFixture extends ExecutorFixture {
   agentDir: string
 }
 
-type Options = Pick<ProcessExecutorOptions, 'memoryLimit' | 'cgroupMount' | 'limits'> & { arrangement?: Arrangement }
+type Options = Pick<ProcessExecutorOptions, 'memoryLimit' | 'cgroupMount' | 'limits'> & {
+  arrangement?: Arrangement
+  /** Where its directory is made. */
+  under?: string
+}
 
-export async function createProcessFixture({ arrangement, ...options }: Options = {}): Promise<ProcessFixture> {
-  const agentDir = await mkdtemp(join(tmpdir(), 'reprise-executor-'))
+export async function createProcessFixture({
+  arrangement,
+  under = tmpdir(),
+  ...options
+}: Options = {}): Promise<ProcessFixture> {
+  const agentDir = await mkdtemp(join(under, 'reprise-executor-'))
   const isolation = await isolationOf(arrangement ?? 'none', agentDir)
   const confined = isolation.namespaces !== null || isolation.uids !== null
   const all = { agentDir, log: testLog, memoryLimit: 'auto', isolation, ...options } as const

@@ -28,8 +28,9 @@ const BLOCK = 512
  *
  * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
  * LOG_FILE_BYTES_MAX, it gives back to the disk what lies between the parts that are shipped. The file keeps its length,
- * so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head. The agent does
- * the same ten times a second while it runs.
+ * so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and a note there
+ * counts what has been left out by then; `stdout.cut` keeps that number and the note's length. The agent punches holes,
+ * too, ten times a second while it runs.
  *
  * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
  * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence
@@ -67,15 +68,22 @@ enforce() {
     empty
   done
 }
+cut_off() {
+  before='' noted=''
+  read -r before noted <"$file.cut"
+  size=$(stat -c %s "$file")
+  left=$((size - ${LOG_HEAD_BYTES_PER_STREAM_MAX} - \${noted:-0} + \${before:-0}))
+  note="[reprise: $left bytes of output are left out here]"
+  truncate -s ${LOG_HEAD_BYTES_PER_STREAM_MAX} "$file" && printf '\\n%s\\n' "$note" >>"$file"
+  echo "$left $((\${#note} + 2))" >"$file.cut"
+}
 cut() {
   find . -mindepth 2 -maxdepth 2 -type f '(' -name stdout -o -name stderr ')' -size +${LOG_FILE_BYTES_MAX / 1024}k \\
     -exec stat -c '%b %s %n' {} + | while read -r blocks size file; do
     [ "$blocks" -gt ${LOG_FILE_BYTES_MAX / BLOCK} ] || continue
     echo "$file"
     hole=$((size - ${LOG_FILE_HEAD_AND_TAIL_BYTES}))
-    fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" || {
-      truncate -s ${LOG_HEAD_BYTES_PER_STREAM_MAX} "$file" && printf '\\n[reprise: %s bytes of output are left out here]\\n' $((size - ${LOG_HEAD_BYTES_PER_STREAM_MAX})) >>"$file"
-    }
+    fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" || cut_off
   done
 }
 read -r stat </proc/$$/stat; set -- \${stat##*) }; own="$$ \${20}"

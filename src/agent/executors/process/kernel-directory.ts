@@ -14,6 +14,7 @@ import { readControlFile, regularFileSize, writeControlFile } from '../../contro
  *   run.<token>  the shim's script; its presence means that a start was ordered
  *   status       written by the shim: claim, begin, exit; and by what enters the isolation
  *   stdout stderr
+ *   stdout.cut   bytes cut off, and the length of the note that says so; written by the keeper, as stderr.cut is
  *   stop         { killAt, error } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
  *

@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { LOG_FILE_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../src/domain/limits.ts'
+import { skipReason } from '../../support/distribution.ts'
+import { eventually } from '../../support/eventually.ts'
+import { kernelSpec, reaches } from './executor-subject.ts'
+import { createProcessFixture } from './process-fixture.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+async function running(script: string, under?: string) {
+  const fixture = await createProcessFixture({ ...(under !== undefined && { under }) })
+  const executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+  const spec = kernelSpec({ command: ['sh', '-c', script] })
+  executor.start(spec, 1)
+  await reaches(executor, spec.kernelId, 'RUNNING')
+  const path = join(fixture.agentDir, 'kernels', spec.kernelId)
+  await eventually(() => existsSync(join(path, 'stdout')))
+  return {
+    path,
+    sizes: () => {
+      const { size, blocks } = statSync(join(path, 'stdout'))
+      return { size, allocated: blocks * 512 }
+    },
+    go: (step: number) => writeFileSync(join(path, 'work', `go${step}`), ''),
+    text(offset: number, bytes: number) {
+      const file = openSync(join(path, 'stdout'), 'r')
+      const buffer = Buffer.alloc(bytes)
+      const length = readSync(file, buffer, 0, bytes, offset)
+      closeSync(file)
+      return buffer.toString('latin1', 0, length)
+    },
+    async [Symbol.asyncDispose]() {
+      executor.forget(spec.kernelId, 1)
+      await eventually(() => executor.observe().length === 0)
+      await executor.close()
+      await fixture.dispose()
+    },
+  }
+}
+
+/** As documented, of a program that was silent: 800 ms, and time for a machine that is busy. */
+const LOOK_MS = 1_000
+
+test('on disk there is never more than the limit and what was written since the last look, however fast', async () => {
+  const all = 1024 * MEBIBYTE
+  await using kernel = await running(`sleep 2; head -c ${all} /dev/zero; exec sleep 1000`)
+  const samples: { at: number; size: number; allocated: number }[] = [{ at: performance.now(), size: 0, allocated: 0 }]
+  const isDone = () => samples.at(-1)!.size === all && samples.at(-1)!.allocated <= LOG_FILE_BYTES_MAX
+  for (const began = performance.now(); !isDone(); await sleep(5)) {
+    if (performance.now() - began > 60_000) throw new Error(`after a minute: ${JSON.stringify(samples.at(-1))}`)
+    samples.push({ at: performance.now(), ...kernel.sizes() })
+  }
+  const excess = samples.map(({ at, size, allocated }) => {
+    const before = samples.findLast((sample) => sample.at <= at - LOOK_MS)?.size ?? 0
+    return allocated - (size - before) - LOG_FILE_BYTES_MAX
+  })
+  expect(Math.max(...excess)).toBeLessThanOrEqual(0)
+  expect(kernel.text(0, 1)).toBe('\0')
+}, 90_000)
+
+/** A file system that cannot punch holes. @throws where it cannot be mounted */
+function mountWithoutHoles(): { directory: string } & Disposable {
+  const directory = mkdtempSync(join(tmpdir(), 'reprise-ramfs-'))
+  try {
+    execFileSync('mount', ['-t', 'ramfs', 'none', directory], { stdio: 'pipe' })
+  } catch (error) {
+    rmdirSync(directory)
+    throw error
+  }
+  return {
+    directory,
+    [Symbol.dispose]() {
+      execFileSync('umount', ['--lazy', directory])
+      rmdirSync(directory)
+    },
+  }
+}
+
+function faultOfMount(): string | null {
+  try {
+    mountWithoutHoles()[Symbol.dispose]()
+    return null
+  } catch (error) {
+    return `no ramfs can be mounted: ${(error as Error).message.split('\n')[0]}`
+  }
+}
+
+const fault = skipReason('ramfs', faultOfMount())
+test.skipIf(fault !== null)(
+  `where no holes can be punched, a file is cut off behind its head, and its note counts all${fault === null ? '' : `: ${fault}`}`,
+  async () => {
+    // One write, which takes the file just beyond the limit: what is written while it is cut off is not counted.
+    const step = (n: number) =>
+      `dd if=/dev/zero bs=${27 * MEBIBYTE} count=1 2>/dev/null; until [ -e go${n} ]; do sleep 0.05; done`
+    const script = `head -c ${LOG_HEAD_BYTES_PER_STREAM_MAX} /dev/zero | tr '\\0' h; ${step(1)}; ${step(2)}; echo the end; exec sleep 1000`
+    using mounted = mountWithoutHoles()
+    await using kernel = await running(script, mounted.directory)
+    const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
+    for (const n of [1, 2]) {
+      const said = note(n * 27 * MEBIBYTE)
+      await eventually(() => kernel.text(LOG_HEAD_BYTES_PER_STREAM_MAX, 200) === said)
+      expect(kernel.sizes().allocated).toBeLessThan(LOG_FILE_BYTES_MAX)
+      kernel.go(n)
+    }
+    const whole = `h${note(2 * 27 * MEBIBYTE)}the end\n`
+    await eventually(() => kernel.text(LOG_HEAD_BYTES_PER_STREAM_MAX - 1, 200) === whole)
+    expect(kernel.text(0, LOG_HEAD_BYTES_PER_STREAM_MAX)).toBe('h'.repeat(LOG_HEAD_BYTES_PER_STREAM_MAX))
+  },
+  60_000,
+)
