@@ -46,6 +46,9 @@ export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger, 
     log.error(`not stopped within ${withinMs / 1000} s: giving up`)
     process.exit(EXIT_FAULT)
   }, withinMs)
-  await stop()
-  clearTimeout(overdue)
+  try {
+    await stop()
+  } finally {
+    clearTimeout(overdue)
+  }
 }

@@ -41,9 +41,12 @@ export async function startBackground(parts: RuntimeParts): Promise<void> {
 
 /** Before a scheduler judges agents, and for as long as agents can reach this server. */
 async function announcePresence(parts: RuntimeParts): Promise<void> {
-  const { db, lease, server, resources } = parts
+  const { db, lease, log, server, resources } = parts
   await recordPresence(db, server, lease.outageAfterMs)
-  resources.defer(() => removePresence(db, server.id))
+  resources.defer(async () => {
+    // Others take it for gone soon anyway.
+    await removePresence(db, server.id).catch((error: unknown) => log.warn({ err: error }, 'could not sign off'))
+  })
 }
 
 function schedulerServices(parts: RuntimeParts): BackgroundService[] {

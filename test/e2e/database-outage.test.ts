@@ -183,5 +183,9 @@ test('a server lives through an outage of its database', { timeout: 240_000 }, a
   expect((await db.query(`SELECT FROM scheduling_history WHERE to_status = 'LOST'`)).rowCount).toBe(0)
   ended.abort()
   await Promise.all([following, latecomer, impatient.close()])
+})
+
+test('and stops as it should while its database is away', { timeout: 120_000 }, async () => {
+  await stopServer(cluster)
   expect(await server.stop()).toBe(0)
 })
