@@ -59,15 +59,43 @@ function passes(check: () => void): boolean {
   }
 }
 
-describe('the table of roles', () => {
-  const lines = text.split('\n').filter((line) => line.startsWith('| '))
-  const cells = lines.map((line) =>
+/** The rows of the table below this heading. */
+function tableOf(heading: string): string[][] {
+  const section = text.split(/^## /m).find((each) => each.startsWith(`${heading}\n`)) ?? ''
+  const lines = section.split('\n').filter((line) => line.startsWith('| '))
+  return lines.map((line) =>
     line
       .split('|')
       .slice(1, -1)
       .map((cell) => cell.trim()),
   )
-  const [head, ...rows] = cells
+}
+
+describe('the table of isolations', () => {
+  const [head, ...rows] = tableOf('Isolation')
+
+  test('has what agents report, and the page that says how', async () => {
+    const agents = await readFile(join(ROOT, 'docs/agents.md'), 'utf8')
+    const reported = ['namespaces+user', 'namespaces', 'user', 'none'].map((name) => `\`${name}\``)
+    expect(head).toEqual(['can a kernel', ...reported])
+    for (const name of reported) expect(agents).toContain(`| ${name} | `)
+    expect(text).toContain('(agents.md#isolation)')
+  })
+
+  test('answers for each of them, and promises nothing without isolation', () => {
+    expect(rows.length).toBeGreaterThan(10)
+    for (const [what, ...answers] of rows) {
+      expect(
+        answers.map((answer) => answer !== ''),
+        what,
+      ).toEqual([true, true, true, true])
+      expect(answers.at(-1), what).not.toBe('no')
+    }
+  })
+})
+
+describe('the table of roles', () => {
+  const [head, ...rows] = tableOf('Roles')
 
   test('has every role', () => {
     expect(head).toEqual(['may', ...Object.keys(COLUMNS)])
