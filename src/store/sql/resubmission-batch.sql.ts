@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts'
 import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
 import type { Queryable } from '../database.ts'
+import type { ResubmissionState } from './abort-resubmission.sql.ts'
 
 /** A resubmission that the transaction holds: nobody else processes a batch of it or aborts it meanwhile. */
 export interface HeldResubmission {
@@ -79,7 +80,7 @@ export async function settleItems(
   resubmissionId: string,
   items: readonly SettledItem[],
 ): Promise<boolean> {
-  const { rows } = await tx.query<{ state: string }>(SETTLE_SQL, [resubmissionId, JSON.stringify(items)])
+  const { rows } = await tx.query<{ state: ResubmissionState }>(SETTLE_SQL, [resubmissionId, JSON.stringify(items)])
   return rows[0]?.state === 'COMPLETED'
 }
 

@@ -69,7 +69,7 @@ WITH there AS MATERIALIZED (
   SELECT 'scheduler', 'webhook.disable', project_id, jsonb_build_object('webhookId', id, 'reason', ends)
   FROM updated WHERE ends IS NOT NULL
 )
-SELECT settled.id, (SELECT ends FROM updated) AS "disabledReason" FROM settled`
+SELECT (SELECT ends FROM updated) AS "disabledReason" FROM settled`
 
 /** Undefined if the attempt was no longer ours to record. */
 export async function settleWebhookAttempt(

@@ -1,0 +1,182 @@
+import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/handlers.ts'
+import { PROMOTIONS } from '../../../src/domain/session/handlers.ts'
+import { Prisma } from '../../../src/generated/prisma/client.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
+import { isSuperuser } from '../../../src/store/postgres/server-role.ts'
+import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'
+import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/change-agent.sql.ts'
+import { cancelPendingRetry, makeRetryDue } from '../../../src/store/sql/change-retry.sql.ts'
+import { claimDeployments } from '../../../src/store/sql/claim-deployments.sql.ts'
+import { claimPending, claimShortLine } from '../../../src/store/sql/claim-pending.sql.ts'
+import { claimRoutes } from '../../../src/store/sql/claim-routes.sql.ts'
+import { countChains, listChains, type ChainOrder, type ChainsQuery } from '../../../src/store/sql/list-chains.sql.ts'
+import { lockQuotas, readLimits } from '../../../src/store/sql/lock-quotas.sql.ts'
+import { promoteSessions } from '../../../src/store/sql/promote-sessions.sql.ts'
+import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/read-audit.sql.ts'
+import {
+  countResubmissionItems,
+  itemList,
+  readResubmissionItems,
+  type ResubmissionItemStatus,
+} from '../../../src/store/sql/read-resubmission.sql.ts'
+import { readRoutes } from '../../../src/store/sql/read-routes.sql.ts'
+import { readPlainSessions, type SessionKey } from '../../../src/store/sql/read-sessions.sql.ts'
+import { removeOldRows } from '../../../src/store/sql/remove-old-rows.sql.ts'
+import { replaceRetryDefaults } from '../../../src/store/sql/retry-defaults.sql.ts'
+import { findScopeId } from '../../../src/store/sql/retry-scope.sql.ts'
+
+type Run = (db: Database) => Promise<unknown>
+
+const ID = '00000000-0000-7000-8000-000000000001'
+const NOON = new Date('2026-01-02T12:00:00Z')
+const ACTOR = { name: 'ann', tokenId: null, userId: null, requestId: null, address: null }
+
+const keysOf = <Name extends string>(every: Record<Name, unknown>) => Object.keys(every) as Name[]
+
+/** None of them, each by itself, and all at once. */
+function choices<Conditions extends object>(all: Conditions): Partial<Conditions>[] {
+  const each = Object.entries(all).map(([name, value]) => ({ [name]: value }) as Partial<Conditions>)
+  return [{}, ...each, all]
+}
+
+const CHAINS: Required<ChainConditions> = {
+  states: ['LIVE'],
+  causes: ['OOM_KILLED'],
+  attempts: { min: 1, max: 3 },
+  project: 'default',
+  name: { equals: 'train', in: ['train'], contains: 'rai', startsWith: 'tr', endsWith: 'in' },
+  label: { key: 'team', value: 'vision' },
+  search: 'train',
+  createdAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
+  activityAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
+}
+
+function* chains(): Generator<Run> {
+  for (const conditions of [...choices(CHAINS), ...choices(CHAINS.name).map((name) => ({ name }))]) {
+    yield (db) => countChains(db, { conditions, visibleProjectId: null, countMax: 1 })
+    for (const order of keysOf({ ACTIVITY: 0, ATTEMPTS: 0, TOTAL_TIME: 0 } satisfies Record<ChainOrder, 0>)) {
+      for (const direction of ['asc', 'desc'] as const) {
+        const place = { key: order === 'ACTIVITY' ? NOON : 1, chainId: ID }
+        const whole: ChainsQuery = {
+          conditions,
+          visibleProjectId: null,
+          order,
+          direction,
+          asOfMs: 0,
+          after: [],
+          before: [],
+          limit: 1,
+        }
+        yield (db) => listChains(db, whole)
+        yield (db) => listChains(db, { ...whole, after: [place], before: [place] })
+      }
+    }
+  }
+}
+
+const AUDIT: Required<Omit<AuditConditions, 'visibleProjectId'>> = {
+  project: 'default',
+  tokenId: ID,
+  userId: ID,
+  sessionId: ID,
+  requestId: 'one',
+  actor: 'ann',
+  actions: ['session.create'],
+  refused: true,
+  from: NOON,
+  before: NOON,
+}
+
+function* audit(): Generator<Run> {
+  for (const some of [...choices(AUDIT), { refused: false }]) {
+    for (const visibleProjectId of [null, ID]) {
+      const conditions = { visibleProjectId, ...some }
+      yield (db) => countAudit(db, conditions)
+      yield (db) => readAuditPage(db, conditions, { olderThan: null, limit: 1 })
+      yield (db) => readAuditPage(db, conditions, { olderThan: '1', limit: 1 })
+    }
+  }
+}
+
+function* sessions(): Generator<Run> {
+  const session = keysOf(Prisma.SessionScalarFieldEnum)
+  for (const by of keysOf({ id: 0, parentSessionId: 0, chainId: 0 } satisfies Record<SessionKey, 0>)) {
+    for (const decision of [null, keysOf(Prisma.RetryDecisionScalarFieldEnum)]) {
+      yield (db) => readPlainSessions(db, { projectId: null, by, values: [], selection: { session, decision } })
+    }
+  }
+}
+
+function* pending(): Generator<Run> {
+  for (const youngestFirst of [false, true]) {
+    for (const expired of [0, 1]) {
+      const claim = { resourceGroup: 'default', head: 1, lanes: 1, fromLane: null, laneSessions: 1, holders: 1 }
+      yield (db) => claimPending(db, { ...claim, youngestFirst, expired })
+      yield (db) => claimShortLine(db, { ...claim, youngestFirst, expired })
+    }
+  }
+}
+
+function* resubmissions(): Generator<Run> {
+  const statuses = keysOf({ PENDING: 0, DONE: 0, REFUSED: 0 } satisfies Record<ResubmissionItemStatus, 0>)
+  for (const list of [null, ...statuses].map((status) => itemList(ID, status))) {
+    yield (db) => readResubmissionItems(db, [list], '1', 1)
+    yield (db) => countResubmissionItems(db, [list])
+  }
+}
+
+/** Runs that have each statement whose text depends on arguments sent in all of its forms. */
+export const FORMS: readonly Run[] = [
+  ...chains(),
+  ...audit(),
+  ...sessions(),
+  ...pending(),
+  ...resubmissions(),
+  ...[drainAgentRow, resumeAgentRow, removeAgentRow].map(
+    (run): Run =>
+      (db) =>
+        run(db, { agentId: ID, reason: null, actor: ACTOR, fenceMarginMs: 0 }),
+  ),
+  ...[cancelPendingRetry, makeRetryDue].map(
+    (run): Run =>
+      (db) =>
+        run(db, { sessionId: ID, visibleProjectId: null, actor: ACTOR, says: 'asked' }),
+  ),
+  ...[lockQuotas, readLimits].map(
+    (run): Run =>
+      (db) =>
+        run(db, { projectIds: [], userIds: [] }, 'PENDING'),
+  ),
+  ...(['id', 'sessionId'] as const).map(
+    (by): Run =>
+      (db) =>
+        readRoutes(db, by, [], null),
+  ),
+  ...(['logs', 'audit'] as const).map(
+    (rows): Run =>
+      (db) =>
+        removeOldRows(db, rows, { ageSeconds: 1, count: 1 }, 1),
+  ),
+  ...(['DOMAIN', 'PROJECT'] as const).flatMap((scope): Run[] => [
+    (db) => replaceRetryDefaults(db, scope, ID, null),
+    (db) => findScopeId(db, scope, 'default', null),
+  ]),
+  ...Object.values(DEPLOYMENT_HANDLERS).map(
+    (handler): Run =>
+      (db) =>
+        claimDeployments(db, handler, { after: ID, limit: 1 }),
+  ),
+  ...Object.values(ROUTE_HANDLERS).map(
+    (handler): Run =>
+      (db) =>
+        claimRoutes(db, handler, { limit: 1, watchedMs: 1 }),
+  ),
+  ...Object.values(PROMOTIONS).map(
+    (promotion): Run =>
+      (db) =>
+        promoteSessions(db, promotion, 1),
+  ),
+  isUnsettled,
+  isSuperuser,
+]
