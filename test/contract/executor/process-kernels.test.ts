@@ -54,6 +54,18 @@ test.each([[[]], [['echo', 'a\0b']]])('%j cannot be started', async (command) =>
   expect((await reaches(executor, kernelId, 'FAILED')).error?.name).toBe('executor-failed')
 })
 
+test('a program says something of a failure of its own, and nothing of being stopped', async () => {
+  const say = `echo '{"reason":"mine"}' >$REPRISE_VERDICT_FILE; echo said`
+  const failed = start(['sh', '-c', `${say}; exit 3`])
+  expect(await reaches(executor, failed.kernelId, 'EXITED')).toMatchObject({ verdict: { reason: 'mine' } })
+  const stopped = start(['sh', '-c', `trap 'exit 3' TERM; ${say}; while :; do sleep 0.05; done`])
+  await eventually(async () => (await executor.readLog(stopped.kernelId, 'STDOUT', 0, 100)).text === 'said\n')
+  executor.stop(stopped.kernelId, 1, 10_000)
+  const ended = await reaches(executor, stopped.kernelId, 'EXITED')
+  expect(ended).toMatchObject({ exitCode: 3, stopped: true })
+  expect(ended).not.toHaveProperty('verdict')
+})
+
 test('arguments and variables arrive as they are', async () => {
   const odd = `it's "$HOME" \`x\` \\ *\n\ttwo  blanks é😀`
   const command = ['sh', '-c', 'printf "%s|" "$@"; printf "%s" "$ODD"', 'sh', odd, '', '-n']

@@ -129,6 +129,14 @@ describe('a report', () => {
     expect(after![0]).toMatchObject({ stopped: false, ended: true, gone: true })
   })
 
+  it('of a kernel that somebody else ended leaves out what its program said, which is about something else', () => {
+    const told = (rest: Partial<ObservedKernel>) =>
+      reconcile(AGENT, [booked('RUNNING')], [ran(143, { verdict, ...rest })]).changes[0]!.error
+    expect(told({})).toMatchObject({ message: 'bad input', verdict })
+    const fenced = { name: 'agent-fenced', message: 'fenced' }
+    expect(told({ error: fenced })).toEqual(fenced)
+  })
+
   it('of an older agent, which does not say whether it was stopped, is believed to be of a stop that was ordered', () => {
     expect(said(booked('TERMINATING', { startedAt: 'then' }), ran(3))).toBe('→TERMINATED gone stopped, forget')
   })
