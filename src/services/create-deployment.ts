@@ -48,8 +48,6 @@ export const createDeploymentSchema = z
     { when: besideOtherFaults },
   )
 
-export type ParsedCreateDeployment = z.output<typeof createDeploymentSchema>
-
 type Written = z.input<typeof createDeploymentSchema>
 type Required = 'name' | 'command'
 

@@ -7,6 +7,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * these runs alone at the end.
  */
 const LONGEST = [
+  'e2e/hostile-member',
+  'contract/fuzz/every-place',
+  'e2e/stop-signals',
+  'integration/graphql/one-state',
+  'e2e/pgbouncer',
   'e2e/command-line/help-examples',
   'e2e/client-restarts',
   'e2e/remote/partitions',
