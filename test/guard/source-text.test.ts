@@ -1,5 +1,7 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readSourceFiles } from './source-files.ts'
+import { readSourceFiles, ROOT } from './source-files.ts'
 
 const files = await readSourceFiles()
 
@@ -30,4 +32,13 @@ test('nothing is left for later', () => {
 
 test('no path of somebody’s machine', () => {
   expect(linesThatMatch(/['"`\s](\/home\/|\/Users\/|\/root\/|\/work\/)/)).toEqual([])
+})
+
+test('each integration test file says in its first line what it holds', async () => {
+  const folder = join(ROOT, 'test/integration')
+  const tests = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.test.ts'))
+  expect(tests.length).toBeGreaterThan(50)
+  const firstLines = tests.map(async (path) => [path, (await readFile(join(folder, path), 'utf8')).split('\n', 1)[0]])
+  const silent = (await Promise.all(firstLines)).filter(([, line]) => !/^\/\*\* [A-Z].*\. \*\/$/.test(line!))
+  expect(silent).toEqual([])
 })

@@ -1,3 +1,4 @@
+/** Draining, resuming and removing agents: what each does, and who may. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { drainAgent, removeAgent, resumeAgent } from '../../../src/services/change-agent.ts'

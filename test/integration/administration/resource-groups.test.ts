@@ -1,3 +1,4 @@
+/** Resource groups: their settings, their fences, and what draining or deleting one does. */
 import { describe, expect, it } from 'vitest'
 import { createDeployment } from '../../../src/services/create-deployment.ts'
 import { createResourceGroup } from '../../../src/services/create-resource-group.ts'

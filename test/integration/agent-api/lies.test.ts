@@ -1,3 +1,4 @@
+/** An agent that lies over HTTP: nothing changes of what is not its own, whatever it says. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { LogPiece, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
@@ -14,11 +15,6 @@ import { sessionIn } from '../../support/drive-session.ts'
 import { observed, type PlayedAgent } from '../../support/played-agent.ts'
 import { kernelRows } from '../../support/session-rows.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
-
-/**
- * An agent that lies, over HTTP to a real server: whatever it says, nothing changes of sessions, kernels, slots,
- * logs and other agents, and it is answered in words, or as one that says something of no account any more.
- */
 
 const given = useAgentApi('once')
 

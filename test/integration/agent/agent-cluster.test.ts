@@ -1,3 +1,4 @@
+/** What the kernels of one session on several agents learn of each other. */
 import { expect, it } from 'vitest'
 import { chainRows } from '../../support/session-rows.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'

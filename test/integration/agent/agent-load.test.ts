@@ -1,3 +1,4 @@
+/** Many kernels of one agent that end at once. */
 import { expect, it } from 'vitest'
 import { createSessions } from '../../../src/services/create-sessions.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -1,3 +1,4 @@
+/** Logs on their way from the agent's program to the server: whole, in order, within their bound. */
 import { expect, it } from 'vitest'
 import {
   LOG_BYTES_PER_KERNEL_MAX,

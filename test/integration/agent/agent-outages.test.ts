@@ -1,3 +1,4 @@
+/** What an agent does while requests, answers or its server are lost. */
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { kernelRows, sessionRow } from '../../support/session-rows.ts'

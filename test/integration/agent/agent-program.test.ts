@@ -1,3 +1,4 @@
+/** The agent's program: taking orders, reporting, registering again, being superseded. */
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+/** Stopping and starting an agent while kernels run, and what the next one does with them. */
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { kernelRows } from '../../support/session-rows.ts'

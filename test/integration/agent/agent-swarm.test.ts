@@ -1,3 +1,4 @@
+/** A hundred agents, some of which lie, die or are cut off. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createLogger } from '../../../src/observability/log.ts'

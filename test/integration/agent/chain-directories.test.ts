@@ -1,3 +1,4 @@
+/** The directories of chains on an agent: their bound, and their removal. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -6,8 +7,6 @@ import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
 import { removeOld } from '../../../src/scheduler/handlers/remove-old.handler.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useAgentProgram } from './agent-fixture.ts'
-
-/** What attempts store for each other: how much it may be, and what becomes of it. */
 
 const given = useAgentProgram()
 

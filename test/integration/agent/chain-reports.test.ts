@@ -1,3 +1,4 @@
+/** The server's answer to an agent that reports for which chains it keeps a directory. */
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import type { ChainReport } from '../../../src/domain/agent/protocol.ts'
@@ -5,8 +6,6 @@ import { REPORTED_CHAINS_MAX } from '../../../src/domain/limits.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
 import { type PlayedAgent, playedAgent } from '../../support/played-agent.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
-
-/** What the server answers to an agent that says for which chains it keeps a directory. */
 
 const given = useScheduling()
 

@@ -1,3 +1,4 @@
+/** Which of two kernels on real agents decides how their session ended. */
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'

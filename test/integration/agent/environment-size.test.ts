@@ -1,3 +1,4 @@
+/** How large commands and environments may be, at the limit of the system. */
 import { expect, it } from 'vitest'
 import { ARGUMENT_BYTES_MAX, COMMAND_BYTES_MAX, ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'

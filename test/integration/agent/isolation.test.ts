@@ -1,11 +1,10 @@
+/** Other people are let in only where sessions are isolated, or where somebody has decided otherwise. */
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createProject } from '../../../src/services/create-tenants.ts'
 import { createToken } from '../../../src/services/create-token.ts'
 import { isolationWarning } from '../../../src/services/require-isolation.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
-
-/** Other people are let in only where their sessions can be kept apart, or where somebody has decided otherwise. */
 
 const given = useScheduling()
 

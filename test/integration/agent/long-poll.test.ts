@@ -1,3 +1,4 @@
+/** Long polls of agents: when they are answered, and when they wait on. */
 import { expect, it } from 'vitest'
 import type { SyncAnswer, SyncRequest } from '../../../src/domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../../../src/domain/limits.ts'

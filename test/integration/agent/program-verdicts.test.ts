@@ -1,3 +1,4 @@
+/** What a program itself says of its failure, and what the retry makes of it. */
 import { expect, it } from 'vitest'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { eventually } from '../../support/eventually.ts'

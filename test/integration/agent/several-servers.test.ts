@@ -1,3 +1,4 @@
+/** One agent and several servers: what arrives late or twice changes nothing. */
 import { expect, it } from 'vitest'
 import type { LogPiece, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import type { Database } from '../../../src/store/database.ts'

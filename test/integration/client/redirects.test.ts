@@ -1,3 +1,4 @@
+/** The client behind a server that redirects it, over each transport. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -5,8 +6,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createClient, HttpStatusError, type Client } from '../../../src/client/node/index.ts'
 import { commandLine } from '../../support/command-line.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-
-/** The client against a real server, behind something that redirects to it. */
 
 let server: TestServer
 let gate: Redirector

@@ -1,3 +1,4 @@
+/** The client's own retries, over a proxy that does what networks do. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   ConnectError,
@@ -13,8 +14,6 @@ import type { NodeClientOptions } from '../../../src/client/node/index.ts'
 import { startFaultProxy, type Fault, type FaultProxy } from '../../support/fault-proxy.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { startStalledListener } from '../../support/stalled-listener.ts'
-
-/** The client against a real server, with a proxy in between that does what networks do. */
 
 let server: TestServer
 let proxy: FaultProxy

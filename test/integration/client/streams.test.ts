@@ -1,3 +1,4 @@
+/** The client's streams: nothing missed, in order, and ended cleanly. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import {

@@ -1,11 +1,10 @@
+/** Servers that are killed in the middle of work on a deployment. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { deploymentRow, deploymentServer, routeRows } from '../../support/deployment-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/factories.ts'
 import { runProgram } from '../../support/run-program.ts'
-
-/** A server that is killed in the middle of a look, at its worst moments. */
 
 let database: TestDatabase
 

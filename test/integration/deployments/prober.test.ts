@@ -1,3 +1,4 @@
+/** Health checks over real sockets: what they find, and that each is made once and on time. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
@@ -11,8 +12,6 @@ import { deploymentServer, routeRows, type DeploymentServer } from '../../suppor
 import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/factories.ts'
 import { syncGates } from '../../support/sync-gates.ts'
-
-/** Health checks over real sockets: what they find, and that they are made once, on time, and in nobody's way. */
 
 const servers: Server[] = []
 

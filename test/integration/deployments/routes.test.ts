@@ -1,3 +1,4 @@
+/** What the handlers of routes do with a route in each situation, and with its session and deployment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { RouteStatus } from '../../../src/domain/deployment/statuses.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
@@ -5,8 +6,6 @@ import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import type { DeploymentRow } from '../../support/deployment-factories.ts'
 import { deploymentRow, deploymentServer, routeRows, type DeploymentServer } from '../../support/deployment-server.ts'
 import { createFactories } from '../../support/factories.ts'
-
-/** What the handlers of routes do with one route in each situation, and what becomes of its session and its deployment. */
 
 let database: TestDatabase
 let server: DeploymentServer

@@ -1,3 +1,4 @@
+/** Following events: from a cursor through the outbox to live, without gap or duplicate, with filters. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { pino } from 'pino'

@@ -1,3 +1,4 @@
+/** The relay of kernel logs to many followers: one statement for all of them. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { followKernelLogs } from '../../../src/events/follow-kernel-logs.ts'

@@ -1,3 +1,4 @@
+/** The relay that publishes the outbox: in cursor order, everything that is committed. */
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { compareCursors } from '../../../src/domain/event-cursor.ts'

@@ -1,3 +1,4 @@
+/** Wakes between servers: who hears of what, and what happens while the connection is away. */
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SYNC_WAIT_MAX_MS } from '../../../src/domain/limits.ts'

@@ -1,3 +1,4 @@
+/** Mutations of administrators on resource groups and agents. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

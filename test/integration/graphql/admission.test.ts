@@ -1,10 +1,9 @@
+/** What one caller may have of a server, over all transports. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../../src/client/node/index.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { watchLoop } from '../../support/loop-hold.ts'
-
-/** What one caller may have of a server, over all transports. */
 
 let server: TestServer
 

@@ -1,3 +1,4 @@
+/** The audit log as administrators read it. */
 import { randomUUID } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,8 +9,6 @@ import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
 import { planOf } from '../../support/plans.ts'
-
-/** The audit log as administrators read it. */
 
 let server: TestServer
 let projectId: string

@@ -1,3 +1,4 @@
+/** The number of statements that reading chains costs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { recordStatements } from '../../support/record-statements.ts'

@@ -1,3 +1,4 @@
+/** Fields of a chain: its times, outlook, epochs and attempts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { insertRows } from '../../support/insert-rows.ts'

@@ -1,3 +1,4 @@
+/** Pages of sessions, history and logs: cursors, filters and bounds. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 

@@ -1,3 +1,4 @@
+/** Mutations, queries and subscriptions on deployments. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { removeOldRevisions } from '../../../src/store/sql/remove-old-revisions.sql.ts'

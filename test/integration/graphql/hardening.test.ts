@@ -1,8 +1,7 @@
+/** What strangers may write into names, which groups agents may join, and what GraphiQL keeps. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-
-/** What strangers may write into names, which groups agents may join, and what GraphiQL keeps. */
 
 let server: TestServer
 

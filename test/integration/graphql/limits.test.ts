@@ -1,3 +1,4 @@
+/** Refusals that name the limit: sizes, costs, operations, subscriptions. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../../src/graphql/limits.ts'

@@ -1,3 +1,4 @@
+/** Mutations on sessions and their retries. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

@@ -1,10 +1,9 @@
+/** Whatever one operation or one event tells of a session is of one state, however fast it moves. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/event-cursor.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'
 import { moveSessions } from '../../support/move-sessions.ts'
-
-/** Whatever one operation, or one event, tells of a session is of one state of it, however fast it moves. */
 
 const OPERATIONS = 2_000
 const EVENTS = 500

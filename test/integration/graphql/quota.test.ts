@@ -1,3 +1,4 @@
+/** Reading and setting quotas, and creation beyond them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { recordStatements } from '../../support/record-statements.ts'

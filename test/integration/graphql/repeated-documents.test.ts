@@ -1,8 +1,7 @@
+/** A document that is sent again: each request gets what it asks for, at the same cost. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { recordStatements } from '../../support/record-statements.ts'
-
-/** The server remembers what a document selects; each request still gets what it asks for itself, at the same cost. */
 
 let server: TestServer
 let id: string

@@ -1,3 +1,4 @@
+/** Mutations, queries and subscriptions on resubmissions. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { connect } from '../../support/graphql-stream.ts'

@@ -1,3 +1,4 @@
+/** Reading, setting and clearing retry defaults. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'

@@ -1,3 +1,4 @@
+/** Presets, exit codes of rules, sources of a policy, and previews of retries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy.ts'
 import { PRESETS } from '../../../src/domain/retry/presets.ts'

@@ -1,3 +1,4 @@
+/** Reading and setting retry switches. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'

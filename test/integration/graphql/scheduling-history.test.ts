@@ -1,3 +1,4 @@
+/** Pages of scheduling history of sessions, kernels and agents. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertRows } from '../../support/insert-rows.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

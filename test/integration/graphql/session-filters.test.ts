@@ -1,3 +1,4 @@
+/** Filters on sessions, the same in GraphQL and REST. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SessionRow } from '../../support/factories.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

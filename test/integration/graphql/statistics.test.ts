@@ -1,3 +1,4 @@
+/** Statistics of sessions over time, and the use of agents. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { insertRows } from '../../support/insert-rows.ts'

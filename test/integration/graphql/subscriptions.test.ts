@@ -1,3 +1,4 @@
+/** Subscriptions to retries, sessions and logs, and the connections that carry them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

@@ -1,3 +1,4 @@
+/** What tokens of another project, of each role, or none at all find and may do. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

@@ -1,3 +1,4 @@
+/** Tokens: creation, listing, revocation, expiry, and who may do it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'

@@ -1,3 +1,4 @@
+/** Mutations and queries on webhooks and their deliveries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { writeEvents } from '../../support/outbox.ts'

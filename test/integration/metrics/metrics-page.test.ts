@@ -1,3 +1,4 @@
+/** The metrics page: who may read it, its names and its figures. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { sampleIn } from '../../support/metric-value.ts'

@@ -1,3 +1,4 @@
+/** Metrics of retries, and of the services that make them. */
 import { expect, it } from 'vitest'
 import { cancelRetry } from '../../../src/services/cancel-retry.ts'
 import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'

@@ -1,3 +1,4 @@
+/** Property: whatever happens to chains, every promise holds and all of them end. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'

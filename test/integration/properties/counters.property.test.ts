@@ -1,3 +1,4 @@
+/** Property: tries, retries and attempts never mix. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { FailureError } from '../../../src/domain/session/failure.ts'

@@ -1,3 +1,4 @@
+/** Property: a reader of the outbox sees each event once, in cursor order, whoever commits when. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'

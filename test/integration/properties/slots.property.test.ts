@@ -1,3 +1,4 @@
+/** Property: the slots of an agent are never oversold. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { useScheduling } from '../../support/scheduling-fixture.ts'

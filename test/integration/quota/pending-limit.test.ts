@@ -1,3 +1,4 @@
+/** Limits on pending sessions: creation under them, and retries that are held by them. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { RepriseError } from '../../../src/domain/errors.ts'

@@ -1,3 +1,4 @@
+/** What quotas count, and how long they are locked. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { QuotaKey } from '../../../src/domain/quota/quota.ts'

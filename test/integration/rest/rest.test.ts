@@ -1,3 +1,4 @@
+/** The REST API of sessions and their retries. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SessionResource } from '../../../src/rest/resources/session.resource.ts'

@@ -1,3 +1,4 @@
+/** Large resubmissions: batches, abort, progress, and selections that are refused. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { followResubmission } from '../../../src/events/follow-resubmission.ts'

@@ -1,3 +1,4 @@
+/** Resubmissions that race with dispatchers, decisions and each other. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { cancelRetry } from '../../../src/services/cancel-retry.ts'
 import { retryNow } from '../../../src/services/retry-now.ts'

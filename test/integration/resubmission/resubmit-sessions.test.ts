@@ -1,3 +1,4 @@
+/** What a resubmitted session gets: epoch, budget, overrides, refusals. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'

@@ -1,3 +1,4 @@
+/** Retries that avoid the resource group of their failure. */
 import { beforeEach, expect, it } from 'vitest'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'

@@ -1,3 +1,4 @@
+/** Agents that sessions, rules and resubmissions exclude or avoid. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { startGraphQLServer, type TestServer as ApiServer } from '../../support/graphql-server.ts'

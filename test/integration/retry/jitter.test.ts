@@ -1,3 +1,4 @@
+/** The jitter of delays, as it is drawn and stored. */
 import { expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy.ts'
 import { driveAll, failWith, sessionIn } from '../../support/drive-session.ts'

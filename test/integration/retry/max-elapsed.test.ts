@@ -1,3 +1,4 @@
+/** Retries that would start after the time that their policy allows. */
 import { expect, it } from 'vitest'
 import { retryNow } from '../../../src/services/retry-now.ts'
 import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'

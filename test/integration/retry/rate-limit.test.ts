@@ -1,3 +1,4 @@
+/** Rate limits on retries: burst, rate, scopes, and several servers. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'

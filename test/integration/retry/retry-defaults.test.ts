@@ -1,3 +1,4 @@
+/** Retry defaults of cluster, domain and project: which wins, and who may set them. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy.ts'

@@ -1,3 +1,4 @@
+/** Kill switches and limits on retries: what they hold, and how it is released. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { HELD_RELEASE_RETRIES_MAX } from '../../../src/domain/limits.ts'

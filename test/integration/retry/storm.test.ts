@@ -1,3 +1,4 @@
+/** Many failures at once under a rate limit. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'

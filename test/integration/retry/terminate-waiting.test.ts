@@ -1,3 +1,4 @@
+/** Terminating a session that waits for its retry. */
 import { expect, it } from 'vitest'
 import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
 import { terminateSession } from '../../../src/services/terminate-session.ts'

@@ -1,3 +1,4 @@
+/** Changing a retry that is scheduled or held. */
 import { describe, expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy.ts'
 import { retryNow } from '../../../src/services/retry-now.ts'

@@ -1,3 +1,4 @@
+/** Batch timeouts are kept at once, while servers and agents are busy. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWakeExchange } from '../../../src/events/wake-exchange.ts'

@@ -1,3 +1,4 @@
+/** Which kernel decides how a session ended, in whatever order ends are reported. */
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/create-session-input.ts'
 import { passTime } from '../../support/pass-time.ts'

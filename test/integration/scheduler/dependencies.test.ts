@@ -1,3 +1,4 @@
+/** Sessions that depend on chains, and start times. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createSessions } from '../../../src/services/create-sessions.ts'

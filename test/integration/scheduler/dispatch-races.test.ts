@@ -1,3 +1,4 @@
+/** Dispatchers of retries that race with each other and with people. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { cancelRetry } from '../../../src/services/cancel-retry.ts'
 import { retryNow } from '../../../src/services/retry-now.ts'

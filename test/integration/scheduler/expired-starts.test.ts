@@ -1,3 +1,4 @@
+/** Sessions whose start expires, and how they are read afterwards. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer as ApiServer } from '../../support/graphql-server.ts'
 import { driveAll, sessionIn } from '../../support/drive-session.ts'

@@ -1,3 +1,4 @@
+/** Services that have nothing to do rest. */
 import { expect, it } from 'vitest'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
 import { ALL_SERVICES } from '../../support/test-server.ts'

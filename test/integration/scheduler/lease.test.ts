@@ -1,3 +1,4 @@
+/** Agents' leases: suspicion, loss, fences, and outages of all servers. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { LEASE } from '../../../src/domain/agent/lease.ts'

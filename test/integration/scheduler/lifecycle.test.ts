@@ -1,3 +1,4 @@
+/** The lifecycle of a session: each handler's moves, events and history. */
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { terminateSession } from '../../../src/services/terminate-session.ts'

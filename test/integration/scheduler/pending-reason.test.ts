@@ -1,3 +1,4 @@
+/** Why a pending session waits, in each case. */
 import { describe, expect, it } from 'vitest'
 import { CREATE_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
 import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'

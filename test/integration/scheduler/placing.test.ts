@@ -1,3 +1,4 @@
+/** Which session goes next and to which agent: sequencers, agents by name, quotas. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'

@@ -1,3 +1,4 @@
+/** Retries whose child cannot be created: each is refused, and the others are dispatched. */
 import { expect, it } from 'vitest'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'

@@ -1,3 +1,4 @@
+/** What is removed when it is old, and what is kept for what still needs it. */
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

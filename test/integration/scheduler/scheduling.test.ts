@@ -1,3 +1,4 @@
+/** The line of pending sessions: who waits, who passes, who holds it up. */
 import { describe, expect, it } from 'vitest'
 import { CLAIM_BATCH_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
 import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'

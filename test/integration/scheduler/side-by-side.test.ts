@@ -1,3 +1,4 @@
+/** Two schedulers on one database do everything once. */
 import { afterEach, expect, it } from 'vitest'
 import { createSessions, type CreatedSession } from '../../../src/services/create-sessions.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'

@@ -1,3 +1,4 @@
+/** What a server does in one write is, event by event, what its handlers do one by one. */
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/create-session-input.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
@@ -12,8 +13,6 @@ import {
   sessionRow,
   statuses,
 } from '../../support/session-rows.ts'
-
-/** What a real server does in one write is, event by event, what its handlers do one by one. */
 
 const given = useScheduling()
 

@@ -1,3 +1,4 @@
+/** Tries, reschedules and timeouts, and what a person ends. */
 import { describe, expect, it } from 'vitest'
 import type { FailureError } from '../../../src/domain/session/failure.ts'
 import { tryPauseMs } from '../../../src/domain/session/judge.ts'

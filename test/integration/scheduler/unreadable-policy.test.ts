@@ -1,3 +1,4 @@
+/** Stored policies that cannot be read. */
 import { expect, it } from 'vitest'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'

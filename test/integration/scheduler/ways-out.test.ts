@@ -1,3 +1,4 @@
+/** From each status, in each plight, a session ends, or waits for an agent with nothing held, in bounded time. */
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { isTerminal } from '../../../src/domain/session/statuses.ts'
@@ -5,8 +6,6 @@ import { driveAll, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
 import { decisionRow, kernelRows, misbookedSlots, sessionRow, statuses } from '../../support/session-rows.ts'
-
-/** From each status, in each plight, a session comes to its end, or waits for an agent with nothing held, in bounded time. */
 
 const given = useScheduling()
 

@@ -1,3 +1,4 @@
+/** Changing a session: who may, cancelling, terminating, previewing. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { cancelRetry } from '../../../src/services/cancel-retry.ts'

@@ -1,3 +1,4 @@
+/** Creating sessions: creation ids, many at once, faults, and who may. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { RepriseError } from '../../../src/domain/errors.ts'

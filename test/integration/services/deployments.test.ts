@@ -1,3 +1,4 @@
+/** Creating, scaling, updating and destroying deployments. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createDeployment, type CreateDeploymentInput } from '../../../src/services/create-deployment.ts'

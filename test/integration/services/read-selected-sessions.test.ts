@@ -1,3 +1,4 @@
+/** What our own statement reads of sessions is, column by column, what Prisma reads. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Prisma, type Session } from '../../../src/generated/prisma/client.ts'
 import { sessionReader, type SessionKey } from '../../../src/services/read-selected-sessions.ts'
@@ -5,8 +6,6 @@ import type { PrismaClient } from '../../../src/store/prisma.ts'
 import { plainSelection } from '../../../src/store/sql/read-sessions.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { createFactories } from '../../support/factories.ts'
-
-/** What our own statement reads is, column by column and type by type, what Prisma reads. */
 
 let database: TestDatabase
 let prisma: PrismaClient

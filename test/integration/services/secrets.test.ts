@@ -1,3 +1,4 @@
+/** Secret variables, their key, and the secrets of webhooks. */
 import { describe, expect, test } from 'vitest'
 import { createGateway } from '../../../src/agent/gateway.ts'
 import type { KernelOrder } from '../../../src/domain/agent/protocol.ts'

@@ -1,3 +1,4 @@
+/** The admin token, and how tokens are looked up. */
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'

@@ -1,3 +1,4 @@
+/** Plans of the statements on chains: by index, whatever the number of chains. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/store/database.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'

@@ -1,3 +1,4 @@
+/** The migration that mends damaged rows. */
 import { v7 as uuidv7 } from 'uuid'
 import pg from 'pg'
 import { pino } from 'pino'

@@ -1,3 +1,4 @@
+/** The embedded PostgreSQL: starts, stops, crashes, and who may run it. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'

@@ -1,3 +1,4 @@
+/** Migrating a database: empty, cut off, by several servers, of a newer version. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

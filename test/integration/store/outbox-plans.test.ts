@@ -1,3 +1,4 @@
+/** Plans of what reads the outbox, sends webhooks or removes what is old: they cost by what is new, or goes. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareCursors, type EventCursor } from '../../../src/domain/event-cursor.ts'
@@ -16,8 +17,6 @@ import { recordedDatabase, type RecordedStatement } from '../../support/recorded
 import { testServer } from '../../support/test-server.ts'
 import { webhookServer } from '../../support/webhook-fixture.ts'
 import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/what-sessions-left.ts'
-
-/** Whatever reads the outbox, tells webhooks or removes what is old costs by what is new, or by what goes. */
 
 const SESSIONS = 12_000
 const GROWING = new Set([

@@ -1,3 +1,4 @@
+/** The connections of the API: turns, time limits, and readers that leave. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createPrisma, databaseOf, readTogether, type PrismaClient } from '../../../src/store/prisma.ts'
 import { readFor } from '../../../src/store/reader.ts'

@@ -1,3 +1,4 @@
+/** Plans of the scheduler's statements: no growing table is read from end to end. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setQuota } from '../../../src/services/set-quota.ts'
 import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
@@ -10,8 +11,6 @@ import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
 import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
 import { ALL_SERVICES, testServer, type TestServer } from '../../support/test-server.ts'
 import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/what-sessions-left.ts'
-
-/** Whatever drives sessions finds its rows by an index, however many sessions have been. */
 
 const SESSIONS = 12_000
 /** Tables that grow with what has been. */

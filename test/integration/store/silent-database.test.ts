@@ -1,3 +1,4 @@
+/** A network to the database that swallows everything and closes nothing. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { isDatabaseOutage } from '../../../src/services/database-outage.ts'

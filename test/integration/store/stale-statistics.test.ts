@@ -1,3 +1,4 @@
+/** Statements on tables that were analysed while they were empty. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { dueRetries, exhaustedSessions } from '../../support/due-retries.ts'

@@ -1,3 +1,4 @@
+/** A test database is as after the migrations once it is fresh. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 

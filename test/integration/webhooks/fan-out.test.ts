@@ -1,3 +1,4 @@
+/** Which webhooks hear of which events. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFactories, type SessionRow } from '../../support/factories.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'

@@ -1,3 +1,4 @@
+/** Endpoints that are dead or slow, and servers that share the deliveries. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   WEBHOOK_ATTEMPTS_AT_ONCE_MAX,

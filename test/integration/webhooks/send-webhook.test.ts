@@ -1,3 +1,4 @@
+/** Sending one request: which addresses are reached, how long and how much. */
 import { readFileSync } from 'node:fs'
 import { createServer as createTlsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
