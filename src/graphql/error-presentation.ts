@@ -44,8 +44,15 @@ export function presentThrown(thrown: unknown, reporter: Reporter, at?: GraphQLE
     const extensions = { code, ...(issues.length > 0 && { issues }) }
     return new GraphQLError(message, { ...(at && placeOf(at)), extensions })
   }
-  if (thrown instanceof GraphQLError) return at ?? thrown
+  if (thrown instanceof GraphQLError) return coded(at ?? thrown)
   return presentFault(thrown, reporter, at)
+}
+
+/** What the libraries find wrong with a request while it is executed, such as a global id that is none, has no code. */
+function coded(error: GraphQLError): GraphQLError {
+  if (typeof error.extensions['code'] === 'string') return error
+  const extensions = { ...error.extensions, code: 'VALIDATION_FAILED' }
+  return new GraphQLError(error.message, { ...placeOf(error), extensions })
 }
 
 /** Logs an unexpected error and hides its details from the client. Only an unreachable database is reported as such. */

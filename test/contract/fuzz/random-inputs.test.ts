@@ -1,0 +1,174 @@
+import { Agent, request } from 'node:http'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { schema } from '../../../src/graphql/schema.ts'
+import { watchLoop } from '../../support/loop-hold.ts'
+import { SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
+import { HOSTILE_TEXTS } from './hostile-places.ts'
+import { openSocket } from './operation-socket.ts'
+import { bent, randomDocuments, randomOf, type Random } from './random-inputs.ts'
+import { internalsIn } from './verdict.ts'
+
+/**
+ * Inputs by the thousand from one who may only read: `FUZZ_INPUTS=500000` for more, `FUZZ_SEED` for others. Each lane
+ * has a sequence of its own, which its seed reproduces.
+ */
+const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 20_000)
+const LANES = 4
+/** Before that, most of the time goes into compiling what they run. */
+const WARM_UP = 400
+const ASKED_LENGTH_MAX = 60_000
+const HEAP_GROWTH_MAX_BYTES = 512 * 1024 * 1024
+
+let server: FuzzServer
+let viewer: string
+const agent = new Agent({ keepAlive: true, maxSockets: LANES })
+
+beforeAll(async () => {
+  server = await startFuzzServer()
+  viewer = await server.factory.token({ role: 'VIEWER', projectId: server.tenant.projectId })
+}, 60_000)
+afterAll(async () => {
+  agent.destroy()
+  await server?.close()
+})
+
+interface Answered {
+  status: number
+  text: string
+}
+
+function send(method: string, path: string, body: string | null): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${viewer}`,
+      'content-type': 'application/json',
+      'x-graphql-yoga-csrf': '1',
+    }
+    const asked = request(server.url + path, { method, agent, headers }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }))
+    })
+    asked.on('error', reject).end(body)
+  })
+}
+
+/** What is wrong with an answer: it must be of a known form, and tell nothing of the inside. */
+function faultsOf({ status, text }: Answered, asked: string): string[] {
+  const faults = internalsIn(text, asked)
+  if (status >= 500) faults.push(`status ${status}`)
+  if (text.includes('originalError') && !asked.includes('originalError')) faults.push('an original error')
+  if (text === '') return faults
+  try {
+    const answer: any = JSON.parse(text)
+    const untyped = (answer.errors ?? []).filter((error: any) => typeof error.extensions?.code !== 'string')
+    if (untyped.length > 0) faults.push(`without a code: ${JSON.stringify(untyped[0]).slice(0, 300)}`)
+  } catch {
+    faults.push(`no JSON: ${text.slice(0, 200)}`)
+  }
+  return faults
+}
+
+interface RestPaths {
+  paths: string[]
+  parameters: string[]
+}
+
+async function readRest(): Promise<RestPaths> {
+  const document: any = await (await fetch(`${server.url}/v2/openapi.json`)).json()
+  const operations = Object.values<any>(document.paths).flatMap((methods) => Object.values<any>(methods))
+  const named = operations.flatMap(({ parameters = [] }) => parameters.map(({ name }: { name: string }) => name))
+  return { paths: Object.keys(document.paths), parameters: [...new Set<string>(named)] }
+}
+
+function restRequest({ paths, parameters }: RestPaths, random: Random) {
+  const { below, chance, pick } = random
+  const text = () =>
+    encodeURIComponent(pick([...HOSTILE_TEXTS, '1', 'RUNNING', 'a=b']).replaceAll(/[\ud800-\udfff]/g, '?'))
+  const id = chance(0.5) ? String(server.tenant.values['sessionId']) : text()
+  const path = pick(paths).replaceAll(/\{\w+\}/g, id)
+  const given = Array.from({ length: below(4) }, () => `${chance(0.95) ? pick(parameters) : text()}=${text()}`)
+  const method = chance(0.8) ? 'GET' : pick(['POST', 'PATCH', 'DELETE', 'PUT'])
+  const search = given.length > 0 ? `?${given.join('&')}` : ''
+  const body = method === 'GET' ? null : bent('{"name":"fuzzed","command":["true"],"replicas":1}', random)
+  return { method, path: path + search, body }
+}
+
+async function counts(): Promise<object> {
+  const tables = [
+    'sessions',
+    'chains',
+    'retry_decisions',
+    'resubmissions',
+    'webhooks',
+    'deployments',
+    'api_tokens',
+    'users',
+    'projects',
+  ]
+  const columns = tables.map((table) => `(SELECT count(*)::int FROM ${table}) AS ${table}`)
+  return (await server.db.query(`SELECT ${columns.join(', ')}`)).rows[0]!
+}
+
+test(
+  `${INPUTS} random inputs: each is answered as it should be, and none keeps others waiting`,
+  { timeout: INPUTS * 30 },
+  async () => {
+    const rest = await readRest()
+    const before = await counts()
+    const faults: string[] = []
+    const seen = { executed: 0, refused: 0 }
+    const loop = watchLoop(server.url)
+    onTestFinished(() => loop.stop())
+
+    async function lane(number: number): Promise<void> {
+      const seed = SEED * LANES + number
+      const random = randomOf(seed)
+      const document = randomDocuments(schema, server.tenant.values, random)
+      let socket = await openSocket(server.url, viewer)
+      const overSocket = async (payload: string): Promise<string> => {
+        const text = await socket.ask(payload)
+        if (text.startsWith('closed')) {
+          faults.push(`${text}: ${payload.slice(0, 300)}`)
+          socket = await openSocket(server.url, viewer)
+        }
+        return text
+      }
+      for (let n = number; n < INPUTS; n += LANES) {
+        if (n === WARM_UP) await loop.begin()
+        const way = random.below(20)
+        const given = document()
+        let asked = JSON.stringify(way < 10 ? given : { ...given, query: bent(given.query, random) })
+        let found: string[]
+        // A longer one closes the connection, as it should.
+        if (asked.length > ASKED_LENGTH_MAX) continue
+        if (way < 16) {
+          const text = await overSocket(asked)
+          if (/^\{"id":"\d+","type":"next","payload":\{"data":\{/.test(text)) seen.executed++
+          else seen.refused++
+          found = internalsIn(text, asked)
+          if (text.includes('originalError')) found.push('an original error')
+        } else if (way < 18) {
+          if (random.chance(0.7)) asked = bent(asked, random)
+          found = faultsOf(await send('POST', '/graphql', asked), asked)
+        } else {
+          const { method, path, body } = restRequest(rest, random)
+          asked = `${method} ${path} ${body}`
+          found = faultsOf(await send(method, path, body), decodeURIComponent(asked))
+        }
+        faults.push(...found.map((fault) => `seed ${SEED}, input ${n}: ${fault.slice(0, 400)} ${asked.slice(0, 600)}`))
+      }
+      socket.close()
+    }
+
+    const heap = process.memoryUsage().heapUsed
+    await Promise.all(Array.from({ length: LANES }, (_, number) => lane(number)))
+    expect(faults.slice(0, 10)).toEqual([])
+    loop.expectFree()
+    // Enough of it comes to where it is executed.
+    expect(Math.min(seen.executed, seen.refused)).toBeGreaterThan(INPUTS / 20)
+    expect(process.memoryUsage().heapUsed - heap).toBeLessThan(HEAP_GROWTH_MAX_BYTES)
+    expect(await counts()).toEqual(before)
+    await server.expectWell()
+  },
+)
