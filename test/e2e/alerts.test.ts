@@ -7,6 +7,7 @@ import { parse, stringify } from 'yaml'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { emptyDatabase } from '../support/database.ts'
+import { documentBlocks } from '../support/document-blocks.ts'
 import { findProgram, whyNotInstalled } from '../support/distribution.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPartitionProxy, type PartitionProxy } from '../support/partition-proxy.ts'
@@ -161,6 +162,20 @@ describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
       expect(pages.idle).toContain(`# TYPE ${metric} `)
     }
     expect(await firing(seriesOf(pages.idle, changed))).toEqual([alert])
+  })
+
+  test('the configuration that docs/operation.md shows is one', async () => {
+    const shown = (await documentBlocks()).find(
+      ({ page, language }) => page === 'docs/operation.md' && language === 'yaml',
+    )
+    await writeFile(join(root, 'prometheus.yml'), shown!.text.replace('prometheus-alerts.yml', RULES))
+    const checked = promisify(execFile)(findProgram('promtool')!, [
+      'check',
+      'config',
+      '--syntax-only',
+      join(root, 'prometheus.yml'),
+    ])
+    expect((await checked).stdout).toContain('is valid prometheus config file syntax')
   })
 
   test('each is tried here', () => {

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { copyPreparedCluster } from '../support/prepared-cluster.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -36,7 +37,8 @@ test('a backup of the data directory comes back elsewhere, and goes on', { timeo
       .toBe('SCHEDULED')
   }
   expect(await first.stop()).toBe(0)
-  await copy('cp', ['-a', dataDir, backup])
+  const [documented] = await blocksOfTest('test/e2e/backup.test.ts')
+  await copy('bash', ['-ec', documented!.text.replace('.reprise', 'data')], { cwd: root })
   await rm(dataDir, { recursive: true })
 
   await copy('cp', ['-a', backup, restored])

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { KERNEL_VARIABLES } from '../../src/domain/session/kernel-variables.ts'
 import { ROOT } from '../guard/source-files.ts'
 import { cleanEnvironment } from '../support/command-line.ts'
 import { blocksOfTest, type DocumentBlock } from '../support/document-blocks.ts'
@@ -75,11 +76,11 @@ test('the tour of the README, and what docs/ adds to it, works as it stands ther
       const here = text.replaceAll(README_URL, server.url).replaceAll('.reprise/', `${dataDir}/`)
       return (await run('bash', ['-ec', `exec 2>&1\n${npx}\n${here}`], { cwd: ROOT, env })).stdout
     }
-    const told = (await type(first!.text, '')).split('\n').map(shape)
+    const printedByRun = (await type(first!.text, '')).split('\n').map(shape)
     const expected = firstOutput!.text.trim().split('\n').map(shape)
     expect(expected.pop()).toBe('…')
-    expect(told.filter((line) => !line.startsWith('npm ')).slice(0, expected.length)).toEqual(expected)
-    expect(told).toContain('── attempt 3 succeeded')
+    expect(printedByRun.filter((line) => !line.startsWith('npm ')).slice(0, expected.length)).toEqual(expected)
+    expect(printedByRun).toContain('── attempt 3 succeeded')
 
     const [looked, resubmitted, checked] = [
       await type(rest[0]!.text),
@@ -107,6 +108,13 @@ test('the tour of the README, and what docs/ adds to it, works as it stands ther
     const looking = await typeAll('docs/troubleshooting.md')
     expect(looking).toMatch(/all is well\n\{"status":"ready"/)
     expect(looking).toMatch(/attempt 3 of 4/)
+
+    const told = await typeAll('docs/executors.md')
+    expect(Object.keys(KERNEL_VARIABLES).filter((name) => !told.includes(`\n${name}=`))).toEqual([])
+    expect(told).toContain('\nREPRISE_MAX_ATTEMPTS=3\n')
+    expect(await typeAll('docs/scheduling.md')).toMatch(/default[^]*cpu/)
+    expect(await typeAll('docs/operation.md')).toMatch(/CLUSTER .*held[^]*are on\n$/)
+    expect(await typeAll('docs/security.md')).toMatch(/rpr_[^]*ci [^]*token\.create/)
 
     const followed = await typeAll('docs/subscriptions.md')
     expect(followed.match(/RETRY_\w+/g)).toEqual(['RETRY_SCHEDULED', 'RETRY_DISPATCHED', 'RETRY_SUCCEEDED'])

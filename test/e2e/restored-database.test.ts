@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createClient, type Client, type SessionEvent } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { whyNoPostgres } from '../support/distribution.ts'
 import { burnTransactions, privatePostgres, standbyOf, type PrivatePostgres } from '../support/private-postgres.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -21,6 +22,14 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()))
   await Promise.all(clusters.splice(0).map((each) => each.stop('immediate').catch(() => {})))
 })
+
+const [documented] = await blocksOfTest('test/e2e/restored-database.test.ts')
+
+/** Of a command line. */
+function words(line: string, { dump, url }: { dump: string; url: string }): [string, ...string[]] {
+  const [program, ...rest] = line.split(' ')
+  return [program!, ...rest.map((word) => word.replace('"$REPRISE_DATABASE_URL"', url).replace('reprise.dump', dump))]
+}
 
 async function cluster(root: string, name: string): Promise<PrivatePostgres> {
   const made = await privatePostgres(join(root, name))
@@ -87,9 +96,10 @@ describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : 
       servers.length = 0
       if (ids.includes('not noted')) await from.query(`DELETE FROM settings WHERE key = 'outbox.home'`)
 
-      const dump = join(from.directory, 'dump')
-      await from.run('pg_dump', '-Fc', '-f', dump, '-d', from.url)
-      await to.run('pg_restore', '--no-owner', '-d', to.url, dump)
+      const dump = join(from.directory, 'reprise.dump')
+      const [take, bring] = documented!.text.trim().split('\n')
+      await from.run(...words(take!, { dump, url: from.url }))
+      await to.run(...words(bring!, { dump, url: to.url }))
       const server = await start(dataDir, to)
       await using client = createClient({ url: server.url, token: before.token })
       for (const name of ['four', 'five']) await create(client, name)

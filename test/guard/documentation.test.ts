@@ -25,6 +25,15 @@ test('docs/configuration.md: | `NAME` | default | meaning | unit |', async () =>
   expect((await tableRows('docs/configuration.md')).toSorted(byName)).toEqual(expected.toSorted(byName))
 })
 
+test('docs/configuration.md: the example is a valid configuration', () => {
+  const lines = blocks
+    .find(({ page }) => page === 'docs/configuration.md')!
+    .text.trim()
+    .split('\n')
+  const { warnings } = loadConfig(Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2))))
+  expect(warnings).toEqual([])
+})
+
 test('docs/client.md: | `NAME` | default | meaning |', async () => {
   const expected = CLIENT_VARIABLES.map(({ name, default: value, meaning }) => [name, value, meaning])
   expect(await tableRows('docs/client.md', 'Which server')).toEqual(expected)

@@ -1,9 +1,11 @@
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parser } from '@prometheus-io/lezer-promql'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
+import { codeIn, tableRows } from './document-tables.ts'
 import { ROOT } from './source-files.ts'
 
 /** The dashboard and the alert rules ask for metrics, and for labels, that there are. */
@@ -61,6 +63,19 @@ test.each(expressions)('%s: %s', (_name, expression) => {
   expect(metrics.filter((metric) => !labelsByName.has(metric))).toEqual([])
   const known = metrics.flatMap((metric) => labelsByName.get(metric)!)
   expect(labels.filter((label) => !known.includes(label))).toEqual([])
+})
+
+test('docs/operation.md: what Prometheus scrapes is served', async () => {
+  const [block] = await blocksOfTest('test/guard/operation.test.ts')
+  const { scrape_configs: jobs, rule_files: files } = parse(block!.text) as {
+    scrape_configs: { metrics_path?: string; http_sd_configs?: { url: string }[] }[]
+    rule_files: string[]
+  }
+  const discovered = jobs.flatMap((job) => job.http_sd_configs ?? []).map(({ url }) => new URL(url).pathname)
+  const routes = (await tableRows('docs/rest.md')).map(([, path]) => codeIn(path!)[0])
+  expect(jobs.length).toBe(discovered.length + 1)
+  expect(discovered.filter((path) => !routes.includes(path))).toEqual([])
+  for (const file of files) await access(join(ROOT, 'docs/operation', file))
 })
 
 describe('nothing is left unseen', () => {

@@ -17,13 +17,19 @@ type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
 
 /** Which test runs which blocks. A block without a test, or with two, fails test/guard/document-blocks.test.ts. */
 export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
+  'test/e2e/backup.test.ts': [{ page: 'docs/operation.md', heading: 'Of the embedded database' }],
+  'test/e2e/restored-database.test.ts': [{ page: 'docs/operation.md', heading: 'Of a database of your own' }],
   'test/contract/graphql/documented-operations.test.ts': [{ language: 'graphql' }],
   'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/readme-tour.test.ts': [
     { page: 'README.md', heading: 'Tour' },
     { page: 'docs/deployments.md', language: 'sh' },
+    { page: 'docs/executors.md', language: 'sh' },
     { page: 'docs/graphql.md', language: 'sh' },
+    { page: 'docs/operation.md', heading: 'Stop or slow retries' },
     { page: 'docs/rest.md', language: 'sh' },
+    { page: 'docs/scheduling.md', language: 'sh' },
+    { page: 'docs/security.md', heading: 'Tokens' },
     { page: 'docs/subscriptions.md', language: 'sh' },
     { page: 'docs/troubleshooting.md', language: 'sh' },
   ],
@@ -42,7 +48,9 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/concepts.md', language: 'mermaid' },
     { page: 'docs/upgrading.md', language: 'sh' },
     { page: 'docs/contributing.md', language: 'sh' },
+    { page: 'docs/configuration.md', language: 'ini' },
   ],
+  'test/guard/operation.test.ts': [{ page: 'docs/operation.md', language: 'yaml' }],
   'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
   'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/guard/security.test.ts': [{ page: 'docs/security.md', language: 'mermaid' }],
