@@ -16,6 +16,8 @@ let database: TestDatabase
 let bus: EventBus
 let relay: Relay
 let published: OutboxEvent[]
+/** Statements that the relay has begun. */
+let looks: number
 const running: Relay[] = []
 
 beforeAll(async () => {
@@ -36,13 +38,26 @@ async function start(options: { pollIntervalMs: number; db?: Database }): Promis
     publish(events)
   }
   const { db = database.db, pollIntervalMs } = options
-  relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs })
+  looks = 0
+  const counted: Database = {
+    ...db,
+    query(text, values) {
+      looks++
+      return db.query(text, values)
+    },
+  }
+  relay = createRelay({ db: counted, bus, log, settle: async () => {}, pollIntervalMs })
   running.push(relay)
   await relay.start()
   return relay
 }
 
 const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 40_000, interval: 5 })
+/** Until a look that begins after this is over: the next one has begun. */
+async function untilLooked(): Promise<void> {
+  const before = looks
+  await soon(() => expect(looks).toBeGreaterThan(before + 1))
+}
 const numbers = () => published.map(({ data }) => (data as unknown as { n: number }).n)
 
 test('publishes what is committed after its start, in cursor order, and nothing from before', async () => {
@@ -72,7 +87,7 @@ test('does not pass by a transaction that commits late', async () => {
   await begun.promise
   await writeEvents(database.db, [numbered(2)])
   // The fast one is committed and may be seen, but a reader that took it now could never go back for the slow one.
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await untilLooked()
   expect(numbers()).toEqual([])
   gate.resolve()
   await slow
@@ -110,7 +125,7 @@ test('a wake that comes before an older transaction ends is not forgotten', asyn
     await tx.query('SELECT pg_current_xact_id()')
     await writeEvents(database.db, [numbered(1)])
     relay.wake()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await untilLooked()
     expect(numbers()).toEqual([])
   })
   await soon(() => expect(numbers()).toEqual([1]))

@@ -1,9 +1,9 @@
 /** Rate limits on retries: burst, rate, scopes, and several servers. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/set-retry-switch.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { untilBlocked } from '../../support/blocked.ts'
 import { dueRetries } from '../../support/due-retries.ts'
 import { eventually } from '../../support/eventually.ts'
 import { passTime } from '../../support/pass-time.ts'
@@ -108,7 +108,7 @@ describe('two servers', () => {
     const first = server.run('dispatch-retries')
     await gate.reached
     const second = given.server.run('dispatch-retries')
-    await sleep(50)
+    await untilBlocked(given.db, 1)
     gate.open()
     await Promise.all([first, second])
     expect(await counts()).toEqual({ dispatched: 600, held: 400 })
@@ -121,7 +121,7 @@ describe('two servers', () => {
     const dispatching = server.run('dispatch-retries')
     await gate.reached
     const lifting = set({ ...PROJECT, rateLimit: null })
-    await sleep(50)
+    await untilBlocked(given.db, 1)
     gate.open()
     await Promise.all([dispatching, lifting])
     expect(await dispatch()).toEqual({ dispatched: 50, held: 0 })

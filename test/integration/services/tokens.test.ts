@@ -7,6 +7,7 @@ import { createAuthenticator } from '../../../src/services/authenticate.ts'
 import { ensureAdminToken } from '../../../src/services/ensure-admin-token.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { createFactories } from '../../support/factories.ts'
+import { recordedDatabase } from '../../support/recorded-database.ts'
 import { recordStatements } from '../../support/record-statements.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -76,8 +77,11 @@ describe('a token', () => {
       (await database.db.query('SELECT last_used_at AS at FROM api_tokens')).rows[0]!['at'] as Date
     await authenticate(token)
     const first = await vi.waitFor(async () => (await usedAt()) ?? Promise.reject(new Error('not yet')))
-    await createAuthenticator({ db: database.db, log })(token)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    // Whoever notes a use begins with it before it answers.
+    const { db, statements } = recordedDatabase(database.db)
+    await createAuthenticator({ db, log })(token)
+    expect([...statements.keys()].filter((text) => /UPDATE/.test(text))).toEqual([])
+    expect(statements.size).toBe(1)
     expect(await usedAt()).toEqual(first)
   })
 
