@@ -14,7 +14,7 @@ export async function requireIsolation(db: Queryable, what: string): Promise<voi
   throw new RepriseError(
     'ISOLATION_REQUIRED',
     `${what} would let others run sessions on agent ${agent}, where nothing keeps sessions from the server's and each other's data. ` +
-      'Install bubblewrap there, or set REPRISE_ISOLATION (docs/agents.md); REPRISE_ISOLATION=none accepts it as it is.',
+      'Install bubblewrap there, or set REPRISE_ISOLATION (docs/executors.md); REPRISE_ISOLATION=none accepts it as it is.',
   )
 }
 

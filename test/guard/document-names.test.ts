@@ -18,11 +18,13 @@ import { readSourceFiles } from './source-files.ts'
 
 /** What the pages name in code is there: fields, values, variables, errors, metrics, commands, options, scripts. */
 
-/** Of others, or of parts that have no table. */
+/** Of others, of tests, or of parts that have no table. */
 const OTHERS = [
   'NODE_EXTRA_CA_CERTS',
   'NO_COLOR',
   'REPRISE_TEST_REQUIRE',
+  'FUZZ_INPUTS',
+  'FUZZ_SEED',
   'backoffFactor',
   'documentId',
   'onProgress',

@@ -75,11 +75,11 @@ describe('the table of isolations', () => {
   const [head, ...rows] = tableOf('Isolation')
 
   test('has what agents report, and the page that says how', async () => {
-    const agents = await readFile(join(ROOT, 'docs/agents.md'), 'utf8')
+    const page = await readFile(join(ROOT, 'docs/executors.md'), 'utf8')
     const reported = ['namespaces+user', 'namespaces', 'user', 'none'].map((name) => `\`${name}\``)
     expect(head).toEqual(['can a kernel', ...reported])
-    for (const name of reported) expect(agents).toContain(`| ${name} | `)
-    expect(text).toContain('(agents.md#isolation)')
+    for (const name of reported) expect(page).toContain(`| ${name} | `)
+    expect(text).toContain('(executors.md#isolation)')
   })
 
   test('answers for each of them, and promises nothing without isolation', () => {

@@ -125,7 +125,7 @@ function wayToDatabase(text: string): string {
 
 /** What the server says of itself. */
 function warnings({ text }: Answer): Finding[] {
-  const advice = 'Install bubblewrap where the agent runs, or see "Isolation" in docs/agents.md.'
+  const advice = 'Install bubblewrap where the agent runs, or see "Isolation" in docs/executors.md.'
   try {
     const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
     return found.map((each) => ({ what: 'isolation', state: 'warning', found: each, advice }))

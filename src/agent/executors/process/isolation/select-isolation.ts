@@ -68,7 +68,7 @@ export async function selectIsolation(options: IsolationOptions): Promise<Select
 
 const ADVICE =
   'Install bubblewrap (the package of that name), or util-linux 2.38 or later with unshare and setpriv; ' +
-  'docs/agents.md says under "Isolation" what else the system must allow.'
+  'docs/executors.md says under "Isolation" what else the system must allow.'
 
 /** One way to isolate kernels, which may or may not work on this machine. */
 interface Way {

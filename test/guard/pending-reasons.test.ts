@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { explainPending, ROOM_IS_KEPT, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
+import { parseQuantities } from '../../src/domain/scheduling/quantity.ts'
+import { room, shape } from '../unit/domain/scheduling/lines.ts'
+import { codeIn, proseOf } from './document-tables.ts'
+
+const GIB = String(2 ** 30)
+
+/** docs/scheduling.md has every text that says why a session waits, and no other. */
+
+const FREE: PendingFacts = {
+  group: 'g',
+  sequencer: 'FIFO',
+  dependencies: { total: 0, open: 0, failed: null },
+  startsAt: null,
+  restsForMs: null,
+  drained: null,
+  lastError: null,
+  shape: shape({ cpu: '4' }),
+  rooms: [room('a', { cpu: '8', mem: GIB })],
+  absent: {},
+  quotas: [],
+  before: 0,
+}
+
+const one = (capacity: Record<string, string>, free = capacity) => ({ rooms: [room('a', capacity, free)] })
+const two = (capacity: Record<string, string>, free = capacity) => ({
+  rooms: [room('a', capacity, free), room('b', capacity, free)],
+})
+const crossed = [room('a', { cpu: '8', mem: '1' }), room('b', { cpu: '1', mem: GIB })]
+const crossedNow = [
+  room('a', { cpu: '8', mem: GIB }, { cpu: '8', mem: '1' }),
+  room('b', { cpu: '8', mem: GIB }, { cpu: '1', mem: GIB }),
+]
+const wide = shape({ cpu: '4' }, { size: 8, mode: 'MULTI_NODE' })
+const kept = room('a', { cpu: '8' })
+kept.free.set('cpu', 0n)
+kept.kept.set('cpu', 8_000_000_000n)
+
+const quota = (of: { maxRunning?: number; slots?: Record<string, string>; used?: Record<string, string> }) => ({
+  name: 'project p',
+  slots: parseQuantities(of.slots ?? {}),
+  usedSlots: new Map(parseQuantities(of.used ?? {})),
+  maxRunning: of.maxRunning ?? null,
+  running: of.maxRunning ?? 0,
+})
+
+const EACH: Partial<PendingFacts>[] = [
+  { dependencies: { total: 2, open: 0, failed: '01a2' } },
+  { startsAt: '2026-11-22T12:00:00.000Z' },
+  { dependencies: { total: 2, open: 1, failed: null } },
+  { restsForMs: 12_000, lastError: 'agent a was silent for 40 s' },
+  { restsForMs: 12_000 },
+  { drained: 'resource group g is being drained: the machines move' },
+  { rooms: [], absent: { LOST: 2, DRAINING: 1 } },
+  { shape: shape({ cpu: '4' }, { allowAgents: ['b'] }) },
+  { shape: shape({ cpu: '4' }, { excludeAgents: ['a'] }) },
+  { shape: shape({ cpu: '16' }) },
+  { shape: shape({ cpu: '4', mem: GIB }), rooms: crossed },
+  { shape: wide, ...two({ cpu: '8' }) },
+  one({ cpu: '8' }, { cpu: '3' }),
+  { shape: shape({ cpu: '4', mem: GIB }), rooms: crossedNow },
+  { shape: wide, ...two({ cpu: '32' }, { cpu: '8' }) },
+  { quotas: [quota({ maxRunning: 2 })] },
+  { quotas: [quota({ slots: { cpu: '8' }, used: { cpu: '6' } })] },
+  { quotas: [quota({ slots: { cpu: '2' } })] },
+  { rooms: [kept] },
+  {},
+  { before: 12 },
+  { sequencer: 'DRF', before: 12 },
+]
+
+test('docs/scheduling.md has each reason, and each that it has is given', async () => {
+  const given = [...new Set(EACH.map((facts) => explainPending({ ...FREE, ...facts })))]
+  expect(given).toContain(ROOM_IS_KEPT)
+  const section = (await proseOf('docs/scheduling.md')).split('## Why a session waits')[1]!.split('\n## ')[0]!
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'))
+  const told = rows.flatMap((row) => codeIn(row.split(' | ')[0]!))
+  expect(given.filter((reason) => !told.some((text) => patternOf(text).test(reason)))).toEqual([])
+  expect(told.filter((text) => !given.some((reason) => patternOf(text).test(reason)))).toEqual([])
+})
+
+/** Numbers may differ, and `…` is any text. */
+function patternOf(text: string): RegExp {
+  const pieces = text.split(/(\d+|…)/).map((piece, index) => {
+    if (index % 2 === 0) return piece.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+    return piece === '…' ? '.+' : String.raw`\d+`
+  })
+  return new RegExp(`^${pieces.join('')}$`)
+}
