@@ -16,6 +16,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   clusterMode?: ClusterMode
   type?: SessionType
   label?: [string, string][]
+  agentLabel?: [string, string][]
   startsAt?: string
   dependsOn?: string[]
   creationId?: string
@@ -75,6 +76,7 @@ export function addSessionOptions(command: Command): Command {
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <name>', 'project')
   addAgentOptions(addSpecOptions(command))
+    .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
@@ -87,7 +89,7 @@ export function addSessionOptions(command: Command): Command {
 }
 
 export function sessionInput(options: SessionOptions, command: string[]): CreateSessionInput {
-  const { env, label, timeout, startsAt, dependsOn, creationId } = options
+  const { env, label, agentLabel, timeout, startsAt, dependsOn, creationId } = options
   return {
     name: options.name ?? basename(command[0]!),
     command,
@@ -101,6 +103,7 @@ export function sessionInput(options: SessionOptions, command: string[]): Create
     priority: options.priority,
     resourceGroup: options.resourceGroup,
     ...agentLists(options),
+    agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
     clusterSize: options.clusterSize,
     clusterMode: options.clusterMode,
     sessionType: options.type,

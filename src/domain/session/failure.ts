@@ -21,7 +21,9 @@ export interface StatusData {
 }
 
 /** Open on purpose: a well-formed error of another name is classified as UNKNOWN. */
-export type FailureName = (typeof FAILURE_NAMES)[number] | (string & {})
+export type FailureName = KnownFailureName | (string & {})
+
+export type KnownFailureName = (typeof FAILURE_NAMES)[number]
 
 export const FAILURE_NAMES = [
   'agent-lost',
@@ -34,6 +36,9 @@ export const FAILURE_NAMES = [
   'oom-killed',
   'chain-directory-full',
   'executor-failed',
+  'secrets-unreadable',
+  'route-ended',
+  'kernels-missing',
   'environment-too-large',
   'user-cancelled',
   'validation-failed',

@@ -101,12 +101,16 @@ describe('a session that excludes agents', () => {
       status: 201,
       lists: [[large.id, small.id], [], []],
     })
+    expect(body.agent_labels).toEqual([])
     expect(body.retry_policy.rules).toEqual([{ match: {}, action: 'RETRY', exclude: 'AGENT' }])
     await server.run('schedule-sessions')
     expect((await rest('GET', `/v2/sessions/${body.id}`)).body).toMatchObject({
       status: 'PENDING',
       pending_reason: NONE_LEFT,
     })
+    const agentLabels = [{ key: 'zone', value: 'x' }]
+    const labelled = await rest('POST', '/v2/sessions', { name: 'work', command: ['true'], agent_labels: agentLabels })
+    expect(labelled).toMatchObject({ status: 201, body: { agent_labels: agentLabels } })
   })
 
   it('does not stop those behind it that exclude nothing', async () => {

@@ -1,0 +1,19 @@
+import { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { addSessionOptions, sessionInput, type SessionOptions } from '../../../src/cli/options/session-options.ts'
+
+test('agents are named, avoided, excluded, and told by labels', () => {
+  const command = addSessionOptions(new Command('create').argument('<program...>'))
+  const agents = ['--allow-agent', 'a', '--avoid-agent', 'b', '--exclude-agent', 'c', '--exclude-agent', 'd']
+  const labels = ['--agent-label', 'zone=x', '--agent-label', 'disk=ssd']
+  command.parse([...agents, ...labels, '--', 'true'], { from: 'user' })
+  expect(sessionInput(command.opts<SessionOptions>(), ['true'])).toMatchObject({
+    allowAgents: ['a'],
+    avoidAgents: ['b'],
+    excludeAgents: ['c', 'd'],
+    agentLabels: [
+      { key: 'zone', value: 'x' },
+      { key: 'disk', value: 'ssd' },
+    ],
+  })
+})
