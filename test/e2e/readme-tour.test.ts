@@ -109,6 +109,9 @@ test('the tour of the README, and what docs/ adds to it, works as it stands ther
     expect(looking).toMatch(/all is well\n\{"status":"ready"/)
     expect(looking).toMatch(/attempt 3 of 4/)
 
+    const shown = await typeAll('docs/command-line.md')
+    expect(shown).toMatch(/\nended with 64\n[^]*"name": ?"bulk"[^]*picky/)
+
     const told = await typeAll('docs/executors.md')
     expect(Object.keys(KERNEL_VARIABLES).filter((name) => !told.includes(`\n${name}=`))).toEqual([])
     expect(told).toContain('\nREPRISE_MAX_ATTEMPTS=3\n')

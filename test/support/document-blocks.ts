@@ -19,10 +19,14 @@ type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
 export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/e2e/backup.test.ts': [{ page: 'docs/operation.md', heading: 'Of the embedded database' }],
   'test/e2e/restored-database.test.ts': [{ page: 'docs/operation.md', heading: 'Of a database of your own' }],
-  'test/contract/graphql/documented-operations.test.ts': [{ language: 'graphql' }],
+  'test/contract/graphql/documented-operations.test.ts': [
+    { language: 'graphql' },
+    { page: 'docs/errors.md', language: 'json' },
+  ],
   'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/readme-tour.test.ts': [
     { page: 'README.md', heading: 'Tour' },
+    { page: 'docs/command-line.md', language: 'sh' },
     { page: 'docs/deployments.md', language: 'sh' },
     { page: 'docs/executors.md', language: 'sh' },
     { page: 'docs/graphql.md', language: 'sh' },

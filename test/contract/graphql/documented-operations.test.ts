@@ -6,7 +6,10 @@ import { connect } from '../../support/graphql-stream.ts'
 /** Every GraphQL operation that the documentation shows, as it stands there, on a server without sessions. */
 
 const blocks = await blocksOfTest('test/contract/graphql/documented-operations.test.ts')
-const operations = blocks.map(({ page, text }) => ({ page, line: text.match(/\b\w{10,}/)![0], operation: text }))
+const ERRORS_PAGE = 'docs/errors.md'
+const [refused, ...refusals] = blocks.filter(({ page }) => page === ERRORS_PAGE)
+const shown = blocks.filter(({ page }) => page !== ERRORS_PAGE)
+const operations = shown.map(({ page, text }) => ({ page, line: text.match(/\b\w{10,}/)![0], operation: text }))
 
 const [subscriptions, requests] = [true, false].map((wanted) =>
   operations.filter(({ operation }) => operation.startsWith('subscription') === wanted),
@@ -40,5 +43,16 @@ describe('operations of the documentation', () => {
     expect({ status, errors }).toEqual({ status: 200, errors: undefined })
     // What cannot be done answers with the code of an error.
     expect(JSON.stringify(data)).not.toMatch(/"code":"[A-Z_]+"/)
+  })
+  test('docs/errors.md shows what is answered to a wrong input, in GraphQL and REST', async () => {
+    const [graphql, rest] = refusals.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+    const { data } = await server.query(refused!.text)
+    expect(data).toEqual(graphql)
+    const response = await fetch(`${server.url}/v2/sessions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'demo', command: [], retry_policy: { max_retries: 500 } }),
+    })
+    expect({ ...((await response.json()) as object), request_id: '…' }).toEqual(rest)
   })
 })
