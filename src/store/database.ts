@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { reportFaults } from './report-faults.ts'
 import { readStatement } from './snapshot.ts'
 import { connectionSettings, wasUnanswered, type Patience } from './connection-settings.ts'
 import { parserFor } from './value-parsers.ts'
@@ -42,7 +43,7 @@ export function openDatabase(options: {
     types: { getTypeParser: parserFor },
     application_name: 'reprise',
   })
-  pool.on('error', options.onError)
+  reportFaults(pool, options.onError)
   // When a checked-out connection breaks, its pending statements reject. Without a listener the error event would end
   // the process.
   pool.on('connect', (client) => client.on('error', () => {}))

@@ -3,6 +3,7 @@ import { cancelStatement } from './cancel-request.ts'
 import { connectionSettings, PATIENCE, wasUnanswered, type Patience } from './connection-settings.ts'
 import type { Database } from './database.ts'
 import { currentReader, readForNobody } from './reader.ts'
+import { reportFaults } from './report-faults.ts'
 import { readStatement, type Held, type Use } from './snapshot.ts'
 import { createTurns, type Turns } from './turns.ts'
 import { parserFor } from './value-parsers.ts'
@@ -58,7 +59,7 @@ export class ReadPool extends pg.Pool {
     this.#ofParty = createTurns({ ...bounds, atOnce: Math.max(1, Math.floor(connectionsMax / 2)) })
     const kept = Math.min(KEPT_CONNECTIONS, Math.floor(connectionsMax / 2))
     this.#ofAll = createTurns({ ...bounds, atOnce: connectionsMax - kept })
-    this.on('error', options.onError)
+    reportFaults(this, options.onError)
     // When a checked-out connection breaks, its statements reject. Without a listener the event would end the process.
     this.on('connect', (client) => {
       client.on('error', () => {})
