@@ -8,6 +8,7 @@ import type { GraphQLContext } from './context.ts'
 import { COUNTED_ROWS_MAX } from '../domain/limits.ts'
 import { LIST_LENGTH_ASSUMED } from './limits.ts'
 import loadedColumns from './loaded-columns.ts'
+import pacedAnswers from './paced-answers.ts'
 import payloadReads from './payload-reads.ts'
 import storableArguments from './storable-arguments.ts'
 
@@ -27,6 +28,7 @@ export const builder = new SchemaBuilder<{
   }
 }>({
   plugins: [
+    pacedAnswers,
     loadedColumns,
     payloadReads,
     auditedRefusals,

@@ -11,6 +11,7 @@ import type { Admission } from '../services/admission.ts'
 import type { Authenticate } from '../services/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { createLoaders, type Loaders } from './loaders.ts'
+import { createPace, type Pace } from './pace.ts'
 import type { OpenSubscriptions } from './open-subscriptions.ts'
 import type { RefusalLog } from '../services/refusal-log.ts'
 import type { ReadSessions } from '../services/read-selected-sessions.ts'
@@ -45,6 +46,8 @@ export interface GraphQLContext extends ServiceContext {
   services: GraphQLServices
   requestId: string
   loaders: Loaders
+  /** How much of the answer there is. */
+  pace: Pace
   /** Whether the operation's token is still valid. */
   stillAuthorized: () => Promise<boolean>
   /** The transport of the operation: a WebSocket, or the HTTP request. */
@@ -91,6 +94,7 @@ export function fillContext(
     viewer,
     requestId,
     loaders: loadersOf(services, viewer),
+    pace: createPace(),
     stillAuthorized: async () => (await services.authenticate(token)) !== null,
     connection,
     left,
@@ -115,7 +119,7 @@ export function writerOf({ viewer }: GraphQLContext): Reader {
 /** Forgets everything that was loaded for earlier events of a subscription. */
 export function renew(context: GraphQLContext): void {
   const { services, viewer } = context
-  Object.assign(context, initContextCache(), { loaders: loadersOf(services, viewer) })
+  Object.assign(context, initContextCache(), { loaders: loadersOf(services, viewer), pace: createPace() })
 }
 
 function loadersOf({ db, prisma, readSessions }: GraphQLServices, viewer: Viewer): Loaders {
