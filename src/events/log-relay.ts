@@ -1,5 +1,6 @@
 import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
+import { readForServer } from '../services/consistent-reads.ts'
 import type { Database } from '../store/database.ts'
 import { readLogEnds } from '../store/sql/read-log-ends.sql.ts'
 import type { Topics } from './topics.ts'
@@ -37,9 +38,10 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
     rest()
   }
 
+  /** Followers of many requests depend on it, whichever of them it began with. */
   function rest(): void {
     if (timer !== undefined || stopped || followers.size === 0) return
-    timer = setTimeout(() => void look(), RELAY_POLL_INTERVAL_MS).unref()
+    timer = setTimeout(() => void readForServer(look), RELAY_POLL_INTERVAL_MS).unref()
   }
 
   return {

@@ -2,6 +2,7 @@ import { RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
 import { findToken, recordTokenUse, type TokenRow } from '../store/sql/tokens.sql.ts'
+import { readForServer } from './consistent-reads.ts'
 import type { Rates } from './rates.ts'
 import type { Viewer } from './service-context.ts'
 import { hashToken, isToken } from './tokens.ts'
@@ -54,7 +55,8 @@ export function createAuthenticator(options: {
     // One that was valid a moment ago is looked up again, whoever else is behind its address.
     if (!cached && failures?.allows(address) === false) throw tooManyFailures()
     if (known.size >= CACHED_TOKENS_MAX) known.clear()
-    const viewer = lookUp(hash)
+    // Other requests with this token wait for it, too.
+    const viewer = readForServer(() => lookUp(hash))
     known.set(key, { viewer, until: now() + TRUST_MS })
     const forget = () => known.get(key)?.viewer === viewer && known.delete(key)
     viewer.then((found) => found ?? forget(), forget)

@@ -3,7 +3,7 @@ import { readOnce } from '../store/snapshot.ts'
 
 export { readTogether } from '../store/prisma.ts'
 export { readFor, type Reader } from '../store/reader.ts'
-export { readApart, readShared, renewSnapshot } from '../store/snapshot.ts'
+export { readApart, readForServer, readShared, renewSnapshot } from '../store/snapshot.ts'
 
 /** What is read together. */
 export interface Joint<T> {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
-import { readForAll } from './reader.ts'
+import { readForAll, readForNobody } from './reader.ts'
 
 /**
  * Statements of one operation that see one state of the database. Which statements belong to it follows from where
@@ -70,6 +70,15 @@ export async function readSnapshot<T>(pool: Snapshots, work: () => T | Promise<T
  */
 export function renewSnapshot(): void {
   active.getStore()?.renew?.()
+}
+
+/**
+ * Runs what belongs to no request, wherever it is called from: its statements are of no snapshot, take nobody's turn, and
+ * do not end when whoever caused them leaves. For what others wait for as well, and for timers, which keep the context
+ * that they were set in.
+ */
+export function readForServer<T>(work: () => T): T {
+  return readForNobody(() => active.run(undefined, work))
 }
 
 /** Runs a part of the work that belongs to no snapshot: it reads as anybody does, and sees what it has written. */

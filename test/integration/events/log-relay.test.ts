@@ -7,6 +7,8 @@ import { createTopics } from '../../../src/events/topics.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/factories.ts'
+import { startGraphQLServer } from '../../support/graphql-server.ts'
+import { connect } from '../../support/graphql-stream.ts'
 import { recordStatements } from '../../support/record-statements.ts'
 
 const FOLLOWERS = 50
@@ -61,4 +63,28 @@ test('followers that have nothing to read cost one statement together, and hear 
   const after = await recordStatements(() => eventually(() => ended.size === FOLLOWERS))
   expect(after.statements).toEqual([])
   relay.stop()
+})
+
+test('whoever it began with, the others hear of what comes when that one has left', async () => {
+  const server = await startGraphQLServer()
+  const [first, second] = [connect(server.url, server.adminToken), connect(server.url, server.adminToken)]
+  const follow = async (connection: typeof first) => {
+    const { kernelIds } = await server.factory.session({ status: 'RUNNING' })
+    const logs = connection.subscribe('subscription ($id: UUID!) { kernelLogs(kernelId: $id) { text } }', {
+      id: kernelIds[0]!,
+    })
+    await server.factory.log(kernelIds[0]!, 'one\n')
+    await logs.take(1)
+    return { kernelId: kernelIds[0]!, logs }
+  }
+  try {
+    await follow(first)
+    const { kernelId, logs } = await follow(second)
+    await first.close()
+    await server.factory.log(kernelId, 'two\n')
+    expect(await logs.take(1)).toEqual([{ kernelLogs: { text: 'two\n' } }])
+  } finally {
+    await second.close()
+    await server.close()
+  }
 })
