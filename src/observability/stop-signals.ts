@@ -1,6 +1,6 @@
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** Ctrl-C reaches npm and what it runs, and npm forwards it: a second signal this soon is the same one. */
-export const SAME_SIGNAL_WITHIN_MS = 1_000
+const SAME_SIGNAL_WITHIN_MS = 2_000
 
 /**
  * Calls `onStop` with the first signal that asks this process to stop; one that comes later than

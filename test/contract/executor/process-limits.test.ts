@@ -85,7 +85,7 @@ describe.each(arrangements)('the bounds of a kernel, $arrangement', ({ arrangeme
     const script = `ulimit -n; ulimit -Hn; ulimit -c; ulimit -Hc
       ulimit -n ${FILES * 2} 2>/dev/null || echo not more
       i=0; while [ $i -lt ${FILES * 2} ]; do echo >"f$i"; i=$((i+1)); done
-      tail -f f* 2>&1 >/dev/null | grep -m 1 -o "Too many open files"
+      paste f* 2>&1 >/dev/null | grep -m 1 -o "Too many open files"
       (ulimit -c unlimited) 2>/dev/null || echo no core
       sh -c 'kill -SEGV $$'; ls | grep core; exit 0`
     const kernelId = start(script)

@@ -49,7 +49,13 @@ function send(method: string, path: string, body: string | null): Promise<Answer
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('end', () => resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }))
     })
-    asked.on('error', reject).end(body)
+    asked
+      .on('error', (error: NodeJS.ErrnoException) => {
+        // The server closes idle connections, at the same moment as one is used again.
+        if (asked.reusedSocket && error.code === 'ECONNRESET') resolve(send(method, path, body))
+        else reject(error)
+      })
+      .end(body)
   })
 }
 

@@ -100,6 +100,7 @@ it('without a database it still has what was counted, and says that the rest is 
   const lonely = await startGraphQLServer({ metricsPublic: true })
   lonely.metrics.retries.dispatched.inc(3)
   await lonely.database.db.close()
+  await lonely.prisma.$disconnect()
   const { status, page } = await scrape(lonely)
   expect(status).toBe(200)
   expect(sampleIn(page, 'bai_database_up')).toBe(0)
@@ -107,7 +108,6 @@ it('without a database it still has what was counted, and says that the rest is 
   await lonely.server.close()
   await lonely.relay.stop()
   lonely.bus.close()
-  await lonely.prisma.$disconnect()
 }, 60_000)
 
 it('tells of deployments and routes what does not stand as it should', async () => {

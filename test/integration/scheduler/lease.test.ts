@@ -126,7 +126,7 @@ describe('a lost agent', () => {
     await server.run('enforce-batch-timeouts', 'terminate-sessions')
     await silence(41)
     await server.run('promote-to-terminated', 'decide-retries')
-    expect(await statuses(db, id)).toBe('ERROR: TERMINATED')
+    expect(await statuses(db, id)).toBe('ERROR: ERROR')
     expect(await sessionRow(db, id)).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT' })
     expect(await kernelRows(db, id)).toMatchObject([{ gone: false, held: false }])
   })
