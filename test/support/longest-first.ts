@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONGEST = [
   'e2e/hostile-member',
   'contract/fuzz/every-place',
+  'contract/fuzz/random-inputs',
   'e2e/stop-signals',
   'integration/graphql/one-state',
   'e2e/pgbouncer',

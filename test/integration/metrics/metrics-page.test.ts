@@ -1,5 +1,6 @@
 /** The metrics page: who may read it, its names and its figures. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { databaseOf } from '../../../src/store/prisma.ts'
 import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
 import { sampleIn } from '../../support/metric-value.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
@@ -100,7 +101,7 @@ it('without a database it still has what was counted, and says that the rest is 
   const lonely = await startGraphQLServer({ metricsPublic: true })
   lonely.metrics.retries.dispatched.inc(3)
   await lonely.database.db.close()
-  await lonely.prisma.$disconnect()
+  await databaseOf(lonely.prisma).close()
   const { status, page } = await scrape(lonely)
   expect(status).toBe(200)
   expect(sampleIn(page, 'bai_database_up')).toBe(0)
