@@ -1,9 +1,9 @@
 import type { Lease } from '../domain/agent/lease.ts'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
-import { registerAgent } from '../services/register-agent.ts'
+import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
-import { syncAgent } from '../services/sync-agent.ts'
+import { syncAgent } from '../services/agent/sync-agent.ts'
 import { createSyncTurns } from './sync-turns.ts'
 
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets'> {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { FOREVER, parseRetention, type Retention } from '../domain/retention.ts'
-import { parseAmount } from '../domain/session/amounts.ts'
+import { parseAmount } from '../domain/amounts.ts'
 
 /** Parsers of environment variables. */
 

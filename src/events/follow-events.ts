@@ -2,7 +2,7 @@ import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
 import { LOOKED_AT_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readMatchingEvents } from '../store/sql/read-events.sql.ts'
+import { readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 

@@ -1,6 +1,6 @@
 import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readResubmissionProgress, type ResubmissionProgress } from '../store/sql/read-resubmission.sql.ts'
+import { readResubmissionProgress, type ResubmissionProgress } from '../store/sql/resubmission/read-resubmission.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
 import type { WakeHub } from './wake-hub.ts'

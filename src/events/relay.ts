@@ -3,7 +3,7 @@ import type { EventCursor } from '../domain/event-cursor.ts'
 import { RELAY_BATCH_EVENTS_MAX, RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
-import { readEvents, readHorizon } from '../store/sql/read-events.sql.ts'
+import { readEvents, readHorizon } from '../store/sql/event/read-events.sql.ts'
 import type { EventBus } from './bus.ts'
 
 /**

@@ -6,11 +6,11 @@ import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.t
 import auditedRefusals from './audited-refusals.ts'
 import type { GraphQLContext } from './context.ts'
 import { COUNTED_ROWS_MAX } from '../domain/limits.ts'
-import { LIST_LENGTH_ASSUMED } from './limits.ts'
-import loadedColumns from './loaded-columns.ts'
+import { LIST_LENGTH_ASSUMED } from './limits/limits.ts'
+import loadedColumns from './session-reads/loaded-columns.ts'
 import pacedAnswers from './paced-answers.ts'
 import payloadReads from './payload-reads.ts'
-import storableArguments from './storable-arguments.ts'
+import storableArguments from './limits/storable-arguments.ts'
 
 export const builder = new SchemaBuilder<{
   Context: GraphQLContext

@@ -11,7 +11,7 @@ import {
   type RevisionKey,
   type RevisionRow,
   type RouteCountRow,
-} from '../services/read-deployments.ts'
+} from '../services/deployment/read-deployments.ts'
 import {
   countListedRoutes,
   listRoutes,
@@ -20,7 +20,7 @@ import {
   type RouteList,
   type RoutePlace,
   type RouteRow,
-} from '../services/read-routes.ts'
+} from '../services/deployment/read-routes.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext } from '../services/service-context.ts'
 import type { Makers } from './lazy.ts'

@@ -11,25 +11,29 @@ import {
   type ChainEpoch,
   type ChainRow,
   type ChainTotalRow,
-} from '../services/read-chains.ts'
-import { readGroupSlots, type GroupSlotRow } from '../services/read-group-slots.ts'
-import { explainPendingSessions } from '../services/explain-pending.ts'
-import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/read-kernel-logs.ts'
-import { readQuotasOf, type UsedQuota } from '../services/read-quotas.ts'
+} from '../services/chain/read-chains.ts'
+import { readGroupSlots, type GroupSlotRow } from '../services/resource-group/read-group-slots.ts'
+import { explainPendingSessions } from '../services/session/explain-pending.ts'
+import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/agent/read-kernel-logs.ts'
+import { readQuotasOf, type UsedQuota } from '../services/quota/read-quotas.ts'
 import {
   countResubmissionItems,
   readResubmissionItems,
   type ResubmissionItemRow,
-} from '../services/read-resubmission.ts'
-import { countSchedulingHistory, readSchedulingHistory, type HistoryRow } from '../services/read-scheduling-history.ts'
+} from '../services/resubmission/read-resubmission.ts'
+import {
+  countSchedulingHistory,
+  readSchedulingHistory,
+  type HistoryRow,
+} from '../services/session/read-scheduling-history.ts'
 import type { QuotaKey } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext } from '../services/service-context.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
 import { lazily } from './lazy.ts'
 import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
-import { createSessionLoader, type SessionLoader } from './session-loader.ts'
-import type { ReadSessions } from '../services/read-selected-sessions.ts'
+import { createSessionLoader, type SessionLoader } from './session-reads/session-loader.ts'
+import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
 
 /** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
 export interface Loaders extends DeploymentLoaders {

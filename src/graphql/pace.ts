@@ -1,5 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
-import { ANSWER_FIELDS_MAX, FIELDS_PER_TURN } from './limits.ts'
+import { ANSWER_FIELDS_MAX, FIELDS_PER_TURN } from './limits/limits.ts'
 
 /** How much of an answer has been made, and when the rest is. One per operation, or per event of a subscription. */
 export interface Pace {

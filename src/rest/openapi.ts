@@ -1,5 +1,5 @@
-import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './resources/deployment-input.ts'
-import { RETRY_UPDATE, SESSION_INPUT } from './resources/session-input.ts'
+import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './deployment/deployment-input.ts'
+import { RETRY_UPDATE, SESSION_INPUT } from './session/session-input.ts'
 import type { RestApp } from './rest-app.ts'
 
 export const OPENAPI_PATH = '/v2/openapi.json'

@@ -1,6 +1,6 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import type { ReadContext } from '../services/read-sessions.ts'
+import type { ReadContext } from '../services/session/read-sessions.ts'
 
 export interface RestEnvironment {
   Bindings: HttpBindings

@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts'
 import type { Logger } from '../observability/log.ts'
-import { sealPlainWebhooks } from '../services/seal-webhook-secrets.ts'
-import type { SecretBox } from '../services/secret-box.ts'
-import { assertSharedKey, readSecretsKey } from '../services/secrets-key.ts'
+import { sealPlainWebhooks } from '../services/webhook/seal-webhook-secrets.ts'
+import type { SecretBox } from '../services/access/secret-box.ts'
+import { assertSharedKey, readSecretsKey } from '../services/access/secrets-key.ts'
 import type { Database } from '../store/database.ts'
 
 /** What encrypts secrets, once it is certain that it is what all servers of the database use. @throws Error for people */

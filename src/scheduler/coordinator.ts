@@ -4,7 +4,7 @@ import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Database, Queryable } from '../store/database.ts'
-import type { ClaimBounds } from '../store/sql/claim-sessions.sql.ts'
+import type { ClaimBounds } from '../store/sql/session/claim-sessions.sql.ts'
 import type { RunReport } from './background-service.ts'
 
 /** The decision about one claimed entity; `to` equals `from` if it stays. */

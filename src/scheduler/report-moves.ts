@@ -1,7 +1,7 @@
 import type { Judged } from '../domain/session/judge.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Tracer } from '../observability/trace.ts'
-import type { SessionMove } from '../store/sql/apply-moves.sql.ts'
+import type { SessionMove } from '../store/sql/session/apply-moves.sql.ts'
 import type { Batch } from './coordinator.ts'
 import { describeMove } from './describe-move.ts'
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { resolvePolicy } from '../../src/domain/retry/resolve-policy.ts'
+import { resolvePolicy } from '../../src/domain/retry/policy/resolve-policy.ts'
 import type { SessionStatus } from '../../src/domain/session/statuses.ts'
 import type { Database, Queryable } from '../../src/store/database.ts'
 import type { BenchGround } from './ground.ts'

@@ -1,4 +1,4 @@
-import { createSessions } from '../../src/services/create-sessions.ts'
+import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { ServiceContext } from '../../src/services/service-context.ts'
 
 const CREATE_BATCH_SESSIONS = 500

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
-import { createSessions } from '../../src/services/create-sessions.ts'
+import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dueRetries } from '../support/due-retries.ts'
 import { openServer } from './bench-server.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
-import { createSession } from '../../src/services/create-sessions.ts'
+import { createSession } from '../../src/services/session/create-sessions.ts'
 import type { Bench } from './bench.ts'
 import { openServer } from './bench-server.ts'
 import { addFailedSessions } from './failed-sessions.ts'

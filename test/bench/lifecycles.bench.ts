@@ -1,5 +1,5 @@
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
-import { createSession, createSessions } from '../../src/services/create-sessions.ts'
+import { createSession, createSessions } from '../../src/services/session/create-sessions.ts'
 import { bareLifecycles } from './bare-lifecycles.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { openServer, type BenchServer } from './bench-server.ts'

@@ -6,7 +6,7 @@ import { type Isolation, isolationName, NO_ISOLATION } from '../../src/agent/exe
 import { selectIsolation } from '../../src/agent/executors/process/isolation/select-isolation.ts'
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../src/domain/agent/protocol.ts'
-import { createSessions } from '../../src/services/create-sessions.ts'
+import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { openServer } from './bench-server.ts'
 import type { BenchGround } from './ground.ts'

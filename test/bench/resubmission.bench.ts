@@ -1,5 +1,5 @@
 import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
-import { resubmitSessions } from '../../src/services/resubmit-sessions.ts'
+import { resubmitSessions } from '../../src/services/resubmission/resubmit-sessions.ts'
 import { createPrisma } from '../../src/store/prisma.ts'
 import type { Bench } from './bench.ts'
 import { openServer } from './bench-server.ts'

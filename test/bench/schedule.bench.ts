@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { v7 as uuidv7 } from 'uuid'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../src/domain/limits.ts'
-import { createSessions } from '../../src/services/create-sessions.ts'
+import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { openServer, type BenchServer } from './bench-server.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setRetrySwitch } from '../../src/services/set-retry-switch.ts'
+import { setRetrySwitch } from '../../src/services/retry/set-retry-switch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dueRetries } from '../support/due-retries.ts'
 import type { Bench, Measurement } from './bench.ts'

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openKernelCgroups } from '../../src/agent/executors/process/kernel-cgroups.ts'
+import { openKernelCgroups } from '../../src/agent/executors/process/limits/kernel-cgroups.ts'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../src/client/node/index.ts'
 import { skipReason, whyNotInstalled } from '../support/distribution.ts'

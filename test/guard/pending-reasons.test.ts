@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { explainPending, ROOM_IS_KEPT, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../src/domain/scheduling/quantity.ts'
-import { room, shape } from '../unit/domain/scheduling/lines.ts'
+import { room, shape } from '../unit/scheduling/lines.ts'
 import { codeIn, proseOf } from './document-tables.ts'
 
 const GIB = String(2 ** 30)

@@ -1,10 +1,10 @@
 import { decideRetry, type DecidedSession } from '../../src/domain/retry/decide.ts'
 import { delayBounds } from '../../src/domain/retry/delay.ts'
-import { parseRetryPolicy } from '../../src/domain/retry/parse-policy.ts'
-import { SHIPPED_POLICY, type RetryPolicy } from '../../src/domain/retry/policy.ts'
+import { parseRetryPolicy } from '../../src/domain/retry/policy/parse-policy.ts'
+import { SHIPPED_POLICY, type RetryPolicy } from '../../src/domain/retry/policy/policy.ts'
 import type { RetryVerdict } from '../../src/domain/retry/verdict.ts'
-import { describeAmount, parseAmount } from '../../src/domain/session/amounts.ts'
-import { ENDED_AT, failedSession } from '../unit/domain/retry/sessions.ts'
+import { describeAmount, parseAmount } from '../../src/domain/amounts.ts'
+import { ENDED_AT, failedSession } from '../unit/retry/sessions.ts'
 
 /** The lines of examples in docs/retry-policy.md: how an attempt ended → what the decision makes of it. */
 

@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { speaksForAll } from '../../src/services/agent-ownership.ts'
+import { speaksForAll } from '../../src/services/agent/agent-ownership.ts'
 import {
   assertMayAdminister,
   mayChange,
@@ -9,7 +9,7 @@ import {
   mayRead,
   mayReadEnviron,
   mayReadMetrics,
-} from '../../src/services/authorize.ts'
+} from '../../src/services/access/authorize.ts'
 import type { Role, Viewer } from '../../src/services/service-context.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { ROOT } from './source-files.ts'

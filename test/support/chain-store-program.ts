@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { chainBytes } from '../../src/agent/executors/process/chain-size.ts'
+import { chainBytes } from '../../src/agent/executors/process/chain/chain-size.ts'
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
 import { eventually } from './eventually.ts'
 

@@ -58,7 +58,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
   'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/guard/security.test.ts': [{ page: 'docs/security.md', language: 'mermaid' }],
-  'test/integration/webhooks/deliver.test.ts': [{ page: 'docs/webhooks.md', language: 'json' }],
+  'test/integration/webhook/deliver.test.ts': [{ page: 'docs/webhooks.md', language: 'json' }],
 }
 
 /** Every page of the documentation, by its path from the root of the repository. */

@@ -1,5 +1,5 @@
 import type { SessionStatus } from '../../src/domain/session/statuses.ts'
-import type { CreateSessionInput } from '../../src/services/create-session-input.ts'
+import type { CreateSessionInput } from '../../src/services/session/create-session-input.ts'
 import type { PlayedAgent } from './played-agent.ts'
 import type { TestServer } from './test-server.ts'
 

@@ -29,7 +29,7 @@ const LONGEST = [
   'integration/store/embedded-postgres',
   'e2e/database-outage',
   'e2e/command-line/deployments',
-  'integration/scheduler/ways-out',
+  'integration/retry/ways-out',
   'e2e/resubmission',
   'contract/executor/process-restart',
   'contract/graphql/slow-consumers',
@@ -45,7 +45,7 @@ const LONGEST = [
   'integration/agent/agent-restart',
   'contract/tenancy/tenancy',
   'e2e/remote/namespace',
-  'integration/graphql/user-tokens',
+  'integration/access/user-tokens',
   'e2e/subscribers',
   'e2e/webhook-crash',
 ].map((name) => join(import.meta.dirname, '..', `${name}.test.ts`))

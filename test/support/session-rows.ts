@@ -1,4 +1,4 @@
-import type { FailureCause, HoldReason, RetryPhase } from '../../src/domain/retry/causes.ts'
+import type { FailureCause, HoldReason, RetryPhase } from '../../src/domain/session/causes.ts'
 import type { KernelStatus, SessionResult, SessionStatus } from '../../src/domain/session/statuses.ts'
 import type { Queryable } from '../../src/store/database.ts'
 

@@ -2,7 +2,7 @@ import type { Attempt } from '../../client/node/index.ts'
 import { logWriter } from '../output/log-writer.ts'
 import type { Output } from '../output/output.ts'
 import { instant, relative } from '../output/time.ts'
-import type { ChainFollower } from './follow-chain.ts'
+import type { ChainFollower } from '../chain/follow-chain.ts'
 import { outcomeOf, whyRetried } from './describe-session.ts'
 
 /** Writes logs to their own streams; between attempts, announces on standard error the next one and its reason. */

@@ -1,4 +1,4 @@
-import type { HoldReason, RetryPhase } from '../retry/causes.ts'
+import type { HoldReason, RetryPhase } from '../session/causes.ts'
 import { HOLD_WORDS } from '../retry/retry-state.ts'
 import { isTerminal, type SessionStatus, type SessionType } from '../session/statuses.ts'
 

@@ -1,4 +1,4 @@
-import type { FailureCause } from '../retry/causes.ts'
+import type { FailureCause } from '../session/causes.ts'
 import { resubmissionCreationId } from '../session/creation-id.ts'
 
 export interface ResubmittedParent {

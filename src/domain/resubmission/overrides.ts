@@ -1,9 +1,9 @@
 import { environFault } from '../session/exec-bytes.ts'
 import { mergeSealed, type SealedVariable } from '../session/sealed-variable.ts'
 import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from '../limits.ts'
-import type { RetryPolicy } from '../retry/policy.ts'
-import type { PolicySource } from '../retry/resolve-policy.ts'
-import { readStoredPolicy } from '../retry/stored-policy.ts'
+import type { RetryPolicy } from '../retry/policy/policy.ts'
+import type { PolicySource } from '../retry/policy/resolve-policy.ts'
+import { readStoredPolicy } from '../retry/policy/stored-policy.ts'
 
 /** What a person changes in a resubmission; fields that are not given stay as they are. */
 export interface ResubmissionOverrides {

@@ -1,8 +1,8 @@
 import { HELD_RECHECK_MS } from '../limits.ts'
 import type { Owner, PendingPlaces } from '../quota/pending-places.ts'
 import type { QuotaScope } from '../quota/quota.ts'
-import type { HoldReason } from './causes.ts'
-import type { RetryScope } from './scope.ts'
+import type { HoldReason } from '../session/causes.ts'
+import type { RetryScope } from './policy/scope.ts'
 
 /** The retry switch of one scope, as in force now. */
 export interface RetrySwitch {

@@ -1,7 +1,7 @@
 import type { SessionType } from '../session/statuses.ts'
-import type { RetryPolicy } from './policy.ts'
+import type { RetryPolicy } from './policy/policy.ts'
 import { NO_WISH, type ProgramWish } from './program-wish.ts'
-import type { MatchedRule } from './rules.ts'
+import type { MatchedRule } from './policy/rules.ts'
 
 export interface BudgetedSession {
   retryCount: number

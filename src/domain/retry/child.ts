@@ -1,6 +1,6 @@
 import { AGENTS_NAMED_MAX } from '../limits.ts'
 import { retryCreationId } from '../session/creation-id.ts'
-import type { FailureCause } from './causes.ts'
+import type { FailureCause } from '../session/causes.ts'
 import type { RetryVerdict } from './verdict.ts'
 
 export interface RetriedParent {

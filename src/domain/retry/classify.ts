@@ -1,6 +1,6 @@
 import type { FailureError, KnownFailureName } from '../session/failure.ts'
 import { readProgramVerdict } from '../session/program-verdict.ts'
-import type { FailureCause } from './causes.ts'
+import type { FailureCause } from '../session/causes.ts'
 
 /** The part of a finished session that its cause depends on. */
 export interface FinishedSession {

@@ -1,6 +1,6 @@
 import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
-import { delayCeilingMs, type RetryPolicy } from './policy.ts'
-import { sha1 } from './sha1.ts'
+import { delayCeilingMs, type RetryPolicy } from './policy/policy.ts'
+import { sha1 } from './airflow/sha1.ts'
 
 export type DelayPolicy = Pick<
   RetryPolicy,

@@ -1,8 +1,8 @@
-import { NEVER_RETRIED_CAUSES, type EligibleCause, type FailureCause } from './causes.ts'
+import { NEVER_RETRIED_CAUSES, type EligibleCause, type FailureCause } from '../session/causes.ts'
 import { describeRule } from './explain.ts'
-import type { RetryPolicy } from './policy.ts'
+import type { RetryPolicy } from './policy/policy.ts'
 import { NO_WISH, type ProgramWish } from './program-wish.ts'
-import type { MatchedRule } from './rules.ts'
+import type { MatchedRule } from './policy/rules.ts'
 
 export type Eligibility =
   | { eligible: true }

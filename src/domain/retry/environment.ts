@@ -1,7 +1,7 @@
 import type { KernelVariable } from '../session/kernel-variables.ts'
 import type { SessionType } from '../session/statuses.ts'
 import { budgetOf } from './budget.ts'
-import type { FailureCause } from './causes.ts'
+import type { FailureCause } from '../session/causes.ts'
 
 export interface RetriedSession {
   id: string

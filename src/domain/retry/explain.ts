@@ -1,9 +1,9 @@
-import { describeAmount } from '../session/amounts.ts'
+import { describeAmount } from '../amounts.ts'
 import type { FailureError } from '../session/failure.ts'
-import type { FailureCause } from './causes.ts'
+import type { FailureCause } from '../session/causes.ts'
 import type { Delay } from './delay.ts'
-import type { Growable } from './growth.ts'
-import type { MatchedRule } from './rules.ts'
+import type { Growable } from './policy/growth.ts'
+import type { MatchedRule } from './policy/rules.ts'
 
 /** Builds the parts of the explanations that people read. */
 

@@ -1,5 +1,5 @@
 import type { FailureError } from '../session/failure.ts'
-import type { RetryRule } from './policy.ts'
+import type { RetryRule } from './policy/policy.ts'
 import type { RetryVerdict } from './verdict.ts'
 
 export interface FailedSession {

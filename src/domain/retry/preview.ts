@@ -1,10 +1,10 @@
-import type { FailureCause } from './causes.ts'
+import type { FailureCause } from '../session/causes.ts'
 import { computeDelay, delayBounds } from './delay.ts'
 import { judgeEligibility } from './eligibility.ts'
 import { describeRule } from './explain.ts'
-import { applyGrowth, type Growable } from './growth.ts'
-import type { RetryPolicy } from './policy.ts'
-import { firstMatch, type MatchedRule } from './rules.ts'
+import { applyGrowth, type Growable } from './policy/growth.ts'
+import type { RetryPolicy } from './policy/policy.ts'
+import { firstMatch, type MatchedRule } from './policy/rules.ts'
 
 export interface PreviewInput {
   /** Resolved. */

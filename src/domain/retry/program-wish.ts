@@ -1,6 +1,6 @@
 import type { FailureError } from '../session/failure.ts'
 import type { VerdictRetry } from '../session/program-verdict.ts'
-import type { RetryPolicy } from './policy.ts'
+import type { RetryPolicy } from './policy/policy.ts'
 
 /** What a program's verdict asks of the decision, as far as the policy trusts it. */
 export interface ProgramWish {

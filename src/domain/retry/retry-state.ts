@@ -1,6 +1,6 @@
 import type { SessionType } from '../session/statuses.ts'
 import { budgetOf } from './budget.ts'
-import type { HoldReason, RetryPhase } from './causes.ts'
+import type { HoldReason, RetryPhase } from '../session/causes.ts'
 
 export interface RetryState {
   phase: RetryPhase

@@ -1,4 +1,4 @@
-import { describeAmount } from '../session/amounts.ts'
+import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
 import { freeOf, type AgentRoom } from './room.ts'
 import { suits, unitOf, type Shape, type Unit } from './shape.ts'

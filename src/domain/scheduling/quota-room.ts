@@ -1,4 +1,4 @@
-import { describeAmount } from '../session/amounts.ts'
+import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
 
 /** What one quota allows and how much of it is taken; used up as sessions are placed. */

@@ -1,4 +1,4 @@
-import type { FailureCause } from '../retry/causes.ts'
+import type { FailureCause } from './causes.ts'
 import type { SessionResult, SessionStatus } from './statuses.ts'
 
 /** The number of sessions that ended in one span of time and are alike in these fields. */

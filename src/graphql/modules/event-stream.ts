@@ -4,7 +4,7 @@ import type { OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
 import { invalidCursor } from '../../services/paging/page-arguments.ts'
-import { ownProject } from '../../services/tenant-scope.ts'
+import { ownProject } from '../../services/access/tenant-scope.ts'
 import type { GraphQLContext } from '../context.ts'
 import { authorizedStream } from '../subscriptions.ts'
 

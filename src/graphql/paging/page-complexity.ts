@@ -1,5 +1,5 @@
 import { PAGE_SIZE_DEFAULT } from '../../domain/limits.ts'
-import { SEARCH_COST } from '../limits.ts'
+import { SEARCH_COST } from '../limits/limits.ts'
 import type { PageArguments } from '../../services/paging/page-arguments.ts'
 
 /** Complexity of a connection: multiplied by the rows that the page may have. Searching has a price of its own. */

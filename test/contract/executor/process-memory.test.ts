@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openKernelCgroups } from '../../../src/agent/executors/process/kernel-cgroups.ts'
+import { openKernelCgroups } from '../../../src/agent/executors/process/limits/kernel-cgroups.ts'
 import { eventually } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'

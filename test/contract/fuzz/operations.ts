@@ -10,7 +10,7 @@ import {
   type GraphQLSchema,
   type GraphQLUnionType,
 } from 'graphql'
-import { QUERY_BREADTH_MAX } from '../../../src/graphql/limits.ts'
+import { QUERY_BREADTH_MAX } from '../../../src/graphql/limits/limits.ts'
 import { fillArguments, type Values } from '../tenancy/fill-arguments.ts'
 import { fieldName, fieldPaths, leavesOf, needsArguments, type FieldPath } from '../tenancy/field-paths.ts'
 import { arbitraryArguments, type Known } from './arbitrary-arguments.ts'

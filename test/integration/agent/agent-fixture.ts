@@ -6,7 +6,7 @@ import type { ProcessLimits } from '../../../src/agent/executors/process/process
 import type { LogStreamName } from '../../../src/domain/agent/protocol.ts'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { createLogger } from '../../../src/observability/log.ts'
-import type { CreateSessionInput } from '../../../src/services/create-session-input.ts'
+import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'

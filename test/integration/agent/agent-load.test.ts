@@ -1,6 +1,6 @@
 /** Many kernels of one agent that end at once. */
 import { expect, it } from 'vitest'
-import { createSessions } from '../../../src/services/create-sessions.ts'
+import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 

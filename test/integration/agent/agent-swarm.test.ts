@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createLogger } from '../../../src/observability/log.ts'
-import { createSessions } from '../../../src/services/create-sessions.ts'
+import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { startSwarm } from '../../support/agent-swarm.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'

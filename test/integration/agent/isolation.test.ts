@@ -1,9 +1,9 @@
 /** Other people are let in only where sessions are isolated, or where somebody has decided otherwise. */
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createProject } from '../../../src/services/create-tenants.ts'
-import { createToken } from '../../../src/services/create-token.ts'
-import { isolationWarning } from '../../../src/services/require-isolation.ts'
+import { createProject } from '../../../src/services/access/create-tenants.ts'
+import { createToken } from '../../../src/services/access/create-token.ts'
+import { isolationWarning } from '../../../src/services/access/require-isolation.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
 
 const given = useScheduling()

@@ -1,7 +1,7 @@
 /** Metrics of retries, and of the services that make them. */
 import { expect, it } from 'vitest'
-import { cancelRetry } from '../../../src/services/cancel-retry.ts'
-import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
+import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
+import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
 import { dueRetries } from '../../support/due-retries.ts'
 import { metricValue } from '../../support/metric-value.ts'

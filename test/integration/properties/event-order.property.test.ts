@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { compareCursors, type EventCursor } from '../../../src/domain/event-cursor.ts'
 import type { OutboxEvent } from '../../../src/domain/events.ts'
 import type { Queryable } from '../../../src/store/database.ts'
-import { readEvents, readHorizon } from '../../../src/store/sql/read-events.sql.ts'
+import { readEvents, readHorizon } from '../../../src/store/sql/event/read-events.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 

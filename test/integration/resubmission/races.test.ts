@@ -1,7 +1,7 @@
 /** Resubmissions that race with dispatchers, decisions and each other. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { cancelRetry } from '../../../src/services/cancel-retry.ts'
-import { retryNow } from '../../../src/services/retry-now.ts'
+import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
+import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { NO_SYNC_POINTS, type SyncPointName, type SyncPoints } from '../../../src/observability/sync-points.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/blocked.ts'

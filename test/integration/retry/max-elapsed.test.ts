@@ -1,7 +1,7 @@
 /** Retries that would start after the time that their policy allows. */
 import { expect, it } from 'vitest'
-import { retryNow } from '../../../src/services/retry-now.ts'
-import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
+import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
 import { failWith, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'

@@ -1,7 +1,7 @@
 /** Rate limits on retries: burst, rate, scopes, and several servers. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/set-retry-switch.ts'
+import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/retry/set-retry-switch.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/blocked.ts'
 import { dueRetries } from '../../support/due-retries.ts'

@@ -1,11 +1,11 @@
 /** Retry defaults of cluster, domain and project: which wins, and who may set them. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { RetryPolicy } from '../../../src/domain/retry/policy.ts'
-import { createSession } from '../../../src/services/create-sessions.ts'
-import { readRetryDefaults } from '../../../src/services/read-retry-defaults.ts'
+import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
+import { createSession } from '../../../src/services/session/create-sessions.ts'
+import { readRetryDefaults } from '../../../src/services/retry/read-retry-defaults.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
-import { setRetryDefaults, type SetRetryDefaultsInput } from '../../../src/services/set-retry-defaults.ts'
+import { setRetryDefaults, type SetRetryDefaultsInput } from '../../../src/services/retry/set-retry-defaults.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
 

@@ -1,7 +1,7 @@
 /** Terminating a session that waits for its retry. */
 import { expect, it } from 'vitest'
-import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
-import { terminateSession } from '../../../src/services/terminate-session.ts'
+import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { driveAll, failWith, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'

@@ -1,9 +1,9 @@
 /** Changing a retry that is scheduled or held. */
 import { describe, expect, it } from 'vitest'
-import type { RetryPolicy } from '../../../src/domain/retry/policy.ts'
-import { retryNow } from '../../../src/services/retry-now.ts'
-import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
-import { updateRetry } from '../../../src/services/update-retry.ts'
+import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
+import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { updateRetry } from '../../../src/services/retry/update-retry.ts'
 import { driveAll, failWith, sessionIn } from '../../support/drive-session.ts'
 import { passTime } from '../../support/pass-time.ts'
 import { useScheduling } from '../../support/scheduling-fixture.ts'

@@ -1,8 +1,8 @@
 /** Plans of the statements on chains: by index, whatever the number of chains. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/store/database.ts'
-import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'
-import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/count-sessions.sql.ts'
+import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
+import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/session/count-sessions.sql.ts'
 import {
   countChains,
   countStatement,
@@ -10,13 +10,13 @@ import {
   listStatement,
   type ChainOrder,
   type ChainsQuery,
-} from '../../../src/store/sql/list-chains.sql.ts'
-import { readChainAttempts } from '../../../src/store/sql/read-chain-attempts.sql.ts'
-import { countChainChanges, readChainChanges } from '../../../src/store/sql/read-chain-changes.sql.ts'
-import { readChainEpochs } from '../../../src/store/sql/read-chain-epochs.sql.ts'
-import { readChainIds } from '../../../src/store/sql/read-chain-ids.sql.ts'
-import { readChainTotals } from '../../../src/store/sql/read-chain-totals.sql.ts'
-import { readChains } from '../../../src/store/sql/read-chains.sql.ts'
+} from '../../../src/store/sql/chain/list-chains.sql.ts'
+import { readChainAttempts } from '../../../src/store/sql/chain/read-chain-attempts.sql.ts'
+import { countChainChanges, readChainChanges } from '../../../src/store/sql/chain/read-chain-changes.sql.ts'
+import { readChainEpochs } from '../../../src/store/sql/chain/read-chain-epochs.sql.ts'
+import { readChainIds } from '../../../src/store/sql/chain/read-chain-ids.sql.ts'
+import { readChainTotals } from '../../../src/store/sql/chain/read-chain-totals.sql.ts'
+import { readChains } from '../../../src/store/sql/chain/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/many-chains.ts'

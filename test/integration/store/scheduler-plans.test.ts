@@ -1,8 +1,8 @@
 /** Plans of the scheduler's statements: no growing table is read from end to end. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setQuota } from '../../../src/services/set-quota.ts'
-import { setRetrySwitch } from '../../../src/services/set-retry-switch.ts'
-import { terminateSession } from '../../../src/services/terminate-session.ts'
+import { setQuota } from '../../../src/services/quota/set-quota.ts'
+import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { testDatabase, type TestDatabase } from '../../support/database.ts'
 import { driveAll, failWith } from '../../support/drive-session.ts'
 import { addManyChains } from '../../support/many-chains.ts'

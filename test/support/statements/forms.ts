@@ -4,27 +4,32 @@ import { Prisma } from '../../../src/generated/prisma/client.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
 import { isSuperuser } from '../../../src/store/postgres/server-role.ts'
-import type { ChainConditions } from '../../../src/store/sql/chain-conditions.sql.ts'
-import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/change-agent.sql.ts'
-import { cancelPendingRetry, makeRetryDue } from '../../../src/store/sql/change-retry.sql.ts'
-import { claimDeployments } from '../../../src/store/sql/claim-deployments.sql.ts'
-import { claimPending, claimShortLine } from '../../../src/store/sql/claim-pending.sql.ts'
-import { claimRoutes } from '../../../src/store/sql/claim-routes.sql.ts'
-import { countChains, listChains, type ChainOrder, type ChainsQuery } from '../../../src/store/sql/list-chains.sql.ts'
-import { lockQuotas, readLimits } from '../../../src/store/sql/lock-quotas.sql.ts'
-import { promoteSessions } from '../../../src/store/sql/promote-sessions.sql.ts'
-import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/read-audit.sql.ts'
+import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
+import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/change-agent.sql.ts'
+import { cancelPendingRetry, makeRetryDue } from '../../../src/store/sql/retry/change-retry.sql.ts'
+import { claimDeployments } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
+import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
+import { claimRoutes } from '../../../src/store/sql/deployment/claim-routes.sql.ts'
+import {
+  countChains,
+  listChains,
+  type ChainOrder,
+  type ChainsQuery,
+} from '../../../src/store/sql/chain/list-chains.sql.ts'
+import { lockQuotas, readLimits } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
+import { promoteSessions } from '../../../src/store/sql/session/promotion/promote-sessions.sql.ts'
+import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/access/read-audit.sql.ts'
 import {
   countResubmissionItems,
   itemList,
   readResubmissionItems,
   type ResubmissionItemStatus,
-} from '../../../src/store/sql/read-resubmission.sql.ts'
-import { readRoutes } from '../../../src/store/sql/read-routes.sql.ts'
-import { readPlainSessions, type SessionKey } from '../../../src/store/sql/read-sessions.sql.ts'
-import { removeOldRows } from '../../../src/store/sql/remove-old-rows.sql.ts'
-import { replaceRetryDefaults } from '../../../src/store/sql/retry-defaults.sql.ts'
-import { findScopeId } from '../../../src/store/sql/retry-scope.sql.ts'
+} from '../../../src/store/sql/resubmission/read-resubmission.sql.ts'
+import { readRoutes } from '../../../src/store/sql/deployment/read-routes.sql.ts'
+import { readPlainSessions, type SessionKey } from '../../../src/store/sql/session/read-sessions.sql.ts'
+import { removeOldRows } from '../../../src/store/sql/retention/remove-old-rows.sql.ts'
+import { replaceRetryDefaults } from '../../../src/store/sql/retry/retry-defaults.sql.ts'
+import { findScopeId } from '../../../src/store/sql/retry/retry-scope.sql.ts'
 
 type Run = (db: Database) => Promise<unknown>
 

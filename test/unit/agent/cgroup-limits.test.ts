@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { limitFiles } from '../../../src/agent/executors/process/cgroup-limits.ts'
+import { limitFiles } from '../../../src/agent/executors/process/limits/cgroup-limits.ts'
 
 const ALL = new Set(['memory', 'pids', 'cpu'] as const)
 

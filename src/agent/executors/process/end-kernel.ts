@@ -1,14 +1,14 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import { overfull } from './chain-bound.ts'
-import { leaveChain } from './chain-directory.ts'
+import { overfull } from './chain/chain-bound.ts'
+import { leaveChain } from './chain/chain-directory.ts'
 import { isEmptied } from './emptied.ts'
-import { judgeExit } from './exit-verdict.ts'
-import type { KernelCgroup } from './kernel-cgroups.ts'
-import { logSize, readOomMark, readStopMark, writeMark } from './kernel-directory.ts'
+import { judgeExit } from '../kernel-directory/exit-verdict.ts'
+import type { KernelCgroup } from './limits/kernel-cgroups.ts'
+import { logSize, readOomMark, readStopMark, writeMark } from '../kernel-directory/kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import { hasEnded, type ProcessKernel } from './process-kernel.ts'
-import { readVerdict } from './verdict-file.ts'
+import { readVerdict } from '../kernel-directory/verdict-file.ts'
 
 export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
   if (hasEnded(kernel)) return

@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
-import { chainDirectory, makeChainDirectory } from './chain-directory.ts'
+import { chainDirectory, makeChainDirectory } from './chain/chain-directory.ts'
 import { failKernel } from './end-kernel.ts'
-import { execFault } from './exec-fault.ts'
+import { execFault } from './shell/exec-fault.ts'
 import { withInterpreter } from './image-preset.ts'
 import { devicesFor } from './isolation/devices.ts'
 import type { Launch } from './isolation/kernel-places.ts'
-import { claimStatus, writeRunScript } from './kernel-directory.ts'
+import { claimStatus, writeRunScript } from '../kernel-directory/kernel-directory.ts'
 import { kernelEnvironment } from './kernel-environment.ts'
 import type { ProcessHost } from './process-host.ts'
 import { cpus, type ProcessKernel } from './process-kernel.ts'
 import { shimScript } from './shim.ts'
-import { verdictPath } from './verdict-file.ts'
+import { verdictPath } from '../kernel-directory/verdict-file.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000

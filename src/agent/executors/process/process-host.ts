@@ -1,9 +1,9 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { ImagePresets } from './image-preset.ts'
 import type { Isolation } from './isolation/isolation.ts'
-import type { Keeper } from './keeper.ts'
-import type { KernelCgroup, KernelCgroups } from './kernel-cgroups.ts'
-import type { Nursery } from './nursery.ts'
+import type { Keeper } from './fence/keeper.ts'
+import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
+import type { Nursery } from './fence/nursery.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
 /** Bounds of each kernel. */

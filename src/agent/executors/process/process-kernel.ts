@@ -2,7 +2,7 @@ import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
 import type { PulledImage } from './image-preset.ts'
-import type { KernelCgroup } from './kernel-cgroups.ts'
+import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 
 /**
  * The phases of one kernel in memory:

@@ -1,8 +1,8 @@
-import { FENCED_MARK } from './fenced-mark.ts'
-import type { KernelCgroup } from './kernel-cgroups.ts'
+import { FENCED_MARK } from './fence/fenced-mark.ts'
+import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 import type { Launch } from './isolation/kernel-places.ts'
 import { launchCommand } from './isolation/launch-command.ts'
-import { quote } from './quote.ts'
+import { quote } from './shell/quote.ts'
 
 /**
  * The shim: one `sh` per kernel, which leads the kernel's session and process group and runs in the kernel's directory.

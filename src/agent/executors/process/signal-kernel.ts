@@ -1,8 +1,8 @@
-import { readStatus } from './kernel-directory.ts'
+import { readStatus } from '../kernel-directory/kernel-directory.ts'
 import { isAlive, readProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { parseStatus } from './shim-status.ts'
+import { parseStatus } from '../kernel-directory/shim-status.ts'
 import { signalProcess } from './signal-process.ts'
 
 /** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */

@@ -1,10 +1,10 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { endBeforeRunning, removeKernel } from './end-kernel.ts'
-import { readStatus, writeMark } from './kernel-directory.ts'
+import { readStatus, writeMark } from '../kernel-directory/kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { parseStatus } from './shim-status.ts'
+import { parseStatus } from '../kernel-directory/shim-status.ts'
 import { killKernel, signalCommand } from './signal-kernel.ts'
 
 /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */

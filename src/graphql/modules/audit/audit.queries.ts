@@ -1,4 +1,4 @@
-import { readAudit, type AuditRow } from '../../../services/read-audit.ts'
+import { readAudit, type AuditRow } from '../../../services/access/read-audit.ts'
 import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'

@@ -1,4 +1,4 @@
-import type { ChainTotalRow } from '../../../services/read-chains.ts'
+import type { ChainTotalRow } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { ChainNode } from './chain.type.ts'

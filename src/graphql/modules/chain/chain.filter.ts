@@ -1,6 +1,6 @@
 import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
-import type { ChainConditions } from '../../../services/read-chains.ts'
-import { withoutNulls } from '../../../services/without-nulls.ts'
+import type { ChainConditions } from '../../../services/chain/read-chains.ts'
+import { withoutNulls } from '../../../services/input/without-nulls.ts'
 import { builder } from '../../builder.ts'
 import { invalid } from '../../../services/paging/page-arguments.ts'
 import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'

@@ -1,4 +1,4 @@
-import type { ChainOrder, ChainPlace, ListedChain } from '../../../services/read-chains.ts'
+import type { ChainOrder, ChainPlace, ListedChain } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { decodeKeyset, encodeKeyset, type OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { invalidCursor } from '../../../services/paging/page-arguments.ts'

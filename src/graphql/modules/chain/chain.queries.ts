@@ -1,5 +1,5 @@
 import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
-import { countChains, findChainOfSession, listChains } from '../../../services/read-chains.ts'
+import { countChains, findChainOfSession, listChains } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
 import { invalid, pageSize } from '../../../services/paging/page-arguments.ts'

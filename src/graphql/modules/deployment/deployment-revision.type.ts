@@ -1,5 +1,5 @@
 import { secretNames } from '../../../domain/session/sealed-variable.ts'
-import type { RevisionRow } from '../../../services/read-deployments.ts'
+import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 

@@ -1,7 +1,13 @@
-import { createDeployment, type CreateDeploymentInput as Create } from '../../../services/create-deployment.ts'
-import { destroyDeployment } from '../../../services/destroy-deployment.ts'
-import { scaleDeployment } from '../../../services/scale-deployment.ts'
-import { updateDeployment, type UpdateDeploymentInput as Update } from '../../../services/update-deployment.ts'
+import {
+  createDeployment,
+  type CreateDeploymentInput as Create,
+} from '../../../services/deployment/create-deployment.ts'
+import { destroyDeployment } from '../../../services/deployment/destroy-deployment.ts'
+import { scaleDeployment } from '../../../services/deployment/scale-deployment.ts'
+import {
+  updateDeployment,
+  type UpdateDeploymentInput as Update,
+} from '../../../services/deployment/update-deployment.ts'
 import { builder } from '../../builder.ts'
 import {
   ConflictError,

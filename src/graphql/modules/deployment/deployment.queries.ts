@@ -1,4 +1,4 @@
-import { listDeployments } from '../../../services/read-deployments.ts'
+import { listDeployments } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { DateTimeFilter, StringFilter } from '../filters.inputs.ts'

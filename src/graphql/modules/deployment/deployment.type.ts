@@ -1,7 +1,7 @@
 import { endpointUrl } from '../../../domain/deployment/discovery.ts'
 import { rolloutBounds } from '../../../domain/deployment/rollout.ts'
 import { isSettled } from '../../../domain/deployment/settled.ts'
-import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../services/read-deployments.ts'
+import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'

@@ -1,4 +1,4 @@
-import { createDomain } from '../../../services/create-tenants.ts'
+import { createDomain } from '../../../services/access/create-tenants.ts'
 import { builder } from '../../builder.ts'
 import { ConflictError, ForbiddenError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

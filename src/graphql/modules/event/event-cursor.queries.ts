@@ -1,4 +1,4 @@
-import { readEventCursor } from '../../../services/read-event-cursor.ts'
+import { readEventCursor } from '../../../services/event/read-event-cursor.ts'
 import { builder } from '../../builder.ts'
 
 builder.queryField('eventCursor', (t) =>

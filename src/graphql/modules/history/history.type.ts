@@ -1,4 +1,4 @@
-import type { HistoryRow } from '../../../services/read-scheduling-history.ts'
+import type { HistoryRow } from '../../../services/session/read-scheduling-history.ts'
 import { builder } from '../../builder.ts'
 
 export const SchedulingResultEnum = builder.enumType('SchedulingResult', {

@@ -1,5 +1,5 @@
 import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
-import { assertKernelVisible } from '../../../services/read-kernel-logs.ts'
+import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
 import { builder } from '../../builder.ts'
 import { parseSerialCursor } from '../../paging/serial-page.ts'
 import { authorizedStream } from '../../subscriptions.ts'

@@ -1,6 +1,6 @@
 import { builder } from '../../builder.ts'
 import { serialCursor } from '../../paging/serial-page.ts'
-import type { LogChunkRow } from '../../../services/read-kernel-logs.ts'
+import type { LogChunkRow } from '../../../services/agent/read-kernel-logs.ts'
 
 export const LogStreamEnum = builder.enumType('LogStream', {
   description: 'Output stream of a process.',

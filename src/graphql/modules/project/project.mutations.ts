@@ -1,5 +1,5 @@
-import { createProject } from '../../../services/create-tenants.ts'
-import { removeProjectMember, setProjectMember } from '../../../services/set-project-member.ts'
+import { createProject } from '../../../services/access/create-tenants.ts'
+import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
 import { builder } from '../../builder.ts'
 import {
   ConflictError,

@@ -3,7 +3,7 @@ import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { BY_NAME } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { ownProject } from '../../../services/tenant-scope.ts'
+import { ownProject } from '../../../services/access/tenant-scope.ts'
 import { ProjectNode } from './project.type.ts'
 
 builder.queryField('projects', (t) =>

@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { ownProject } from '../../../services/tenant-scope.ts'
+import { ownProject } from '../../../services/access/tenant-scope.ts'
 import { QuotaType } from '../quota/quota.type.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 

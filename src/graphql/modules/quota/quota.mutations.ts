@@ -1,5 +1,5 @@
-import type { UsedQuota } from '../../../services/read-quotas.ts'
-import { setQuota } from '../../../services/set-quota.ts'
+import type { UsedQuota } from '../../../services/quota/read-quotas.ts'
+import { setQuota } from '../../../services/quota/set-quota.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

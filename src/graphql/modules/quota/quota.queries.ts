@@ -1,4 +1,4 @@
-import { readQuota, readQuotas } from '../../../services/read-quotas.ts'
+import { readQuota, readQuotas } from '../../../services/quota/read-quotas.ts'
 import { builder } from '../../builder.ts'
 import { QuotaScopeEnum, QuotaType } from './quota.type.ts'
 

@@ -1,4 +1,4 @@
-import type { UsedQuota } from '../../../services/read-quotas.ts'
+import type { UsedQuota } from '../../../services/quota/read-quotas.ts'
 import { builder } from '../../builder.ts'
 import { ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 

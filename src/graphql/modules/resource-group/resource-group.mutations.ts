@@ -1,7 +1,7 @@
 import type { InputFieldBuilder } from '@pothos/core'
-import { createResourceGroup } from '../../../services/create-resource-group.ts'
-import { deleteResourceGroup } from '../../../services/delete-resource-group.ts'
-import { updateResourceGroup } from '../../../services/update-resource-group.ts'
+import { createResourceGroup } from '../../../services/resource-group/create-resource-group.ts'
+import { deleteResourceGroup } from '../../../services/resource-group/delete-resource-group.ts'
+import { updateResourceGroup } from '../../../services/resource-group/update-resource-group.ts'
 import { builder } from '../../builder.ts'
 import {
   ConflictError,

@@ -1,4 +1,4 @@
-import type { GroupSlotRow } from '../../../services/read-group-slots.ts'
+import type { GroupSlotRow } from '../../../services/resource-group/read-group-slots.ts'
 import { builder } from '../../builder.ts'
 import { SessionTypeEnum } from '../session/session.enums.ts'
 import { utilisation } from '../../utilisation.ts'

@@ -1,10 +1,10 @@
 import { NO_SYNC_POINTS } from '../../../observability/sync-points.ts'
-import { abortResubmission } from '../../../services/abort-resubmission.ts'
-import { showResubmission, type ShownResubmission } from '../../../services/read-resubmission.ts'
-import { resubmitSessions } from '../../../services/resubmit-sessions.ts'
+import { abortResubmission } from '../../../services/resubmission/abort-resubmission.ts'
+import { showResubmission, type ShownResubmission } from '../../../services/resubmission/read-resubmission.ts'
+import { resubmitSessions } from '../../../services/resubmission/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSessions } from '../../load-session.ts'
-import { stillThere } from '../../still-there.ts'
+import { loadExistingSessions } from '../../session-reads/load-session.ts'
+import { stillThere } from '../../session-reads/still-there.ts'
 import {
   ConflictError,
   ForbiddenError,

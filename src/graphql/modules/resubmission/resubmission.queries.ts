@@ -3,7 +3,7 @@ import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { projectScope } from '../../../services/tenant-scope.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
 builder.queryField('resubmission', (t) =>

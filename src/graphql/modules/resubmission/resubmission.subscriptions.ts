@@ -1,8 +1,8 @@
 import { followResubmission } from '../../../events/follow-resubmission.ts'
-import { assertResubmissionVisible } from '../../../services/read-resubmission.ts'
+import { assertResubmissionVisible } from '../../../services/resubmission/read-resubmission.ts'
 import { builder } from '../../builder.ts'
 import { authorizedStream } from '../../subscriptions.ts'
-import { stillThere } from '../../still-there.ts'
+import { stillThere } from '../../session-reads/still-there.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
 builder.subscriptionField('resubmissionProgress', (t) =>

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/exit-codes.ts'
+import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 import { builder } from '../../builder.ts'
 
 builder.scalarType('ExitCodes', {

@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { loadExistingSession, loadSession } from '../../load-session.ts'
+import { loadExistingSession, loadSession } from '../../session-reads/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
 

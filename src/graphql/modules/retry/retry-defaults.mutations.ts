@@ -1,4 +1,4 @@
-import { setRetryDefaults, type RetryDefaults } from '../../../services/set-retry-defaults.ts'
+import { setRetryDefaults, type RetryDefaults } from '../../../services/retry/set-retry-defaults.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

@@ -1,4 +1,4 @@
-import { readRetryDefaults } from '../../../services/read-retry-defaults.ts'
+import { readRetryDefaults } from '../../../services/retry/read-retry-defaults.ts'
 import { builder } from '../../builder.ts'
 import { RetryDefaultsType } from './retry-defaults.type.ts'
 

@@ -1,5 +1,5 @@
-import type { RetryPolicy } from '../../../domain/retry/policy.ts'
-import type { RetryDefaults } from '../../../services/set-retry-defaults.ts'
+import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
+import type { RetryDefaults } from '../../../services/retry/set-retry-defaults.ts'
 import { builder } from '../../builder.ts'
 import { BackoffEnum, FailureCauseEnum, JitterEnum } from './retry.enums.ts'
 import { RetryRuleType } from './retry-policy.type.ts'

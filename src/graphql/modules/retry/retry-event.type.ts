@@ -1,8 +1,8 @@
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import { RETRY_EVENT_TYPES, type RetryEventData, type SessionOutboxEvent } from '../../../domain/events.ts'
-import type { FailureCause } from '../../../domain/retry/causes.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../load-session.ts'
+import { loadExistingSession } from '../../session-reads/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, RetryEventTypeEnum } from './retry.enums.ts'
 

@@ -1,4 +1,4 @@
-import type { RetryPolicyPreset } from '../../../domain/retry/presets.ts'
+import type { RetryPolicyPreset } from '../../../domain/retry/policy/presets.ts'
 import { builder } from '../../builder.ts'
 import './exit-codes.scalar.ts'
 import {

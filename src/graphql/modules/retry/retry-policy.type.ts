@@ -1,5 +1,11 @@
-import type { RetryPolicy, RetryRule, RuleMatch, SlotGrowth, TimeoutGrowth } from '../../../domain/retry/policy.ts'
-import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/resolve-policy.ts'
+import type {
+  RetryPolicy,
+  RetryRule,
+  RuleMatch,
+  SlotGrowth,
+  TimeoutGrowth,
+} from '../../../domain/retry/policy/policy.ts'
+import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/policy/resolve-policy.ts'
 import { builder } from '../../builder.ts'
 import './exit-codes.scalar.ts'
 import {

@@ -1,7 +1,7 @@
 import { retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
 import type { SessionType } from '../../../domain/session/statuses.ts'
 import { builder } from '../../builder.ts'
-import { loadSession } from '../../load-session.ts'
+import { loadSession } from '../../session-reads/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { RetryPhaseEnum } from './retry.enums.ts'
 

@@ -1,4 +1,4 @@
-import { setRetrySwitch, type RetrySwitchView } from '../../../services/set-retry-switch.ts'
+import { setRetrySwitch, type RetrySwitchView } from '../../../services/retry/set-retry-switch.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

@@ -1,4 +1,4 @@
-import { readRetrySwitches } from '../../../services/read-retry-switches.ts'
+import { readRetrySwitches } from '../../../services/retry/read-retry-switches.ts'
 import { builder } from '../../builder.ts'
 import { RetrySwitchType } from './retry-switch.type.ts'
 

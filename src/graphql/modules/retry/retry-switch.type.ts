@@ -1,5 +1,5 @@
 import type { RateLimit } from '../../../domain/retry/admit.ts'
-import type { RetrySwitchView } from '../../../services/set-retry-switch.ts'
+import type { RetrySwitchView } from '../../../services/retry/set-retry-switch.ts'
 import { builder } from '../../builder.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 

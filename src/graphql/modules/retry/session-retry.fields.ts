@@ -1,4 +1,4 @@
-import { showStoredPolicy } from '../../../domain/retry/stored-policy.ts'
+import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
 import { builder } from '../../builder.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { RetryPolicyType, shownPolicy } from './retry-policy.type.ts'

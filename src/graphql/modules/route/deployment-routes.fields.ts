@@ -1,4 +1,4 @@
-import type { RouteRow } from '../../../services/read-routes.ts'
+import type { RouteRow } from '../../../services/deployment/read-routes.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
 import { decodeKeyset, encodeKeyset } from '../../../services/paging/keyset-cursor.ts'
 import { invalidCursor, pageSize } from '../../../services/paging/page-arguments.ts'

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../../domain/errors.ts'
-import type { CreateSessionInput as CreateSession } from '../../../services/create-session-input.ts'
-import { createSession, createSessions } from '../../../services/create-sessions.ts'
+import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
+import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
 import { builder } from '../../builder.ts'
 import {
   ConflictError,

@@ -1,5 +1,5 @@
-import { mayReadEnviron } from '../../../services/authorize.ts'
-import { shownEnviron } from '../../../services/shown-environ.ts'
+import { mayReadEnviron } from '../../../services/access/authorize.ts'
+import { shownEnviron } from '../../../services/session/shown-environ.ts'
 import { builder } from '../../builder.ts'
 
 /** JSON objects of the database as lists of pairs, which GraphQL can type. */

@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { loadExistingSession, loadSession, loadSessions } from '../../load-session.ts'
+import { loadExistingSession, loadSession, loadSessions } from '../../session-reads/load-session.ts'
 import { ChainNode } from '../chain/chain.type.ts'
 import { SessionNode } from './session.type.ts'
 

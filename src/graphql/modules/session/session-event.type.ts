@@ -7,7 +7,7 @@ import {
 } from '../../../domain/events.ts'
 import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../load-session.ts'
+import { loadExistingSession } from '../../session-reads/load-session.ts'
 import { SessionStatusEnum } from './session.enums.ts'
 import { SessionNode } from './session.type.ts'
 

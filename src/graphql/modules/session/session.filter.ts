@@ -1,4 +1,4 @@
-import type { SessionFilterInput } from '../../../services/session-where.ts'
+import type { SessionFilterInput } from '../../../services/session/session-where.ts'
 import { builder } from '../../builder.ts'
 import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'

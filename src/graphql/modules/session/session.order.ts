@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { ORDER_FIELDS_MAX } from '../../limits.ts'
+import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { invalid } from '../../../services/paging/page-arguments.ts'
 

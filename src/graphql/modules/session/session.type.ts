@@ -1,6 +1,6 @@
 import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import { builder } from '../../builder.ts'
-import { projectScope } from '../../../services/tenant-scope.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { historyField } from '../history/history.field.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'

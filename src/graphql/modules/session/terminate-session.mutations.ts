@@ -1,4 +1,4 @@
-import { terminateSession } from '../../../services/terminate-session.ts'
+import { terminateSession } from '../../../services/session/terminate-session.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

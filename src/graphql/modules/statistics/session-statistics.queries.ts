@@ -1,4 +1,4 @@
-import { readSessionStatistics } from '../../../services/read-session-statistics.ts'
+import { readSessionStatistics } from '../../../services/session/read-session-statistics.ts'
 import { builder } from '../../builder.ts'
 import { SessionStatisticsType } from './session-statistics.type.ts'
 

@@ -1,4 +1,8 @@
-import type { CauseFigures, SessionFigures, SessionStatistics } from '../../../services/read-session-statistics.ts'
+import type {
+  CauseFigures,
+  SessionFigures,
+  SessionStatistics,
+} from '../../../services/session/read-session-statistics.ts'
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SessionStatusEnum } from '../session/session.enums.ts'

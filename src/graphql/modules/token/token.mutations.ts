@@ -1,5 +1,5 @@
-import { createToken } from '../../../services/create-token.ts'
-import { revokeToken } from '../../../services/revoke-token.ts'
+import { createToken } from '../../../services/access/create-token.ts'
+import { revokeToken } from '../../../services/access/revoke-token.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

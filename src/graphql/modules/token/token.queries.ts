@@ -1,10 +1,10 @@
-import { assertMayAdminister } from '../../../services/authorize.ts'
+import { assertMayAdminister } from '../../../services/access/authorize.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { projectScope } from '../../../services/tenant-scope.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { TokenType } from './token.type.ts'
 
 builder.queryField('tokens', (t) =>

@@ -1,6 +1,6 @@
 import { builder } from '../../builder.ts'
-import { stillThere } from '../../still-there.ts'
-import { projectScope } from '../../../services/tenant-scope.ts'
+import { stillThere } from '../../session-reads/still-there.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { WebhookDeliveryNode } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'
 

@@ -1,4 +1,4 @@
-import { rotateWebhookSecret } from '../../../services/rotate-webhook-secret.ts'
+import { rotateWebhookSecret } from '../../../services/webhook/rotate-webhook-secret.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'

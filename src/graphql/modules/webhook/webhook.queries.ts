@@ -4,7 +4,7 @@ import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { projectScope } from '../../../services/tenant-scope.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { WebhookDeliveryNode, WebhookDeliveryStatusEnum } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'
 

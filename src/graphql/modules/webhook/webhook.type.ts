@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { projectScope } from '../../../services/tenant-scope.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { Label, labelsOf } from '../session/pairs.type.ts'
 

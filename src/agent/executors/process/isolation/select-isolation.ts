@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { quote } from '../quote.ts'
+import { quote } from '../shell/quote.ts'
 import { INFO_FD } from './bubblewrap.ts'
 import { hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
 import { type Isolation, IsolationError, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'

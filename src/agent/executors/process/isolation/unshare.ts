@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { quote } from '../quote.ts'
+import { quote } from '../shell/quote.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import type { Hidden } from './hidden-paths.ts'
 import type { Namespaces } from './isolation.ts'

@@ -1,0 +1,48 @@
+import { parseProcStat, type ProcStat } from '../process/proc-stat.ts'
+
+/** What `status` says of a kernel; its writers are the shim, the isolation's first process, and a claiming agent. */
+export interface ShimStatus {
+  shim: ProcStat | null
+  exitCode: number | null
+  /** The command could not enter its cgroup. */
+  outsideCgroup: boolean
+  /** An agent claimed the start before the shim, so the command did not run. */
+  never: boolean
+  /** The first process of the kernel's PID namespace, as seen from outside; null without one. */
+  innerPid: number | null
+  /** The number of that namespace; null where it is not told. */
+  innerNamespace: number | null
+  /** That process can take signals, and has begun the command. */
+  inside: boolean
+}
+
+export function parseStatus(text: string): ShimStatus {
+  const status: ShimStatus = {
+    shim: null,
+    exitCode: null,
+    outsideCgroup: false,
+    never: false,
+    innerPid: null,
+    innerNamespace: null,
+    inside: false,
+  }
+  for (const line of text.split('\n').slice(0, -1)) applyStatusLine(status, line)
+  return status
+}
+
+function applyStatusLine(status: ShimStatus, line: string): void {
+  const [word, rest] = splitOnce(line.trimStart())
+  if (word === 'began') status.shim = parseProcStat(rest)
+  if (word === 'exit') status.exitCode = Number(rest)
+  if (word === 'outside') status.outsideCgroup = true
+  if (word === 'never') status.never = true
+  if (word === 'inside') status.inside = true
+  // Written by bubblewrap as one JSON object, a line for each property.
+  if (word === '"child-pid":') status.innerPid = Number.parseInt(rest, 10)
+  if (word === '"pid-namespace":') status.innerNamespace = Number.parseInt(rest, 10)
+}
+
+export function splitOnce(line: string): [string, string] {
+  const blank = line.indexOf(' ')
+  return blank < 0 ? [line, ''] : [line.slice(0, blank), line.slice(blank + 1)]
+}

@@ -1,0 +1,111 @@
+import { FENCED_MARK } from './fenced-mark.ts'
+import { LOG_FILE_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../../domain/limits.ts'
+import { LOG_FILE_HEAD_AND_TAIL_BYTES } from '../../kernel-directory/cut-back.ts'
+import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
+
+/** In seconds: what an agent that works needs to begin its own, orderly stops. */
+const AGENT_FIRST = 1
+/** In seconds: the grace period of these stops, and what its SIGKILL may take. */
+const STOPS_END = 7
+
+/** As `stat` counts blocks. */
+const BLOCK = 512
+
+/**
+ * The keeper: one detached `sh` per agent that keeps the fence, whatever becomes of agent and nursery. It has its own
+ * session and no input, ignores the signals that end others, and where it may, it has a real-time priority and is the
+ * last that a lack of memory kills. It runs in `kernels/` and reads
+ *
+ *   ../keeper  its own pid and start time; it leaves when another keeper has written its own
+ *   ../kept    pid and start time of the agent, while the agent uses this directory
+ *   ../fence   the uptime in whole seconds until which kernels may run, and the boot id
+ *
+ * four times a second while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
+ * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
+ * known by pid and start time from its `status`; besides its process group, its session and its cgroup are killed, and
+ * a PID namespace ends with the process in that group that made it. It leaves when the
+ * agent is gone and no kernel is left, or none that lives beyond the fence.
+ *
+ * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
+ * LOG_FILE_BYTES_MAX, it gives back to the disk what lies between the parts that are shipped. The file keeps its length,
+ * so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and a note there
+ * counts what has been left out by then; `stdout.cut` keeps that number and the note's length. The agent punches holes,
+ * too, ten times a second while it runs.
+ *
+ * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
+ * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence
+ * is renewed.
+ */
+export const KEEPER_SCRIPT = `trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE
+exec </dev/null >/dev/null 2>&1
+echo -900 >/proc/$$/oom_score_adj
+chrt -f -p 1 $$ || renice -n -20 -p $$
+${ALIVE_FUNCTION}
+empty() {
+  [ -n "$group" ] && read -r member <"$group/cgroup.procs" || return 1
+  echo 0 >"$group/pids.max"
+  echo 1 >"$group/cgroup.kill" || while read -r member; do kill -KILL "$member"; done <"$group/cgroup.procs"
+}
+enforce() {
+  quiet=$until
+  for status in */status; do
+    [ -f "$status" ] || continue
+    pid='' over='' group=''
+    while read -r word first rest; do
+      case $word in began) pid=$first start=\${rest##*) } ;; exit) over=1 ;; group) group=$first ;; esac
+    done <"$status"
+    [ -n "$pid" ] && [ -z "$over" ] || continue
+    set -- $start; alive "$pid" "\${20}" || { empty && quiet=''; continue; }
+    quiet=''
+    stop=\${status%status}stop
+    if [ -e "$stop" ] || [ -L "$stop" ]; then [ "$up" -ge $((until + ${STOPS_END})) ] || continue
+    else echo '${FENCED_MARK}' >"$stop"
+    fi
+    kill -KILL -$pid
+    for each in /proc/[0-9]*/stat; do
+      read -r stat <"$each" && set -- \${stat##*) } && [ "$4" = "$pid" ] && each=\${each#/proc/} && kill -KILL \${each%/*}
+    done
+    empty
+  done
+}
+cut_off() {
+  before='' noted=''
+  read -r before noted <"$file.cut"
+  size=$(stat -c %s "$file")
+  left=$((size - ${LOG_HEAD_BYTES_PER_STREAM_MAX} - \${noted:-0} + \${before:-0}))
+  note="[reprise: $left bytes of output are left out here]"
+  truncate -s ${LOG_HEAD_BYTES_PER_STREAM_MAX} "$file" && printf '\\n%s\\n' "$note" >>"$file"
+  echo "$left $((\${#note} + 2))" >"$file.cut"
+}
+cut() {
+  find . -mindepth 2 -maxdepth 2 -type f '(' -name stdout -o -name stderr ')' -size +${LOG_FILE_BYTES_MAX / 1024}k \\
+    -exec stat -c '%b %s %n' {} + | while read -r blocks size file; do
+    [ "$blocks" -gt ${LOG_FILE_BYTES_MAX / BLOCK} ] || continue
+    echo "$file"
+    hole=$((size - ${LOG_FILE_HEAD_AND_TAIL_BYTES}))
+    fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" || cut_off
+  done
+}
+read -r stat </proc/$$/stat; set -- \${stat##*) }; own="$$ \${20}"
+echo "$own" >"../keeper.$$" && mv -f "../keeper.$$" ../keeper || exit
+read -r boot </proc/sys/kernel/random/boot_id
+quiet='' looks=0 flood=''
+while read -r owner <../keeper && [ "$owner" = "$own" ]; do
+  until='' passed=''
+  read -r until was <../fence && [ "$was" = "$boot" ] || until=''
+  read -r up rest </proc/uptime; up=\${up%.*}
+  [ -n "$until" ] && [ "$up" -ge $((until + ${AGENT_FIRST})) ] && passed=1
+  [ -n "$passed" ] && [ "$quiet" != "$until" ] && enforce
+  set -- *
+  if [ -e "./$1" ]; then
+    looks=$((looks + 1)) pause=0.25
+    if [ -n "$flood" ] || [ $((looks % 4)) = 0 ]; then flood=$(cut); fi
+  else pause=1
+  fi
+  if read -r pid ticks <../kept && alive "$pid" "$ticks"; then :
+  elif [ $pause = 1 ]; then exit
+  elif [ -z "$until" ] || [ "$quiet" = "$until" ]; then exit
+  fi
+  sleep $pause
+done
+`

@@ -1,0 +1,32 @@
+import type { Attempt } from '../../client/node/index.ts'
+import { statusStyle } from '../output/status-style.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { relative } from '../output/time.ts'
+import { outcomeOf, ranFor, whyRetried } from '../session/describe-session.ts'
+
+/** All attempts, each below its parent, with the reasons for the retries in between. */
+export function drawChain(attempts: readonly Attempt[], here: string, terminal: Terminal): string {
+  return attempts
+    .map((attempt, index) => {
+      const last = index === attempts.length - 1
+      const style = statusStyle(attempt.status)
+      const status = style ? terminal.style(style, attempt.status) : attempt.status
+      const origin = attempt.origin === 'RESUBMISSION' ? '(resubmitted)' : ''
+      const parts = [
+        `${last ? '└─' : '├─'} ${attempt.attempt}`,
+        attempt.sessionId,
+        status,
+        outcomeOf(attempt),
+        attempt.startedAt ? `ran ${ranFor(attempt)}` : '',
+        origin,
+        attempt.sessionId === here ? '← this' : '',
+      ]
+      const why = whyRetried(attempt)
+      const { phase, scheduledAt } = attempt.retryState
+      const when = phase === 'SCHEDULED' && scheduledAt ? ` (${relative(scheduledAt)})` : ''
+      const stem = last ? '   ' : '│  '
+      const line = parts.filter(Boolean).join('  ')
+      return why === null ? line : `${line}\n${stem}  ${terminal.style('dim', `${phase}: ${why}${when}`)}`
+    })
+    .join('\n')
+}

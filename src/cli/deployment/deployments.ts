@@ -1,0 +1,190 @@
+import { Command } from 'commander'
+import type { DeploymentStatus, DeploymentSummary } from '../../client/node/index.ts'
+import { act, describedCommand, type ClientContext } from '../client-command.ts'
+import {
+  addRolloutOptions,
+  addServiceOptions,
+  rolloutInput,
+  serviceInput,
+  type RolloutOptions,
+  type ServiceOptions,
+} from '../options/deployment-options.ts'
+import { choices, wholeNumber } from '../options/values.ts'
+import { DEPLOYMENT_STATUSES } from '../options/api-enums.ts'
+import { deploymentLine, describeDeployment } from '../output/deployment-text.ts'
+import { statusStyle } from '../output/status-style.ts'
+import { relative } from '../output/time.ts'
+import { UsageError } from '../present-error.ts'
+import { DEPLOYMENT_ARGUMENT, findDeployment } from './find-deployment.ts'
+import { take } from '../session/take.ts'
+import { watchDeployments } from './watch-deployments.ts'
+
+const LIVING = DEPLOYMENT_STATUSES.filter((status) => status !== 'DESTROYED')
+const LIMIT = 50
+
+export function deploymentsCommand(): Command {
+  const command = new Command('deployments').description('services with a fixed number of healthy replicas')
+  command.addCommand(list(), { isDefault: true })
+  for (const subcommand of [create(), info(), scale(), update(), destroy(), watchDeployments()]) {
+    command.addCommand(subcommand)
+  }
+  return command
+}
+
+interface ListOptions {
+  project?: string
+  status?: DeploymentStatus[]
+  limit?: number
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list deployments, newest first', [
+    'reprise deployments',
+    'reprise deployments list --status scaling',
+  ])
+    .option('-p, --project <name>', 'in this project')
+    .addOption(
+      choices('--status <statuses>', 'with one of these statuses (default: all except destroyed)', DEPLOYMENT_STATUSES),
+    )
+    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+  return act<ListOptions>(command, async ({ client, out, signal }, options) => {
+    const { project, status = LIVING, limit = LIMIT } = options
+    const { items, more } = await take(client.deployments({ filter: { project, status } }, { signal }), limit)
+    await out.table(
+      items,
+      [
+        { title: 'DEPLOYMENT', value: ({ deploymentId }) => deploymentId },
+        { title: 'NAME', value: ({ name }) => name, flexible: true },
+        { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status) },
+        { title: 'HEALTHY', value: (row) => `${row.healthyReplicas} of ${row.replicas}`, align: 'right' },
+        { title: 'REVISION', value: ({ revision }) => revision.number, align: 'right' },
+        { title: 'PROJECT', value: (row) => row.project.name, flexible: true },
+        { title: 'CREATED', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+        { title: 'WHY', value: ({ statusReason }) => statusReason, flexible: true },
+      ],
+      'no deployments',
+    )
+    if (more) out.note(`more than ${items.length}: --limit shows more`)
+  })
+}
+
+interface Waiting {
+  wait?: boolean
+}
+
+interface CreateOptions extends ServiceOptions, RolloutOptions, Waiting {
+  project?: string
+  replicas?: number
+  creationId?: string
+}
+
+function create(): Command {
+  const command = describedCommand('create', 'create a deployment; prints its id', [
+    'reprise deployments create web --replicas 3 --health-path /healthz --wait -- node ~/server.js',
+    "reprise deployments create api -e MODE=live --cpu 2 --mem 1g -- sh -c 'exec python3 -m http.server $PORT'",
+  ])
+    .argument('<name>', 'lower-case letters, digits and -')
+    .argument('<command...>', 'command to run, after --')
+    .option('-p, --project <name>', 'project')
+    .option('--replicas <n>', 'number of healthy replicas (default: 1)', wholeNumber)
+    .option('--creation-id <id>', 'repeating the id returns the same deployment')
+  addRolloutOptions(waitOption(command))
+  return act<CreateOptions>(addServiceOptions(command), async (context, options, [name, ...program]) => {
+    const { project, replicas, creationId } = options
+    const input = { name: name!, project, replicas, creationId, ...rolloutInput(options) }
+    const { deployment, created } = await context.client.createDeployment({
+      ...input,
+      ...serviceInput(options, []),
+      command: program,
+    })
+    if (!created) context.out.note('it already existed')
+    await settle(context, options, deployment, () => deployment.deploymentId)
+  })
+}
+
+function info(): Command {
+  const command = describedCommand('info', 'show a deployment with its routes', [
+    'reprise deployments info web',
+    'reprise deployments info web --json',
+  ]).argument('<deployment>', DEPLOYMENT_ARGUMENT)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const deployment = await client.deployment(await findDeployment(client, text!))
+    await out.showSoon(deployment, () => describeDeployment(deployment, out.terminal))
+  })
+}
+
+interface ScaleOptions extends RolloutOptions, Waiting {}
+
+function scale(): Command {
+  const command = describedCommand('scale', 'set the number of replicas', [
+    'reprise deployments scale web 5 --wait',
+    'reprise deployments scale web 5 --min-healthy 4 --max-surge none',
+  ])
+    .argument('<deployment>', DEPLOYMENT_ARGUMENT)
+    .argument('<replicas>', 'number of healthy replicas; 0 keeps the deployment without any')
+  addRolloutOptions(waitOption(command))
+  return act<ScaleOptions>(command, async (context, options, [text, count]) => {
+    const deploymentId = await findDeployment(context.client, text!)
+    if (!/^\d+$/.test(count!)) throw new UsageError('<replicas> must be a whole number.')
+    const replicas = Number(count)
+    const deployment = await context.client.scaleDeployment({ deploymentId, replicas, ...rolloutInput(options) })
+    await settle(context, options, deployment)
+  })
+}
+
+function update(): Command {
+  const command = describedCommand(
+    'update',
+    'change the program or its settings; routes are replaced one after the other',
+    [
+      'reprise deployments update web --wait -- node ~/server.js --fast',
+      'reprise deployments update web --health-interval 1s --drain 10s',
+    ],
+  )
+    .argument('<deployment>', DEPLOYMENT_ARGUMENT)
+    .argument('[command...]', 'command to run instead, after --')
+  return act<ServiceOptions & Waiting>(
+    addServiceOptions(waitOption(command)),
+    async (context, options, [text, ...program]) => {
+      const deploymentId = await findDeployment(context.client, text!)
+      const deployment = await context.client.updateDeployment({ deploymentId, ...serviceInput(options, program) })
+      await settle(context, options, deployment)
+    },
+  )
+}
+
+function destroy(): Command {
+  const command = describedCommand('destroy', 'end a deployment with all its routes', [
+    'reprise deployments destroy web --wait',
+  ])
+    .argument('<deployment>', DEPLOYMENT_ARGUMENT)
+    .option('--reason <text>', 'reason, stored with the deployment')
+  return act<Waiting & { reason?: string }>(waitOption(command), async (context, options, [text]) => {
+    const deploymentId = await findDeployment(context.client, text!)
+    await settle(context, options, await context.client.destroyDeployment(deploymentId, options.reason))
+  })
+}
+
+function waitOption(command: Command): Command {
+  return command.option('--wait', 'wait until it is done; standard error says what it is waiting for')
+}
+
+/** Shows the deployment, after it has settled if requested. */
+async function settle(
+  { client, out, signal }: ClientContext,
+  { wait }: Waiting,
+  deployment: DeploymentSummary,
+  text: (now: DeploymentSummary) => string = deploymentLine,
+): Promise<void> {
+  if (!wait) return out.show(deployment, () => text(deployment))
+  let told = ''
+  const done = await client.waitForDeployment(deployment.deploymentId, {
+    signal,
+    onDeployment(now) {
+      const line = deploymentLine(now)
+      if (line !== told) out.note(out.notes.style('dim', line))
+      told = line
+    },
+  })
+  out.show(done, () => text(done))
+}

@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import type { Session } from '../../client/node/index.ts'
+import { act, describedCommand } from '../client-command.ts'
+import { formatFields } from '../output/fields.ts'
+import { statusStyle } from '../output/status-style.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { instant, relative } from '../output/time.ts'
+import { drawChain } from '../chain/draw-chain.ts'
+import { findSession, SESSION_ARGUMENT } from './find-session.ts'
+import { isOver, outcomeOf, ranFor, whyRetried } from './describe-session.ts'
+
+export function infoCommand(): Command {
+  const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [
+    'reprise info nightly',
+    'reprise info 01990000-0000-7000-8000-000000000000 --json',
+  ]).argument('<session>', SESSION_ARGUMENT)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const session = await client.session(await findSession(client, text!))
+    out.show(session, () => describe(session, out.terminal))
+  })
+}
+
+function describe(session: Session, terminal: Terminal): string {
+  const { status, retryState, resourceSlots, labels, environ, secretEnviron } = session
+  const style = statusStyle(status)
+  const list = (entries: readonly string[]) => entries.join(', ')
+  const fields = formatFields(
+    [
+      ['session', session.sessionId],
+      ['name', session.name],
+      ['project', session.project.name],
+      ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
+      ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
+      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
+      ['retry', retryOf(session)],
+      ['why', whyRetried(session)],
+      ['parent', session.parentSession?.sessionId],
+      ['retried for', session.retryCause],
+      ['child', session.childSession?.sessionId],
+      ['chain', session.chainId],
+      ['command', session.command.map(quoted).join(' ')],
+      ['image', session.image],
+      ['variables', list(environ.map(({ name, value }) => `${name}=${value}`))],
+      ['secrets', list(secretEnviron)],
+      ['slots', list(resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
+      ['group', session.resourceGroup.name],
+      ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
+      ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
+      ['ran', session.startedAt ? ranFor(session) : null],
+      ['policy', policyOf(session)],
+    ],
+    terminal,
+  )
+  const chain = drawChain(session.retryChain, session.sessionId, terminal)
+  return `${fields}\n\n${terminal.style('dim', 'chain')}\n${chain}`
+}
+
+function epochOf({ epoch }: Session): string {
+  return epoch === 0 ? '' : `, resubmitted ${epoch === 1 ? 'once' : `${epoch} times`}`
+}
+
+function retryOf({ retryState: { phase, scheduledAt } }: Session): string {
+  return phase === 'SCHEDULED' && scheduledAt ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}` : phase
+}
+
+function kernelOf({ role, index, status, agent }: Session['kernels'][number]): string {
+  return `${role}${index} ${status}${agent ? ` on ${agent.name}` : ''}`
+}
+
+function policyOf({ retryPolicy: policy }: Session): string {
+  if (policy.maxRetries === 0) return 'no retries'
+  const growth = policy.backoff === 'FIXED' ? '' : ` × ${policy.backoffMultiplier} each time`
+  const rules = policy.rules.length === 0 ? '' : `, ${policy.rules.length} rules`
+  return `${policy.maxRetries} retries after ${policy.retryDelay} s${growth}${rules}`
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

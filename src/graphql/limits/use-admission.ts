@@ -1,0 +1,52 @@
+import { getOperationAST, OperationTypeNode, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { RepriseError } from '../../domain/errors.ts'
+import type { Admission } from '../../services/access/admission.ts'
+import { readFor } from '../../services/consistent-reads.ts'
+import { readerOf, writerOf, type GraphQLContext } from '../context.ts'
+import { nextTurn } from '../../services/next-turn.ts'
+import { tooManyRequests } from './too-many-requests.ts'
+import type { WholeRequest } from '../transport/whole-request.ts'
+
+type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>
+type Subscribe = (args: ExecutionArgs) => unknown
+
+/** Queries and mutations of all transports wait for their turn; what they and subscriptions read is their token's. */
+export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
+  return {
+    onExecute({ executeFn, setExecuteFn }) {
+      setExecuteFn(async (args: ExecutionArgs): Promise<ExecutionResult> => {
+        const context = args.contextValue as GraphQLContext
+        let leave: () => void
+        try {
+          leave = await admission.enter(context.viewer)
+        } catch (error) {
+          if (error instanceof RepriseError) return { errors: [tooManyRequests(error)] }
+          throw error
+        }
+        try {
+          // Its variables were looked at, and are once more.
+          if (isLarge(context)) await nextTurn()
+          return await readFor(isMutation(args) ? writerOf(context) : readerOf(context), () =>
+            (executeFn as Execute)(args),
+          )
+        } finally {
+          leave()
+        }
+      })
+    },
+    onSubscribe({ subscribeFn, setSubscribeFn }) {
+      setSubscribeFn((args: ExecutionArgs) =>
+        readFor(readerOf(args.contextValue as GraphQLContext), () => (subscribeFn as Subscribe)(args)),
+      )
+    },
+  }
+}
+
+function isLarge(context: object): boolean {
+  return (context as { request?: Partial<WholeRequest> }).request?.isLarge === true
+}
+
+function isMutation({ document, operationName }: ExecutionArgs): boolean {
+  return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION
+}

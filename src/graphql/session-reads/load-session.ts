@@ -1,0 +1,47 @@
+import type { GraphQLResolveInfo } from 'graphql'
+import type { Session } from '../../generated/prisma/client.ts'
+import type { GraphQLContext } from '../context.ts'
+import type { SessionKey } from '../../services/session/read-selected-sessions.ts'
+
+type Asked = {
+  context: GraphQLContext
+  info: GraphQLResolveInfo
+  by: SessionKey
+  value: string
+  /** From the field that is resolved to the sessions, if its type is not that of the sessions. */
+  path?: string[]
+}
+
+/** As `loadSession`, where a foreign key says that there is one. */
+export async function loadExistingSession(asked: Asked): Promise<Session> {
+  const session = await loadSession(asked)
+  if (!session) throw new Error(`no session with ${asked.by} ${asked.value}`)
+  return session
+}
+
+/** The session that the field `info` resolves to, with what its selection needs. */
+export async function loadSession(asked: Asked): Promise<Session | null> {
+  return (await loadSessions(asked)).at(0) ?? null
+}
+
+/** As `loadSession`, for all that have this key, oldest attempt first. */
+export function loadSessions({ by, value, ...selected }: Asked): Promise<Session[]> {
+  const { loaders, services } = selected.context
+  return loaders.sessions.load({ by, value, ...services.selectSessions(selected) })
+}
+
+/** As `loadExistingSession` for each of these ids, in their order. What the selection needs is worked out once. */
+export async function loadExistingSessions(
+  asked: Omit<Asked, 'by' | 'value'>,
+  ids: readonly string[],
+): Promise<Session[]> {
+  const { loaders, services } = asked.context
+  const selection = services.selectSessions(asked)
+  const found = await loaders.sessions.loadMany(ids.map((value) => ({ by: 'id' as const, value, ...selection })))
+  return found.map((sessions, index) => {
+    if (sessions instanceof Error) throw sessions
+    const [session] = sessions
+    if (!session) throw new Error(`no session with id ${ids[index]}`)
+    return session
+  })
+}

@@ -1,0 +1,60 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import { BREAK, TypeInfo, visit, visitWithTypeInfo, type FieldNode, type GraphQLResolveInfo } from 'graphql'
+import type { Prisma } from '../../generated/prisma/client.ts'
+
+export interface SessionSelect {
+  select: Prisma.SessionSelect
+  /** The same for equal selects. */
+  selectKey: string
+}
+
+interface Selected {
+  context: object
+  info: GraphQLResolveInfo
+  /** From the field that `info` is about to the sessions, if its type is not that of the sessions. */
+  path?: string[]
+}
+
+export type SelectSessions = (selected: Selected) => SessionSelect
+
+/**
+ * Works out what to select for a field that resolves to sessions, and remembers it for as long as the document if it
+ * depends on nothing else. Pothos records its plan in the context, and what is remembered does not: the fields below
+ * are then resolved from the row, see `LoadedColumns`.
+ */
+export function sessionSelects(): SelectSessions {
+  const known = new WeakMap<FieldNode, SessionSelect | null>()
+  return (selected) => {
+    const { info, path } = selected
+    const [field, ...others] = info.fieldNodes as [FieldNode, ...FieldNode[]]
+    // Which fields are merged into one depends on the operation, and a document may have several.
+    if (path || others.length > 0) return plan(selected)
+    const remembered = known.get(field)
+    if (remembered) return remembered
+    const planned = plan(selected)
+    if (remembered === undefined) known.set(field, isSameForAllRequests(info) ? planned : null)
+    return planned
+  }
+}
+
+function plan({ context, info, path }: Selected): SessionSelect {
+  const query = queryFromInfo({ context, info, typeName: 'Session', ...(path && { path }) })
+  const { select = {} } = query as { select?: Prisma.SessionSelect }
+  return { select, selectKey: JSON.stringify(select) }
+}
+
+/** Whether no directive leaves anything out and no field below decides by its arguments what to select. */
+function isSameForAllRequests({ schema, parentType, fieldNodes, fragments }: GraphQLResolveInfo): boolean {
+  let same = true
+  const differs = () => {
+    same = false
+    return BREAK
+  }
+  for (const node of [...fieldNodes, ...Object.values(fragments)]) {
+    const typeInfo = new TypeInfo(schema, parentType)
+    const Field = () =>
+      typeof typeInfo.getFieldDef()?.extensions['pothosPrismaSelect'] === 'function' ? differs() : undefined
+    visit(node, visitWithTypeInfo(typeInfo, { Directive: differs, Field }))
+  }
+  return same
+}

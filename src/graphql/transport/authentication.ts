@@ -1,0 +1,103 @@
+import { GraphQLError, Kind, parse, type DocumentNode } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { ERRORS, RepriseError } from '../../domain/errors.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Authenticate } from '../../services/access/authenticate.ts'
+import { mayRead, noAccess } from '../../services/access/authorize.ts'
+import { bearerToken } from '../../services/access/bearer-token.ts'
+import type { Viewer } from '../../services/service-context.ts'
+import { presentFault } from '../error-presentation.ts'
+import type { ServerContext } from '../context.ts'
+import type { Identity } from './identity.ts'
+import { requestIdOf } from './request-id.ts'
+import { tooManyRequests } from '../limits/too-many-requests.ts'
+import { NO_UUID } from '../uuid.ts'
+import type { WholeRequest } from './whole-request.ts'
+
+/** Identity of requests without a token, which may only introspect the schema. It sees no data. */
+const STRANGER: Identity = {
+  viewer: { tokenId: NO_UUID, userId: null, name: 'stranger', role: 'VIEWER', projectId: NO_UUID },
+  token: '',
+}
+
+/**
+ * Identifies the caller by an `Authorization` header, or by `authorization` in the parameters of a WebSocket
+ * connection.
+ */
+export async function identify(
+  authenticate: Authenticate,
+  authorization: unknown,
+  { address, may = mayRead }: { address?: string | undefined; may?: (viewer: Viewer) => boolean } = {},
+): Promise<Identity | GraphQLError> {
+  const token = bearerToken(authorization)
+  let viewer: Viewer | null
+  try {
+    viewer = token === undefined ? null : await authenticate(token, address)
+  } catch (error) {
+    if (error instanceof RepriseError) return tooManyRequests(error)
+    throw error
+  }
+  if (token === undefined || !viewer) {
+    return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
+  }
+  if (!may(viewer)) return refusal('FORBIDDEN', noAccess(viewer))
+  return { viewer, token }
+}
+
+/**
+ * Authenticates HTTP requests before they are parsed or validated, so that requests without a token learn nothing about
+ * the schema, except by introspection where that is public.
+ */
+export function useAuthentication(options: {
+  authenticate: Authenticate
+  identities: WeakMap<Request, Identity>
+  introspectionForStrangers: boolean
+  log: Logger
+}): Plugin {
+  const { authenticate, identities, introspectionForStrangers, log } = options
+  return {
+    async onParams({ request, params, setResult, context }) {
+      try {
+        const { identity: known } = request as Partial<WholeRequest>
+        const identity =
+          known ??
+          (await identify(authenticate, request.headers.get('authorization'), {
+            address: (context as ServerContext).address,
+          }))
+        if (!(identity instanceof GraphQLError)) identities.set(request, identity)
+        else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
+        else setResult({ errors: [identity] })
+      } catch (error) {
+        setResult({ errors: [presentFault(error, { log, requestId: requestIdOf(request, context) })] })
+      }
+    },
+  }
+}
+
+function refusal(code: 'UNAUTHENTICATED' | 'FORBIDDEN', message: string): GraphQLError {
+  const headers = code === 'UNAUTHENTICATED' ? { 'WWW-Authenticate': 'Bearer' } : undefined
+  return new GraphQLError(message, { extensions: { code, http: { status: ERRORS[code].httpStatus, headers } } })
+}
+
+function isIntrospection(query: string | undefined): boolean {
+  try {
+    return query !== undefined && asksForSchemaOnly(parse(query, { maxLexicalTokens: 2_000, noLocation: true }))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether every top-level field of every operation is an introspection field. A fragment at the top level does not
+ * count as one.
+ */
+function asksForSchemaOnly({ definitions }: DocumentNode): boolean {
+  return definitions.every(
+    (definition) =>
+      definition.kind === Kind.FRAGMENT_DEFINITION ||
+      (definition.kind === Kind.OPERATION_DEFINITION &&
+        definition.selectionSet.selections.every(
+          (selection) => selection.kind === Kind.FIELD && selection.name.value.startsWith('__'),
+        )),
+  )
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sendNodeResponse } from '@whatwg-node/server'
+import { GraphQLError } from 'graphql'
+import { ERRORS, RepriseError } from '../../domain/errors.ts'
+import {
+  CREATE_SESSIONS_BYTES_MAX,
+  CREATE_SESSIONS_VALUES_MAX,
+  REQUEST_BYTES_MAX,
+  REQUEST_VALUES_MAX,
+  STRANGER_BYTES_MAX,
+} from '../../domain/limits.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Authenticate } from '../../services/access/authenticate.ts'
+import { mayChange } from '../../services/access/authorize.ts'
+import { nextTurn } from '../../services/next-turn.ts'
+import { identify } from './authentication.ts'
+import { presentFault } from '../error-presentation.ts'
+import type { Identity } from './identity.ts'
+import { readWhole } from './read-whole.ts'
+import type { GraphQLServer } from '../server.ts'
+import { wholeRequests } from './whole-request.ts'
+
+/** Yoga copies a server context property by property, so there is none: the request itself carries what is needed. */
+const NO_CONTEXT = undefined!
+
+type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
+
+/**
+ * Serves Node's requests through a server that takes requests of the Fetch API. The caller of a POST is known before its
+ * body is read, which is then read completely, and its response is sent with one write: streaming both costs a third
+ * more CPU per request. Event streams are streamed.
+ */
+export function createServeHttp(
+  server: GraphQLServer,
+  options: { authenticate: Authenticate; introspectionForStrangers: boolean; log: Logger },
+): ServeHttp {
+  const { authenticate, introspectionForStrangers, log } = options
+  const newWholeRequest = wholeRequests(server.fetchAPI)
+  const urlOf = urlParser()
+
+  async function servePost(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { url, requestId }: { url: URL; requestId: string },
+  ): Promise<void> {
+    const identity = await identify(authenticate, request.headers.authorization, {
+      address: request.socket.remoteAddress,
+    }).catch((error: unknown) => presentFault(error, { log, requestId }))
+    const isStranger = identity instanceof GraphQLError
+    if (isStranger && (!introspectionForStrangers || identity.extensions['code'] === 'TOO_MANY_REQUESTS'))
+      return refuse(request, response, identity)
+    const body = await readWhole(request, boundsFor(identity)).catch((error: RepriseError) => {
+      throw isStranger ? identity : error
+    })
+    if (body === null) return
+    const gone = new AbortController()
+    const abort = () => gone.abort()
+    response.once('close', abort)
+    const { text: given, bytes } = body
+    const isLarge = bytes > REQUEST_BYTES_MAX
+    const { remoteAddress: address } = request.socket
+    const parts = { url, body: given, signal: gone.signal, requestId, address, identity, isLarge }
+    const whole = newWholeRequest(request, parts)
+    if (isLarge) await nextTurn()
+    const answer = await server.handleRequest(whole, NO_CONTEXT)
+    if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+      response.once('finish', () => response.off('close', abort))
+      await sendNodeResponse(answer, response, request, false)
+      return
+    }
+    const text = await answer.text()
+    if (response.destroyed) return
+    response.off('close', abort)
+    response.setHeaders(answer.headers)
+    response.writeHead(answer.status, { 'Content-Length': Buffer.byteLength(text) })
+    response.end(text)
+  }
+
+  return async (request, response, requestId) => {
+    try {
+      const url = urlOf(request)
+      if (request.method === 'POST') await servePost(request, response, { url, requestId })
+      else await server(request, response, { requestId, address: request.socket.remoteAddress })
+    } catch (error) {
+      if (!(error instanceof RepriseError || error instanceof GraphQLError)) throw error
+      refuse(request, response, error)
+    }
+  }
+}
+
+/** Only callers that may create sessions may send large requests. */
+function boundsFor(identity: Identity | GraphQLError) {
+  if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, json: REQUEST_VALUES_MAX }
+  if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, json: REQUEST_VALUES_MAX }
+  return { bytesMax: CREATE_SESSIONS_BYTES_MAX, json: CREATE_SESSIONS_VALUES_MAX }
+}
+
+/** Remembers the last URL: almost all requests have the same one. */
+function urlParser(): (request: IncomingMessage) => URL {
+  let last = new URL('http://localhost')
+  let lastText = last.href
+  return ({ headers: { host = 'localhost' }, url }) => {
+    const text = `http://${host}${url}`
+    if (text === lastText) return last
+    const parsed = URL.parse(text)
+    if (!parsed) throw new RepriseError('MALFORMED_REQUEST', 'The Host header or the path of the request is invalid.')
+    lastText = text
+    return (last = parsed)
+  }
+}
+
+interface HttpExtension {
+  status: number
+  headers?: Record<string, string>
+}
+
+/** Without a look at the rest of the body, which is discarded. */
+function refuse(request: IncomingMessage, response: ServerResponse, error: RepriseError | GraphQLError): void {
+  request.resume()
+  const { http, ...extensions } = error instanceof RepriseError ? ofReprise(error) : error.extensions
+  const { status, headers = {} } = http as HttpExtension
+  const text = JSON.stringify({ errors: [{ message: error.message, extensions }] })
+  const modern = request.headers.accept?.includes('application/graphql-response+json')
+  response.writeHead(status, {
+    'Content-Type': `application/${modern ? 'graphql-response+json' : 'json'}; charset=utf-8`,
+    'Content-Length': Buffer.byteLength(text),
+    ...headers,
+  })
+  response.end(text)
+}
+
+function ofReprise({ code }: RepriseError): Record<string, unknown> {
+  return { code, http: { status: ERRORS[code].httpStatus } }
+}

@@ -1,0 +1,126 @@
+import type { Socket } from 'node:net'
+import { CloseCode, handleProtocols, type Disposable, type Server } from 'graphql-ws'
+import type { Extra } from 'graphql-ws/use/ws'
+import type { WebSocket, WebSocketServer } from 'ws'
+import type { Logger } from '../../observability/log.ts'
+
+/**
+ * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of
+ * logging them and treats protocol violations of clients as faults of the server.
+ */
+export function joinSockets(
+  sockets: WebSocketServer,
+  protocol: Server<Extra>,
+  { log, pingIntervalMs }: { log: Logger; pingIntervalMs: number },
+): Disposable {
+  sockets.options.handleProtocols = handleProtocols
+  sockets.on('connection', (socket, request) => {
+    // The socket closes itself with the appropriate code.
+    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
+    const stopPings = cutOffSilent(socket, request.socket, pingIntervalMs)
+    const closed = protocol.opened(
+      {
+        protocol: socket.protocol,
+        // Settles once the socket has passed the data on, so a slow peer is sent one event at a time.
+        send: (text) =>
+          new Promise((resolve, reject) => {
+            if (socket.readyState !== socket.OPEN) return resolve()
+            socket.send(text, (error) => (error ? reject(error) : resolve()))
+          }),
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (receive) =>
+          takeInTurns(socket, (text) => {
+            receive(text).catch((error: unknown) => closeFor(socket, error, log))
+          }),
+      },
+      { socket, request },
+    )
+    socket.once('close', (code, reason) => {
+      stopPings()
+      closed(code, String(reason)).catch((error: unknown) => log.error({ err: error }, 'a WebSocket met a fault'))
+    })
+  })
+  return {
+    async dispose() {
+      for (const socket of sockets.clients) socket.close(1001, 'Going away')
+      sockets.removeAllListeners()
+      await new Promise<void>((resolve, reject) => {
+        sockets.close((error) => (error ? reject(error) : resolve()))
+      })
+    },
+  }
+}
+
+/**
+ * Bounds the messages of a socket that is open already, from the next one on: the socket closes with 1009 as soon as the
+ * head of a longer one has arrived. The types of ws know only the bound of all sockets of a server.
+ */
+export function boundMessages(socket: WebSocket, bytesMax: number): void {
+  const { _receiver: receiver } = socket as unknown as { _receiver: { _maxPayload: number } }
+  receiver._maxPayload = bytesMax
+}
+
+/** Messages of one socket looked at before others have their turn: one packet can bring a thousand. */
+const MESSAGES_PER_TURN_MAX = 50
+
+function takeInTurns(socket: WebSocket, take: (text: string) => void): void {
+  const waiting: string[] = []
+  let taken = 0
+  const nextTurn = () => {
+    taken = 0
+    for (const text of waiting.splice(0, MESSAGES_PER_TURN_MAX)) takeOne(text)
+    if (waiting.length === 0 && socket.isPaused) socket.resume()
+  }
+  const takeOne = (text: string) => {
+    if (taken++ === 0) setImmediate(nextTurn)
+    take(text)
+  }
+  socket.on('message', (message) => {
+    if (waiting.length === 0 && taken < MESSAGES_PER_TURN_MAX) return takeOne(textOf(message))
+    waiting.push(textOf(message))
+    if (!socket.isPaused) socket.pause()
+  })
+}
+
+function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {
+  return Array.isArray(message) ? Buffer.concat(message).toString() : Buffer.from(message as Buffer).toString()
+}
+
+/**
+ * Ping intervals for which a peer that still reads may leave a ping unanswered. A dead peer seems to read until its
+ * buffers are full.
+ */
+const LATE_INTERVALS_MAX = 25
+
+/**
+ * Disconnects a peer that has not answered a ping when the next one is due and has read nothing that was sent after it:
+ * pings queue behind events, so a slow reader answers late.
+ */
+function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: number): () => void {
+  let late = 0
+  let sentBefore = 0
+  socket.on('pong', () => (late = 0))
+  const look = () => {
+    if (socket.readyState !== socket.OPEN) return
+    // Bytes, without those that this process still buffers.
+    const taken = connection.bytesWritten - connection.writableLength
+    if (late > 0 && (taken <= sentBefore || late > LATE_INTERVALS_MAX)) return socket.terminate()
+    if (late === 0) socket.ping()
+    late += 1
+    sentBefore = connection.bytesWritten
+  }
+  // After pending input: if this process was busy, answers may be waiting to be read.
+  const timer = setInterval(() => setImmediate(look), pingIntervalMs)
+  return () => clearInterval(timer)
+}
+
+function closeFor(socket: WebSocket, error: unknown, log: Logger): void {
+  // graphql-ws reports messages that only servers may send in this way.
+  if (error instanceof Error && error.message.startsWith('Unexpected message of type')) {
+    return socket.close(CloseCode.BadRequest, 'Invalid message received')
+  }
+  // A response was in progress when the socket closed.
+  if (socket.readyState !== socket.OPEN) return
+  log.error({ err: error }, 'a WebSocket met a fault')
+  socket.close(CloseCode.InternalServerError, 'Internal server error')
+}

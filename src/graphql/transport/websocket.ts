@@ -1,0 +1,212 @@
+import {
+  getOperationAST,
+  GraphQLError,
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLSchema,
+} from 'graphql'
+import {
+  CloseCode,
+  makeServer,
+  type Context,
+  type Disposable,
+  type ServerOptions,
+  type SubscribePayload,
+} from 'graphql-ws'
+import type { Extra } from 'graphql-ws/use/ws'
+import type { GraphQLParams } from 'graphql-yoga'
+import type { WebSocketServer } from 'ws'
+import { RepriseError } from '../../domain/errors.ts'
+import { OPERATIONS_PER_SOCKET_MAX } from '../../domain/limits.ts'
+import type { Logger } from '../../observability/log.ts'
+import { inSpan, type Tracer } from '../../observability/trace.ts'
+import type { Authenticate } from '../../services/access/authenticate.ts'
+import { identify } from './authentication.ts'
+import type { GraphQLContext } from '../context.ts'
+import { presentFault } from '../error-presentation.ts'
+import type { Identity } from './identity.ts'
+import { newRequestId } from './request-id.ts'
+import { MESSAGE_BYTES_MAX } from '../limits/limits.ts'
+import type { GraphQLServer } from '../server.ts'
+import { tooManyRequests } from '../limits/too-many-requests.ts'
+import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
+import { boundMessages, joinSockets } from './websocket-sockets.ts'
+
+/** Close codes of the protocol graphql-transport-ws. */
+const UNAUTHORIZED = 4401
+const FORBIDDEN = 4403
+/** Of the protocol of WebSockets. */
+const TRY_AGAIN_LATER = 1013
+const REFUSALS: Readonly<Record<string, number>> = {
+  UNAUTHENTICATED: UNAUTHORIZED,
+  FORBIDDEN,
+  TOO_MANY_REQUESTS: TRY_AGAIN_LATER,
+}
+/** The protocol of WebSockets allows 123 bytes. */
+const REASON_LENGTH_MAX = 120
+
+export interface WebSocketOptions {
+  /** How long a connection may stay unauthenticated. */
+  initTimeoutMs?: number
+  /**
+   * A peer that has not answered a ping when the next one is due is disconnected. Shorter than the idle timeouts of
+   * proxies.
+   */
+  pingIntervalMs?: number
+}
+
+interface Caller {
+  identity?: Identity
+  /** Aborts when the socket has closed. */
+  gone?: AbortSignal
+  /** Begun and not ended; a subscription has ended to begin when it is open. */
+  operations?: number
+}
+
+type Connection = Context<{ authorization?: unknown }, Extra & Caller>
+
+/** What Yoga types as `any`. */
+interface Executable {
+  schema: GraphQLSchema
+  parse: (query: string) => DocumentNode
+  validate: (schema: GraphQLSchema, document: DocumentNode) => readonly GraphQLError[]
+  contextFactory: () => Promise<GraphQLContext> | GraphQLContext
+  execute: NonNullable<ServerOptions['execute']>
+  subscribe: NonNullable<ServerOptions['subscribe']>
+}
+
+/** Serves graphql-transport-ws on the sockets of `server`. The token is in the connection parameters. */
+export function serveWebSockets(
+  server: WebSocketServer,
+  graphql: GraphQLServer,
+  options: WebSocketOptions & {
+    authenticate: Authenticate
+    log: Logger
+    trace: Tracer
+    trustedDocuments?: TrustedDocuments | undefined
+  },
+): Disposable {
+  const { authenticate, log, trace, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
+  const protocol = makeServer<{ authorization?: unknown }, Extra & Caller>({
+    connectionInitWaitTimeout: initTimeoutMs,
+    async onConnect(connection) {
+      const { connectionParams, extra } = connection
+      const identity = await identify(authenticate, connectionParams?.authorization, {
+        address: extra.request.socket.remoteAddress,
+      }).catch((error: unknown) => presentFault(error, { log, requestId: newRequestId() }))
+      if (identity instanceof GraphQLError) {
+        extra.socket.close(closeCodeOf(identity), identity.message.slice(0, REASON_LENGTH_MAX))
+        return false
+      }
+      extra.identity = identity
+      boundMessages(extra.socket, MESSAGE_BYTES_MAX)
+      const gone = new AbortController()
+      extra.gone = gone.signal
+      extra.socket.once('close', () => gone.abort())
+      return true
+    },
+    onSubscribe: (connection, _id, payload) =>
+      counted(connection.extra, () => prepare(graphql, connection, payload, trustedDocuments)),
+    execute: (args) => traced(trace, args).finally(() => ended(args)),
+    subscribe: async (args) => {
+      try {
+        return await enveloped(args).subscribe(args)
+      } finally {
+        ended(args)
+      }
+    },
+  })
+  return joinSockets(server, protocol, { log, pingIntervalMs })
+}
+
+function closeCodeOf({ extensions }: GraphQLError): number {
+  return REFUSALS[extensions['code'] as string] ?? CloseCode.InternalServerError
+}
+
+type Prepared = ExecutionArgs | readonly GraphQLError[]
+
+/** Bounds the operations of a socket that have begun and not ended. */
+async function counted(extra: Caller, work: () => Promise<Prepared>): Promise<Prepared> {
+  const { operations = 0 } = extra
+  if (operations >= OPERATIONS_PER_SOCKET_MAX) {
+    const message = `This connection has ${operations} operations in progress, and that is the limit.`
+    return [tooManyRequests(new RepriseError('TOO_MANY_REQUESTS', message))]
+  }
+  extra.operations = operations + 1
+  const end = () => void extra.operations!--
+  try {
+    const prepared = await work()
+    if (!('document' in prepared)) end()
+    else Object.assign(prepared.rootValue as object, { end })
+    return prepared
+  } catch (error) {
+    end()
+    throw error
+  }
+}
+
+function ended({ rootValue }: ExecutionArgs): void {
+  ;(rootValue as { end(): void }).end()
+}
+
+async function prepare(
+  graphql: GraphQLServer,
+  connection: Connection,
+  payload: SubscribePayload,
+  trustedDocuments: TrustedDocuments | undefined,
+): Promise<Prepared> {
+  const { extra } = connection
+  const { identity, socket } = extra
+  const text = trustedDocuments ? trustedText(trustedDocuments, payload as GraphQLParams) : payload.query
+  if (text instanceof GraphQLError) return [text]
+  const requester = {
+    ...identity!,
+    requestId: newRequestId(),
+    address: connection.extra.request.socket.remoteAddress,
+    connection: socket,
+    left: extra.gone,
+    revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
+  }
+  const executable = graphql.getEnveloped({ requester, params: payload }) as unknown as Executable
+  const { schema, parse, validate, contextFactory } = executable
+  try {
+    const document = parse(text)
+    const errors = validate(schema, document)
+    if (errors.length > 0) return errors
+    const { operationName, variables: variableValues, extensions } = payload
+    if (!getOperationAST(document, operationName))
+      return [new GraphQLError('There is no such operation in the document.')]
+    const contextValue = await contextFactory()
+    return {
+      schema,
+      document,
+      operationName,
+      variableValues,
+      contextValue,
+      rootValue: { executable, traceParent: extensions?.['traceparent'] },
+    }
+  } catch (error) {
+    if (error instanceof GraphQLError) return [error]
+    throw error
+  }
+}
+
+/** The root value carries the functions that execute the operation, and its trace; no resolver reads it. */
+function enveloped({ rootValue }: ExecutionArgs): Executable {
+  return (rootValue as { executable: Executable }).executable
+}
+
+/** Traces queries and mutations only: the end of a subscription says nothing. */
+async function traced(trace: Tracer, args: ExecutionArgs): Promise<ExecutionResult> {
+  const { traceParent } = args.rootValue as { traceParent?: unknown }
+  const { requestId } = args.contextValue as GraphQLContext
+  const span = trace.beginRequest('graphql-ws /graphql', typeof traceParent === 'string' ? traceParent : undefined, {
+    'http.route': '/graphql',
+    'reprise.request.id': requestId,
+    ...(args.operationName && { 'graphql.operation.name': args.operationName }),
+  })
+  const result = (await inSpan(span, () => enveloped(args).execute(args))) as ExecutionResult
+  span?.end({ failed: result.errors?.some(({ extensions }) => extensions['code'] === 'INTERNAL') ?? false })
+  return result
+}

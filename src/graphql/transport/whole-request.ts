@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http'
+import { GraphQLError } from 'graphql'
+import { nextTurn } from '../../services/next-turn.ts'
+import type { Identity } from './identity.ts'
+
+/** A request of the Fetch API whose caller is known and whose body has been read. */
+export interface WholeRequest extends Request {
+  readonly requestId: string
+  readonly address: string | undefined
+  readonly identity: Identity | GraphQLError
+  /** Whether its body is longer than REQUEST_BYTES_MAX. */
+  readonly isLarge: boolean
+}
+
+type Details = Pick<WholeRequest, 'requestId' | 'address' | 'identity' | 'isLarge'>
+interface Parts extends Details {
+  url: URL
+  body: string
+  signal: AbortSignal
+}
+
+/** Returns a function that makes one from a POST request of Node. `Request` is the class that the server uses. */
+export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
+  class Whole extends Base implements WholeRequest {
+    readonly requestId: string
+    readonly address: string | undefined
+    readonly identity: Identity | GraphQLError
+    readonly isLarge: boolean
+    readonly #text: string
+
+    constructor(url: URL, init: RequestInit & { body: string }, { requestId, address, identity, isLarge }: Details) {
+      super(url, init)
+      this.requestId = requestId
+      this.address = address
+      this.identity = identity
+      this.#text = init.body
+      this.isLarge = isLarge
+    }
+
+    /** No stream, which would be read a second time: `text` and `json` return the body. */
+    override get body(): null {
+      return null
+    }
+
+    /** The server's own error would carry the whole text back. */
+    override async json(): Promise<never> {
+      let body: never
+      try {
+        body = JSON.parse(this.#text) as never
+      } catch {
+        throw unreadable('The body is not JSON.')
+      }
+      if (this.isLarge) await nextTurn()
+      return body
+    }
+  }
+
+  return ({ headers }: IncomingMessage, parts: Parts): WholeRequest => {
+    const { url, body, signal } = parts
+    return new Whole(url, { method: 'POST', headers: headers as Record<string, string>, body, signal }, parts)
+  }
+}
+
+/** A request that cannot be taken apart. */
+export function unreadable(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'MALFORMED_REQUEST', http: { status: 400 } } })
+}

@@ -1,0 +1,98 @@
+import { v7 as uuidv7 } from 'uuid'
+import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
+import { addSessions } from '../../services/session/add-sessions.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
+import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { insertRoutes, type NewRoute } from '../../store/sql/deployment/insert-routes.sql.ts'
+import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/deployment/read-revision-specs.sql.ts'
+
+export interface RouteOrder {
+  deployment: ClaimedDeployment
+  /** Number of routes of the current revision to begin. */
+  count: number
+}
+
+/** Routes are replaced, not retried. */
+const NEVER_RETRIED = resolvePolicy([{ source: 'SESSION', policy: { maxRetries: 0 } }])
+
+/**
+ * Creates routes together with their sessions, in the caller's transaction: neither exists without the other. A session
+ * that exceeds a quota, or that its resource group no longer accepts, is not created; `refused` says why, by
+ * deployment.
+ */
+export async function beginRoutes(
+  tx: Queryable,
+  phase: string,
+  orders: readonly RouteOrder[],
+): Promise<{ begun: number; refused: Map<string, string> }> {
+  const refused = new Map<string, string>()
+  if (orders.length === 0) return { begun: 0, refused }
+  const specs = await readRevisionSpecs(
+    tx,
+    orders.map(({ deployment }) => deployment.id),
+  )
+  const groups = await readGroupTypes(
+    tx,
+    [...specs.values()].map(({ resourceGroup }) => resourceGroup),
+  )
+  const planned = orders.flatMap(({ deployment, count }) => {
+    const spec = specs.get(deployment.id)!
+    if (groups.get(spec.resourceGroup)?.includes('INFERENCE'))
+      return Array.from({ length: count }, () => plan(deployment, spec))
+    refused.set(deployment.id, `resource group ${spec.resourceGroup} is gone, or takes no INFERENCE sessions`)
+    return []
+  })
+  const added = await addSessions(
+    tx,
+    planned.map(({ session }) => session),
+    { actor: null, transact: (work) => work(tx) },
+  )
+  const begun = planned.filter(({ session }) => added.inserted.has(session.id)).map(({ route }) => route)
+  await insertRoutes(tx, phase, begun)
+  for (const { route } of planned) {
+    const refusal = added.refused.get(route.sessionId)
+    if (refusal) refused.set(route.deploymentId, refusal.message)
+  }
+  return { begun: begun.length, refused }
+}
+
+function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRoute; session: NewSession } {
+  const [routeId, sessionId] = [uuidv7(), uuidv7()]
+  const { deploymentId, ...runs } = spec
+  return {
+    route: { id: routeId, deploymentId, revision: deployment.revision, sessionId },
+    session: {
+      ...runs,
+      id: sessionId,
+      projectId: deployment.projectId,
+      userId: deployment.userId,
+      creationId: `${deployment.id}:route:${routeId}`,
+      creationDigest: null,
+      name: deployment.name,
+      sessionType: 'INFERENCE',
+      clusterMode: 'SINGLE_NODE',
+      kernelIds: [uuidv7()],
+      batchTimeout: null,
+      startsAt: null,
+      dependsOnChains: [],
+      parentSessionId: null,
+      chainId: sessionId,
+      attempt: 1,
+      epoch: 0,
+      origin: 'INITIAL',
+      retryCount: 0,
+      uncountedRetries: 0,
+      retryPolicy: NEVER_RETRIED.policy,
+      retryPolicySources: statedSources(NEVER_RETRIED.sources),
+      retryCause: null,
+      epochStartedAt: null,
+      avoidAgents: [],
+      allowAgents: [],
+      excludeAgents: [],
+      avoidGroups: [],
+      traceParent: null,
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  type DeploymentDeclaration,
+  type DeploymentResult,
+  type RouteDeclaration,
+  type RouteResult,
+} from '../../domain/deployment/handlers.ts'
+import { judgeDeclared, type Finding } from '../../domain/deployment/judge.ts'
+import { DEPLOYMENT_TRANSITIONS, ROUTE_TRANSITIONS } from '../../domain/deployment/transitions.ts'
+import { LASTING_HEALTH_MS } from '../../domain/limits.ts'
+import type { WakeTopic } from '../../domain/wake.ts'
+import type { Logger } from '../../observability/log.ts'
+import { applyDeploymentMoves, type DeploymentMove } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
+import { applyRouteMoves, type RouteMove } from '../../store/sql/deployment/apply-route-moves.sql.ts'
+import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
+import type { ClaimedRoute } from '../../store/sql/deployment/claim-routes.sql.ts'
+import type { Batch, EntityKind, Handler, Move } from '../coordinator.ts'
+import { describeMove } from '../describe-move.ts'
+import { countFailedStarts } from './count-failed-starts.ts'
+
+/** What a deployment handler says happened, and the topics to wake for its own writes. */
+export interface DeploymentFindings {
+  findings: Finding<DeploymentResult>[]
+  wakes?: readonly WakeTopic[]
+}
+
+export type DeploymentHandler = Handler<ClaimedDeployment, DeploymentDeclaration, DeploymentFindings>
+
+/** Deployments are judged without tries or timeouts: each result leads to its declared status. */
+export const DEPLOYMENTS: EntityKind<ClaimedDeployment, DeploymentDeclaration, DeploymentFindings, DeploymentMove> = {
+  judge: (declaration, deployments, { findings }) =>
+    judgeDeclared(declaration, DEPLOYMENT_TRANSITIONS, deployments, findings),
+  apply: applyDeploymentMoves,
+  topicsToWake: (moves, { wakes = [] }) => [...wakes, ...(hasMoved(moves) ? (['events'] as const) : [])],
+  report: ({ log }, handler, batch) => reportDeclared(log, handler, batch, ({ id }) => ({ deploymentId: id })),
+}
+
+/** A finding about a route may include where it serves, or that discovery should list it. */
+export type RouteFinding = Finding<RouteResult> & Pick<RouteMove, 'endpoint' | 'publish'>
+
+export interface RouteFindings {
+  findings: RouteFinding[]
+  wakes?: readonly WakeTopic[]
+}
+
+export type RouteHandler = Handler<ClaimedRoute, RouteDeclaration, RouteFindings>
+
+/** Judged like deployments. A route that fails before it has served for long delays the next routes. */
+export const ROUTES: EntityKind<ClaimedRoute, RouteDeclaration, RouteFindings, RouteMove> = {
+  judge(declaration, routes, { findings }) {
+    const byId = new Map(findings.map((finding) => [finding.id, finding]))
+    return judgeDeclared(declaration, ROUTE_TRANSITIONS, routes, findings).map((move): RouteMove => {
+      const { endpoint, publish } = byId.get(move.id)!
+      return { ...move, ...(endpoint && { endpoint }), ...(publish && { publish }) }
+    })
+  },
+  async apply(tx, handler, moves) {
+    await countFailedStarts(tx, await applyRouteMoves(tx, handler, moves, LASTING_HEALTH_MS))
+  },
+  topicsToWake(moves, { wakes = [] }) {
+    const topics = new Set<WakeTopic>(wakes)
+    for (const { from, to, publish } of moves) {
+      if (from === 'HEALTHY' && to !== from) topics.add('sync-discovery')
+      if (publish) topics.add('sync-discovery')
+      if (to !== from) topics.add('events').add('drive-deployments')
+    }
+    return [...topics]
+  },
+  report({ log }, handler, batch) {
+    reportDeclared(log, handler, batch, ({ id, deploymentId, sessionId }) => ({ deploymentId, routeId: id, sessionId }))
+  },
+}
+
+function hasMoved(moves: readonly Move[]): boolean {
+  return moves.some(({ from, to }) => from !== to)
+}
+
+/** Logs one line per outcome, at info if the entity moved. */
+function reportDeclared<Item extends { id: string }>(
+  log: Logger,
+  handler: string,
+  { claimed, moves }: Batch<Item, Move & { outcome: string; message: string | null }>,
+  idsOf: (item: Item) => Record<string, string>,
+): void {
+  const items = new Map(claimed.map((item) => [item.id, item]))
+  for (const move of moves) {
+    const level = move.from === move.to ? 'debug' : 'info'
+    if (!log.isLevelEnabled(level)) continue
+    log[level]({ handler, ...idsOf(items.get(move.id)!), outcome: move.outcome }, describeMove(handler, move))
+  }
+}

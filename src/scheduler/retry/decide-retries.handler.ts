@@ -1,0 +1,83 @@
+import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import type { Wake } from '../../domain/wake.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { TracedSession, Tracer } from '../../observability/trace.ts'
+import { decideSession, decisionRow } from '../../services/retry/decide-session.ts'
+import type { Database } from '../../store/database.ts'
+import { claimUndecided, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
+import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
+import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
+import type { RunReport } from '../background-service.ts'
+import { logOutcomes } from '../log-outcomes.ts'
+
+/**
+ * Records a decision for each finished batch session. Level-triggered: a session is claimed until it has a decision,
+ * whichever server crashed in between.
+ */
+export async function decideRetries(context: {
+  db: Database
+  wake: Wake
+  log: Logger
+  metrics: Metrics
+  trace: Tracer
+}): Promise<RunReport> {
+  const begunAt = new Date()
+  const { decisions, sessions } = await context.db.transaction(async (tx) => {
+    const claimed = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
+    const rows = claimed.map((session) => decisionRow(session, decideSession(session, context.log)))
+    await recordDecisions(tx, rows)
+    const ended = rows.filter(({ phase }) => phase !== 'SCHEDULED')
+    await wakeDependents(
+      tx,
+      ended.map(({ chainId }) => chainId),
+    )
+    return { decisions: rows, sessions: new Map(claimed.map((session) => [session.id, session])) }
+  })
+  count(context.metrics, decisions, sessions)
+  // A chain may have ended that others depend on.
+  if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
+  if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
+  tell(decisions, sessions, context.log)
+  context.trace.recordBatch(
+    'decide-retries',
+    begunAt,
+    decisions.map((row) => traced(row, sessions.get(row.sessionId)!)),
+  )
+  return { done: decisions.length, more: decisions.length === CLAIM_BATCH_SESSIONS_MAX }
+}
+
+type Sessions = ReadonlyMap<string, UndecidedSession>
+
+/** Called after the commit, so that a rollback counts nothing. */
+function count({ retries }: Metrics, decisions: readonly DecisionRow[], sessions: Sessions): void {
+  for (const { phase, cause, sessionId } of decisions) {
+    if (phase === 'SCHEDULED') retries.scheduled.inc({ cause: cause! })
+    if (phase === 'EXHAUSTED') retries.exhausted.inc({ cause: cause! })
+    if (phase === 'SUCCEEDED' && sessions.get(sessionId)!.origin === 'AUTO_RETRY') retries.succeeded.inc()
+  }
+}
+
+function tell(decisions: readonly DecisionRow[], sessions: Sessions, log: Logger): void {
+  const [successes, failures] = [true, false].map((succeeded) =>
+    decisions.filter(({ phase }) => (phase === 'SUCCEEDED') === succeeded),
+  ) as [DecisionRow[], DecisionRow[]]
+  const lines = failures.map(({ sessionId, chainId, phase, cause, explanation }) => {
+    const { attempt } = sessions.get(sessionId)!
+    return { ids: { sessionId, chainId, attempt, phase, cause }, says: explanation }
+  })
+  logOutcomes(log, lines, () => {
+    const phases = Object.entries(Object.groupBy(failures, ({ phase }) => phase))
+    return `${failures.length} failures: ${phases.map(([phase, rows]) => `${rows.length} ${phase}`).join(', ')}`
+  })
+  if (!log.isLevelEnabled('debug')) return
+  for (const { sessionId, chainId } of successes) {
+    log.debug({ sessionId, chainId, attempt: sessions.get(sessionId)!.attempt }, 'the chain has succeeded')
+  }
+}
+
+function traced({ sessionId, chainId, phase, cause }: DecisionRow, session: UndecidedSession): TracedSession {
+  const { attempt, traceParent } = session
+  const attributes = { 'reprise.retry.phase': phase, ...(cause && { 'reprise.retry.cause': cause }) }
+  return { sessionId, chainId, attempt, traceParent, attributes }
+}

@@ -1,0 +1,101 @@
+import type { Lease } from '../../domain/agent/lease.ts'
+import {
+  DISPATCH_BATCH_RETRIES_MAX,
+  DISPATCH_WINDOW_RETRIES_MAX,
+  HELD_RELEASE_RETRIES_MAX,
+} from '../../domain/limits.ts'
+import type { Wake } from '../../domain/wake.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { SyncPoints } from '../../observability/sync-points.ts'
+import type { Tracer } from '../../observability/trace.ts'
+import { addChildren } from '../../services/retry/add-children.ts'
+import type { Database } from '../../store/database.ts'
+import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
+import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { releaseQuotaHolds } from '../../store/sql/retry/release-quota-holds.sql.ts'
+import { settleDispatched, settleExhausted, settleRefused } from '../../store/sql/retry/settle-retries.sql.ts'
+import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
+import type { RunReport } from '../background-service.ts'
+import { admitRetries } from './admit-retries.ts'
+import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
+import { retryChildren } from './retry-children.ts'
+import { retryEventData } from './retry-event-data.ts'
+import { siftDueRetries } from './sift-due-retries.ts'
+
+const BATCH = {
+  limit: DISPATCH_BATCH_RETRIES_MAX,
+  window: DISPATCH_WINDOW_RETRIES_MAX,
+}
+
+/**
+ * Creates the children of due retries. A child is created in the transaction that marks its decision as DISPATCHED, and
+ * `sessions.parent_session_id` is unique: a failed attempt gets exactly one child, whatever crashes and however many
+ * servers dispatch.
+ */
+export async function dispatchRetries(context: {
+  db: Database
+  wake: Wake
+  log: Logger
+  metrics: Metrics
+  sync: SyncPoints
+  trace: Tracer
+  lease: Lease
+}): Promise<RunReport> {
+  const begun = performance.now()
+  const begunAt = new Date()
+  await releaseQuotaHolds(context.db, HELD_RELEASE_RETRIES_MAX)
+  const outcome = await context.db.transaction(async (tx): Promise<DispatchOutcome> => {
+    const due = await claimDueRetries(tx, { ...BATCH, fenceMarginMs: context.lease.fenceMarginMs })
+    if (due.length === 0) return NOTHING
+    // The races: two servers find the same retry due, or a user cancels it meanwhile.
+    await context.sync.reached('dispatch:after-claim')
+    const { sound, shapes, unreadable, exhausted } = siftDueRetries(due)
+    const { go, held } = await admitRetries(tx, sound)
+    const children = await retryChildren(tx, go, shapes)
+    const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
+    const created = go.filter((retry) => !refusals.has(retry.sessionId))
+    await settleDispatched(
+      tx,
+      created.map((retry) => dispatched(retry, children.get(retry.sessionId)!)),
+    )
+    await settleRefused(
+      tx,
+      [...refusals].map(([sessionId, { code, message }]) => ({
+        sessionId,
+        code,
+        explanation: `not retried: the child was refused: ${message}`,
+      })),
+    )
+    await settleExhausted(
+      tx,
+      exhausted.map(({ settled }) => settled),
+    )
+    const late = exhausted.map(({ retry }) => retry)
+    const ended = due.filter((retry) => refusals.has(retry.sessionId)).concat(late)
+    await wakeDependents(
+      tx,
+      ended.map(({ chainId }) => chainId),
+    )
+    await context.sync.reached('dispatch:before-commit')
+    return { claimed: due, created, children, held, refusals, exhausted: late }
+  })
+  countDispatched(context.metrics, outcome, performance.now() - begun)
+  tellDispatched(context.log, outcome)
+  traceDispatched(context.trace, begunAt, outcome)
+  const claimed = outcome.claimed.length
+  if (claimed > 0) context.wake.wake('schedule-sessions', 'events')
+  if (claimed === DISPATCH_BATCH_RETRIES_MAX) return { done: claimed, more: true }
+  return { done: claimed, againInMs: await nextRetryInMs(context.db) }
+}
+
+function dispatched(retry: DueRetry, child: NewSession) {
+  const label = `attempt ${child.retryCount + 1} of ${retry.maxRetries + 1}`
+  const moved = child.resourceGroup === retry.resourceGroup ? '' : ` in resource group ${child.resourceGroup}`
+  return {
+    sessionId: retry.sessionId,
+    childSessionId: child.id,
+    label,
+    eventData: retryEventData(retry, child.id, `retried as ${label}${moved}`),
+  }
+}

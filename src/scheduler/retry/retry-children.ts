@@ -1,0 +1,30 @@
+import { deriveChild } from '../../domain/retry/child.ts'
+import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
+import type { StoredShape } from '../../domain/retry/policy/stored-shape.ts'
+import { childSession } from '../../services/session/child-session.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
+import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { readAliveAgents } from '../../store/sql/agent/read-alive-agents.sql.ts'
+
+/** The children of failed sessions, by parent. */
+export async function retryChildren(
+  tx: Queryable,
+  retries: readonly DueRetry[],
+  shapes: ReadonlyMap<string, StoredShape>,
+): Promise<Map<string, NewSession>> {
+  const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, shapes.get(retry.sessionId)!)]))
+  const movers = [...children.values()].filter(({ avoidGroups, resourceGroup }) => avoidGroups.includes(resourceGroup))
+  const agents: GroupAgent[] = movers.length > 0 ? await readAliveAgents(tx) : []
+  for (const child of movers) {
+    child.resourceGroup = chooseGroup({ ...child, clusterSize: child.kernelIds.length }, agents)
+  }
+  return children
+}
+
+function childOf(retry: DueRetry, stored: StoredShape): NewSession {
+  const shape = { cause: retry.cause, counted: retry.counted, ...stored }
+  const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
+  const derived = deriveChild(parent, shape)
+  return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })
+}

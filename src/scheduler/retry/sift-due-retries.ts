@@ -1,0 +1,54 @@
+import { isTooLate } from '../../domain/retry/budget.ts'
+import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import { readStoredShape, type StoredShape } from '../../domain/retry/policy/stored-shape.ts'
+import type { Refusal } from '../../services/retry/add-children.ts'
+import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
+import type { ExhaustedRetry } from '../../store/sql/retry/settle-retries.sql.ts'
+import { retryEventData } from './retry-event-data.ts'
+
+export interface SiftedRetries {
+  /** May be dispatched if nothing holds them. */
+  sound: DueRetry[]
+  /** Of the sound ones' children, by parent. */
+  shapes: Map<string, StoredShape>
+  /**
+   * By parent: policy or decision were damaged since the decision, which would otherwise fail the statement that
+   * creates all children of the batch.
+   */
+  unreadable: Map<string, Refusal>
+  /** Waited, held or for a server, until after `maxElapsed`. */
+  exhausted: { retry: DueRetry; settled: ExhaustedRetry }[]
+}
+
+export function siftDueRetries(due: readonly DueRetry[]): SiftedRetries {
+  const sifted: SiftedRetries = { sound: [], shapes: new Map(), unreadable: new Map(), exhausted: [] }
+  for (const retry of due) {
+    const policy = readStoredPolicy(retry.retryPolicy)
+    const shape = readStoredShape(retry.details)
+    if (typeof policy === 'string' || typeof shape === 'string') {
+      const message = typeof policy === 'string' ? policy : (shape as string)
+      sifted.unreadable.set(retry.sessionId, { code: 'VALIDATION_FAILED', message })
+    } else if (isTooLate(policy.maxElapsed, retry.epochStartedAt, nowOf(retry))) {
+      sifted.exhausted.push({ retry, settled: exhausted(retry, policy.maxElapsed!) })
+    } else {
+      sifted.sound.push(retry)
+      sifted.shapes.set(retry.sessionId, shape)
+    }
+  }
+  return sifted
+}
+
+/** By the database's clock. */
+function nowOf({ dueAt, lateMs }: DueRetry): Date {
+  return new Date(dueAt.getTime() + lateMs)
+}
+
+function exhausted(retry: DueRetry, maxElapsed: number): ExhaustedRetry {
+  const reason = `retries exhausted: it would start later than ${maxElapsed} s after the first attempt`
+  const eventData = retryEventData(retry, null, reason)
+  return {
+    sessionId: retry.sessionId,
+    explanation: reason,
+    eventData: eventData && { ...eventData, delaySeconds: null, scheduledAt: null },
+  }
+}

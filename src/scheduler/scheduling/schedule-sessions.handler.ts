@@ -1,0 +1,108 @@
+import { DEPENDENCY_PAUSE_MAX_MS, DEPENDENCY_PAUSE_MIN_MS } from '../../domain/limits.ts'
+import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
+import type { SyncPoints } from '../../observability/sync-points.ts'
+import type { Queryable } from '../../store/database.ts'
+import { lockGroup, type LockedGroup } from '../../store/sql/scheduling/assign-kernels.sql.ts'
+import {
+  claimPending,
+  claimShortLine,
+  type ClaimedLine,
+  type PendingSession,
+} from '../../store/sql/scheduling/claim-pending.sql.ts'
+import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
+import { nextClaim, noteLook, type LineProgress } from './line-progress.ts'
+import { placePending } from './place-pending.ts'
+
+type Candidate = PendingSession & { kernels: [] }
+
+/**
+ * PENDING → SCHEDULED: assigns the sessions of one resource group to its agents, in the order of its sequencer. With
+ * `strides`, the step to PREPARING, which nothing can prevent, is written at once, and the agents are woken.
+ */
+export function scheduleSessions(
+  group: PendingGroup,
+  progress: LineProgress,
+  { sync, strides }: { sync: SyncPoints; strides: boolean },
+): LifecycleHandler<Candidate> {
+  let locked: LockedGroup | undefined
+  let nextLane: string | null = null
+  const agents = new Map<string, string[]>()
+  return {
+    declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
+    followedBy: strides ? LIFECYCLE_HANDLERS['prepare-sessions'] : null,
+    wakes: strides ? ['promote-to-prepared'] : ['prepare-sessions'],
+    agentsOf: ({ id }) => agents.get(id) ?? [],
+    async claim(tx) {
+      progress.lookAgain = false
+      locked = await lockGroup(tx, group.name)
+      if (!locked) return []
+      const claimed = await claimLine(tx, group, progress)
+      nextLane = claimed.nextLane
+      if (claimed.sessions.length === 0) noteLook(progress, { placed: 0, moreAtOnce: false, nextLane: null })
+      return claimed.sessions.map((session) => ({ ...session, kernels: [] }))
+    },
+    async execute(tx, sessions) {
+      const result: HandlerResult = { successes: [], failures: [], skipped: [] }
+      const startable = sessions.filter((session) => mayStart(session, result))
+      const ready = unlessDrained(group, startable, result)
+      let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
+      if (locked && ready.length > 0) {
+        const kernelsTo = strides ? 'PREPARING' : 'SCHEDULED'
+        const placement = await placePending(tx, { ...group, ...locked, kernelsTo }, ready, sync)
+        result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
+        if (strides) for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
+        result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
+        moreAtOnce ||= placement.ranOut
+      }
+      noteLook(progress, { placed: result.successes.length, moreAtOnce, nextLane })
+      return result
+    },
+  }
+}
+
+function agentIds(kernels: readonly { agentId: string }[]): string[] {
+  return kernels.map(({ agentId }) => agentId)
+}
+
+/** Nothing new is scheduled in a group that is being drained. */
+function unlessDrained(
+  { drained }: PendingGroup,
+  sessions: readonly PendingSession[],
+  result: HandlerResult,
+): readonly PendingSession[] {
+  if (drained === null) return sessions
+  result.skipped.push(...sessions.map(({ id }) => ({ id, reason: drained })))
+  return []
+}
+
+/** The queue is usually short, and a short queue has a cheaper query plan. */
+async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgress): Promise<ClaimedLine> {
+  const claim = nextClaim(group, progress)
+  const short = claim.head > 0 && !progress.lineIsLong ? await claimShortLine(tx, claim) : undefined
+  const claimed = short ?? (await claimPending(tx, claim))
+  progress.lineIsLong = claimed.sessions.length >= claim.head
+  return claimed
+}
+
+/** Filters out sessions that wait for their start time or other chains. Resting sessions are claimed only to expire. */
+function mayStart(session: PendingSession, result: HandlerResult): boolean {
+  const { id } = session
+  if (session.rests) return false
+  if (session.dependencyFailed !== null) {
+    const message = `depends on session ${session.dependencyFailed}, whose chain has failed`
+    result.failures.push({ id, error: { name: 'dependency-failed', message }, giveUpNow: true })
+    return false
+  }
+  if (session.startsInMs !== null) {
+    result.skipped.push({ id, reason: 'its start time has not come', pauseMs: session.startsInMs })
+    return false
+  }
+  if (session.dependenciesOpen > 0) {
+    const reason = `waits for ${session.dependenciesOpen} chain(s) that it depends on`
+    const pauseMs = Math.min(DEPENDENCY_PAUSE_MAX_MS, Math.max(DEPENDENCY_PAUSE_MIN_MS, session.waitedMs / 10))
+    result.skipped.push({ id, reason, pauseMs })
+    return false
+  }
+  return true
+}

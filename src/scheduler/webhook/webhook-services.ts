@@ -1,0 +1,38 @@
+import {
+  WEBHOOK_DELIVERY_INTERVAL_MS,
+  WEBHOOK_FAN_OUT_INTERVAL_MS,
+  WEBHOOK_RETENTION_BATCH_MAX,
+  WEBHOOK_RETENTION_INTERVAL_MS,
+  WEBHOOK_RETENTION_SECONDS,
+} from '../../domain/limits.ts'
+import { createDeliveryPool } from '../../events/webhook/delivery-pool.ts'
+import { fanOutWebhooks } from '../../events/webhook/fan-out-webhooks.ts'
+import type { DeliveryContext } from '../../events/webhook/make-attempt.ts'
+import { expireWebhookDeliveries } from '../../store/sql/webhook/expire-webhook-deliveries.sql.ts'
+import type { BackgroundService, RunReport } from '../background-service.ts'
+import { defineMeasuredService } from '../measured-service.ts'
+
+export type WebhookServiceName = 'fan-out-webhooks' | 'deliver-webhooks' | 'expire-webhook-deliveries'
+
+/** The background services that deliver events to webhooks. */
+export function createWebhookServices(context: DeliveryContext): Record<WebhookServiceName, BackgroundService> {
+  const { db } = context
+  const service = (name: WebhookServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
+    defineMeasuredService(context, name, intervalMs, runOnce)
+  const pool = createDeliveryPool(context)
+  const deliver = service('deliver-webhooks', WEBHOOK_DELIVERY_INTERVAL_MS, pool.fill)
+  return {
+    'fan-out-webhooks': service('fan-out-webhooks', WEBHOOK_FAN_OUT_INTERVAL_MS, () => fanOutWebhooks(context)),
+    'deliver-webhooks': {
+      ...deliver,
+      async stop() {
+        await deliver.stop()
+        await pool.drain()
+      },
+    },
+    'expire-webhook-deliveries': service('expire-webhook-deliveries', WEBHOOK_RETENTION_INTERVAL_MS, async () => {
+      const done = await expireWebhookDeliveries(db, WEBHOOK_RETENTION_SECONDS, WEBHOOK_RETENTION_BATCH_MAX)
+      return { done, more: done === WEBHOOK_RETENTION_BATCH_MAX }
+    }),
+  }
+}

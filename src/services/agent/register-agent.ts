@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { LEASE, type Lease } from '../../domain/agent/lease.ts'
+import type { RegisterAnswer, RegisterRequest } from '../../domain/agent/protocol.ts'
+import { RepriseError } from '../../domain/errors.ts'
+import { LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../../domain/limits.ts'
+import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
+import { isStorableText, UNSTORABLE } from '../../domain/storable-text.ts'
+import { readGroupFence } from '../../store/sql/agent/group-fence.sql.ts'
+import { registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
+import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
+
+const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
+
+const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
+
+const schema = z.object({
+  agentId: z.uuid(),
+  instanceId: z.uuid(),
+  name: text.min(1),
+  resourceGroup: text.min(1),
+  // Used in lists of `name=address`.
+  address: text.regex(/^[^\s,=]*$/, 'must be without spaces, commas and ='),
+  version: text,
+  slots: z
+    .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)
+    .refine((slots) => Object.keys(slots).length <= SLOTS_MAX, `must be at most ${SLOTS_MAX}`),
+  labels: z
+    .record(text, text)
+    .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must be at most ${LABELS_MAX}`),
+  isolation: z.object({ name: z.string().regex(/^[a-z][a-z+-]{0,63}$/), byHand: z.boolean() }).optional(),
+})
+
+/**
+ * @param viewer whose token the agent comes with; null for the embedded one
+ * @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND, FORBIDDEN
+ */
+export async function registerAgent(
+  { db, wake, lease = LEASE }: Pick<ServiceContext, 'db' | 'wake'> & { lease?: Lease },
+  request: RegisterRequest,
+  viewer: Viewer | null = null,
+): Promise<RegisterAnswer> {
+  const parsed = schema.safeParse(request)
+  if (!parsed.success) {
+    const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+    throw new RepriseError(
+      'VALIDATION_FAILED',
+      issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '),
+      issues,
+    )
+  }
+  assertMayServe(viewer, parsed.data.resourceGroup)
+  const fenceAfterMs = await readGroupFence(db, parsed.data.resourceGroup)
+  if (fenceAfterMs === undefined) {
+    throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)
+  }
+  const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer), embedded: viewer === null }
+  const logOffsets = await registerAgentRow(db, { ...parsed.data, fenceAfterMs }, claim)
+  if (!logOffsets) throw notYours(viewer!, parsed.data.agentId)
+  wake.wake('schedule-sessions')
+  return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs }
+}

@@ -1,0 +1,184 @@
+import { z } from 'zod'
+import type { KernelOrder, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
+import type { Reconciliation } from '../../domain/agent/reconcile.ts'
+import { RepriseError } from '../../domain/errors.ts'
+import {
+  LOG_BYTES_PER_SYNC_MAX,
+  LOG_CHUNK_BYTES_MAX,
+  OBSERVED_KERNELS_MAX,
+  REPORTED_CHAINS_MAX,
+} from '../../domain/limits.ts'
+import { retryEnvironment } from '../../domain/retry/environment.ts'
+import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
+import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
+import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
+import { recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
+import { readOrderSources, type OrderSource } from '../../store/sql/resubmission/order-sources.sql.ts'
+import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/fail-unreadable.sql.ts'
+import { storeLogs } from '../../store/sql/agent/store-logs.sql.ts'
+import { recordHeartbeat } from '../../store/sql/agent/sync-agent.sql.ts'
+import { bookReport } from './book-report.ts'
+import { SecretKeyError } from '../access/secret-box.ts'
+import { openEnviron } from '../session/secret-environ.ts'
+import type { ServiceContext } from '../service-context.ts'
+
+/** Exit codes have 8 bits, or are 128 + signal; on Windows they have 32 bits, which the column holds as signed. */
+const exitCode = z
+  .int()
+  .min(-2_147_483_648)
+  .max(4_294_967_295)
+  .transform((code) => code | 0)
+/** Never refused because of its characters, or the end of a kernel would not be recorded. */
+const words = (max: number) => z.string().max(max).transform(toStorableText)
+const failure = z.object({ name: words(64), message: words(4_096), exitCode: exitCode.optional() })
+
+const schema = z.object({
+  agentId: z.uuid(),
+  instanceId: z.uuid(),
+  sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
+  observed: z
+    .array(
+      z.object({
+        kernelId: z.uuid(),
+        assignment: z.int().min(0).max(2_147_483_647),
+        status: z.enum(['PREPARING', 'PULLING', 'PREPARED', 'RUNNING', 'FAILED', 'EXITED']),
+        exitCode: exitCode.nullable(),
+        oomKilled: z.boolean(),
+        error: failure.nullable(),
+        startedAt: z.string().max(64).nullable(),
+        endedAt: z.string().max(64).nullable(),
+        // Older agents send no port.
+        port: z.int().min(1).max(65_535).nullable().default(null),
+        verdict: z.unknown().optional().transform(readProgramVerdict),
+        stopped: z.boolean().optional(),
+      }),
+    )
+    .max(OBSERVED_KERNELS_MAX),
+  logs: z.array(
+    z.object({
+      kernelId: z.uuid(),
+      assignment: z.int().min(0).max(2_147_483_647),
+      stream: z.enum(['STDOUT', 'STDERR']),
+      offset: z.int().min(0),
+      bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
+      // Each byte that is not UTF-8 is decoded as a character of three bytes.
+      text: z.string().max(LOG_CHUNK_BYTES_MAX).refine(isStorableText, STORABLE_TEXT),
+      // There is no year 0 in the database's calendar.
+      at: z.iso.datetime().refine((at) => at >= '0001', 'must not lie before the year 1'),
+    }),
+  ),
+  waitMs: z.number(),
+  chains: z
+    .object({
+      after: z.uuid().nullable(),
+      upTo: z.uuid().nullable(),
+      chainIds: z.array(z.uuid()).max(REPORTED_CHAINS_MAX),
+    })
+    .optional(),
+})
+
+export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets'>
+
+export interface AgentSync {
+  answer: SyncAnswer
+  /** Kernels whose logs grew. */
+  loggedKernelIds: string[]
+}
+
+/**
+ * One exchange with an agent: records what it observed, and returns what it should do. Everything is compared with the
+ * records, so a message that is lost, late or repeated does no harm, whichever server receives it; changes take effect
+ * only on the assignment and status for which they were made.
+ * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
+ */
+export async function syncAgent(context: SyncContext, request: SyncRequest): Promise<AgentSync> {
+  const { db, wake } = context
+  const sync = parse(request)
+  const { agentId, instanceId, logs } = sync
+  const heard = await recordHeartbeat(db, agentId, instanceId)
+  if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
+  if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
+  if (heard.wasAway) wake.wake('schedule-sessions')
+  // Logs first, so that a kernel recorded as ended has all of its output.
+  await storeLogs(db, agentId, logs)
+  const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
+  const report = await bookReport(db, sync)
+  if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
+  wake.wake(...report.topics)
+  const { forget } = report.result
+  const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
+  const orders = await makeOrders(context, report.result)
+  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }) }, loggedKernelIds }
+}
+
+function parse(request: SyncRequest): SyncRequest {
+  const parsed = schema.safeParse(request)
+  if (!parsed.success) {
+    const issues = parsed.error.issues.slice(0, 10).map(({ path, message }) => ({ path: path.join('.'), message }))
+    throw new RepriseError(
+      'VALIDATION_FAILED',
+      issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '),
+      issues,
+    )
+  }
+  if (parsed.data.logs.reduce((sum, { bytes }) => sum + bytes, 0) > LOG_BYTES_PER_SYNC_MAX) {
+    const message = `at most ${LOG_BYTES_PER_SYNC_MAX} bytes in one sync`
+    throw new RepriseError('VALIDATION_FAILED', `logs: ${message}`, [{ path: 'logs', message }])
+  }
+  return parsed.data
+}
+
+async function makeOrders({ db, secrets }: SyncContext, { orders }: Reconciliation): Promise<KernelOrder[]> {
+  const sources = await readOrderSources(
+    db,
+    orders.map(({ kernelId }) => kernelId),
+  )
+  const unreadable: UnreadableSecrets[] = []
+  const made = orders.flatMap(({ kernelId, assignment, want }): KernelOrder[] => {
+    const source = sources.get(kernelId)
+    if (!source) return []
+    if (want === 'STOP') return [{ want, kernelId, assignment, graceMs: source.stopGraceMs }]
+    const spec = specOf(source)
+    if (want === 'PREPARE' || source.secretEnviron.length === 0) return [{ want, assignment, spec }]
+    try {
+      const environ = [...openEnviron(secrets, source.secretEnviron), ...spec.environ]
+      return [{ want, assignment, spec: { ...spec, environ } }]
+    } catch (error) {
+      if (!(error instanceof SecretKeyError)) throw error
+      unreadable.push({ kernelId, assignment, message: error.message })
+      return []
+    }
+  })
+  if (unreadable.length > 0) await failUnreadable(db, unreadable)
+  return made
+}
+
+/** Without its secrets, which are for kernels that start. */
+function specOf(source: OrderSource) {
+  const {
+    retryCount,
+    maxRetries,
+    parentSessionId,
+    retryCause,
+    stopGraceMs: _,
+    secretEnviron: __,
+    environ,
+    clusterMode,
+    members,
+    sessionType,
+    ...spec
+  } = source
+  const { sessionId: id, chainId, attempt } = spec
+  const own = retryEnvironment({
+    id,
+    chainId,
+    sessionType,
+    attempt,
+    retryCount,
+    maxRetries,
+    parentSessionId,
+    retryCause,
+  })
+  const cluster = clusterEnvironment(spec, { mode: clusterMode, members })
+  return { ...spec, environ: [...environ, ...own, ...cluster] }
+}

@@ -1,0 +1,105 @@
+import { flattenOverrides, specDifference, type SpecDifference } from '../../domain/chain/spec-difference.ts'
+import { EPOCHS_LISTED_MAX } from '../../domain/limits.ts'
+import {
+  countChains as count,
+  listChains as list,
+  type ChainsQuery,
+  type CountQuery,
+} from '../../store/sql/chain/list-chains.sql.ts'
+import { readChainAttempts as readAttempts, type AttemptWindow } from '../../store/sql/chain/read-chain-attempts.sql.ts'
+import {
+  countChainChanges as countChanges,
+  readChainChanges as readChanges,
+  type AttemptRow,
+} from '../../store/sql/chain/read-chain-changes.sql.ts'
+import { readChainEpochs as readEpochs, type EpochRow } from '../../store/sql/chain/read-chain-epochs.sql.ts'
+import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
+import { readChainTotals as readTotals, type ChainTotalRow } from '../../store/sql/chain/read-chain-totals.sql.ts'
+import { readChains as read, type ChainRow } from '../../store/sql/chain/read-chains.sql.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
+import { shownField } from '../session/shown-environ.ts'
+
+export type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
+export type { ChainOrder, ChainPlace, ListedChain } from '../../store/sql/chain/list-chains.sql.ts'
+export type { AttemptWindow, ChainRow, ChainTotalRow }
+
+type Reader = Pick<ServiceContext, 'db' | 'viewer'>
+/** Reads chains that the viewer is known to see. */
+type SeenReader = Pick<ServiceContext, 'db' | 'viewer'>
+
+/** Those that the viewer sees, in no order. */
+export function readChains({ db, viewer }: Reader, chainIds: readonly string[]): Promise<ChainRow[]> {
+  return read(db, chainIds, viewer.projectId)
+}
+
+/** Undefined if the viewer sees no such session. */
+export async function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
+  return (await readChainIds(db, [sessionId], viewer.projectId)).get(sessionId)
+}
+
+export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'visibleProjectId'>) {
+  return list(db, { ...query, visibleProjectId: viewer.projectId })
+}
+
+export function countChains(
+  { db, viewer }: Reader,
+  query: Pick<CountQuery, 'conditions' | 'countMax'>,
+): Promise<number> {
+  return count(db, { ...query, visibleProjectId: viewer.projectId })
+}
+
+interface PageOfEach {
+  chainIds: readonly string[]
+  /** Number of the attempt before the page, decimal. */
+  after: string
+  limit: number
+}
+
+/** Ids of sessions, oldest first, in the order of the windows. */
+export function readChainAttempts({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<string[][]> {
+  return readAttempts(db, windows)
+}
+
+export interface ChainChange extends AttemptRow {
+  differences: SpecDifference[]
+}
+
+/** Attempts whose spec differs from that of the attempt before, with the differences. */
+export async function readChainChanges(
+  { db, viewer }: SeenReader,
+  { chainIds, after, limit }: PageOfEach,
+): Promise<ChainChange[]> {
+  const rows = await readChanges(db, chainIds, after, limit)
+  return rows.map(({ before, after: now, ...attempt }) => ({
+    ...attempt,
+    differences: specDifference(before, now).map((difference) => shownDifference(viewer, difference)),
+  }))
+}
+
+function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
+  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
+}
+
+export function countChainChanges({ db }: SeenReader, chainIds: readonly string[]): Promise<Map<string, number>> {
+  return countChanges(db, chainIds)
+}
+
+/** One row for each outcome in each chain, the most frequent first. */
+export function readChainTotals({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainTotalRow[]> {
+  return readTotals(db, chainIds)
+}
+
+export interface ChainEpoch extends Omit<EpochRow, 'overrides'> {
+  overrides: { field: string; value: string | null }[]
+}
+
+export async function readChainEpochs({ db, viewer }: SeenReader, chainIds: readonly string[]): Promise<ChainEpoch[]> {
+  const rows = await readEpochs(db, chainIds, EPOCHS_LISTED_MAX)
+  return rows.map((row) => ({
+    ...row,
+    overrides: flattenOverrides(row.overrides ?? {}).map(({ field, value }) => ({
+      field,
+      value: shownField(viewer, field, value),
+    })),
+  }))
+}

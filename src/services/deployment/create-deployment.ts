@@ -1,0 +1,130 @@
+import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
+import { RepriseError } from '../../domain/errors.ts'
+import { CREATION_ID_LENGTH_MAX, DEPLOYMENTS_PER_PROJECT_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import { readProjectScopes } from '../../store/sql/session/creation-scope.sql.ts'
+import {
+  countDeployments,
+  findDeploymentByCreationId,
+  insertDeployment,
+  type KnownDeployment,
+  type NewDeployment,
+} from '../../store/sql/deployment/insert-deployment.sql.ts'
+import { assertMayChange } from '../access/authorize.ts'
+import {
+  checkPortVariable,
+  deploymentName,
+  deploymentSpecFields,
+  type HealthCheckInput,
+  replicas,
+  specOf,
+} from './deployment-fields.ts'
+import { assertServes } from './deployment-group.ts'
+import { parseInput } from '../input/parse-input.ts'
+import { rolloutIssues } from './scale-deployment.ts'
+import { sealEnviron } from '../session/secret-environ.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { besideOtherFaults, checkSecrets, text } from '../session/session-fields.ts'
+import { withoutNulls } from '../input/without-nulls.ts'
+import { actorOf } from '../access/actor.ts'
+import { creationDigest } from '../session/creation-digest.ts'
+
+export const createDeploymentSchema = z
+  .strictObject({
+    name: deploymentName,
+    project: text(NAME_LENGTH_MAX).default('default'),
+    ...deploymentSpecFields,
+    replicas: replicas.default(1),
+    minHealthy: replicas.nullable().default(null),
+    maxSurge: replicas.nullable().default(null),
+    creationId: text(CREATION_ID_LENGTH_MAX).optional(),
+  })
+  .superRefine(checkPortVariable, { when: besideOtherFaults })
+  .superRefine(checkSecrets, { when: besideOtherFaults })
+  .superRefine(
+    (input, context) => {
+      for (const { path, message } of rolloutIssues(input)) context.addIssue({ code: 'custom', path: [path], message })
+    },
+    { when: besideOtherFaults },
+  )
+
+type Written = z.input<typeof createDeploymentSchema>
+type Required = 'name' | 'command'
+
+/** A deployment as given by a client. Everything but name and command has a default; null counts as missing. */
+export type CreateDeploymentInput = Pick<Written, Required> & {
+  [Field in Exclude<keyof Written, Required | 'healthCheck'>]?: Written[Field] | null
+} & { healthCheck?: HealthCheckInput | null }
+
+export interface CreatedDeployment {
+  deploymentId: string
+  /** False if the creation id was known: it is the deployment created then. */
+  created: boolean
+}
+
+/**
+ * Creates a deployment with its first revision; background services start its replicas.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
+ * CREATION_ID_REUSED, QUOTA_EXCEEDED
+ */
+export async function createDeployment(
+  context: ServiceContext,
+  input: CreateDeploymentInput,
+): Promise<CreatedDeployment> {
+  const { db, viewer, wake, log } = context
+  assertMayChange(viewer)
+  const asked = parseInput(
+    createDeploymentSchema,
+    withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }),
+  )
+  const { name, project, replicas: wanted, minHealthy, maxSurge, creationId, ...spec } = asked
+  const projectId = (await readProjectScopes(db, [project], viewer.projectId)).get(project)?.id
+  if (projectId === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
+  await assertServes(db, spec.resourceGroup)
+  const id = uuidv7()
+  const secrets = sealEnviron(context.secrets, spec.secretEnviron)
+  const created = await add(context, {
+    id,
+    projectId,
+    userId: viewer.userId,
+    creationId: creationId ?? id,
+    creationDigest: creationId === undefined ? null : creationDigest(asked, secrets),
+    name,
+    replicas: wanted,
+    minHealthy,
+    maxSurge,
+    actor: actorOf(viewer),
+    spec: specOf(spec, secrets),
+  })
+  if (!created.created) return created
+  wake.wake('drive-deployments', 'events')
+  log.debug({ deploymentId: id, name, replicas: wanted }, 'created a deployment')
+  return created
+}
+
+/** A known creation id returns the existing deployment, even if a quota is used up. */
+function add({ db }: ServiceContext, deployment: NewDeployment): Promise<CreatedDeployment> {
+  const { id, projectId, name } = deployment
+  return db.transaction(async (tx) => {
+    const count = await countDeployments(tx, projectId)
+    const known = await findDeploymentByCreationId(tx, deployment)
+    if (known) return repeated(deployment, known)
+    if (count >= DEPLOYMENTS_PER_PROJECT_MAX) {
+      const message = `there are ${DEPLOYMENTS_PER_PROJECT_MAX} deployments already, and no more may be`
+      throw new RepriseError('QUOTA_EXCEEDED', message)
+    }
+    if (!(await insertDeployment(tx, deployment))) {
+      throw new RepriseError('NAME_TAKEN', `there is a deployment ${name} in its project already`)
+    }
+    return { deploymentId: id, created: true }
+  })
+}
+
+/** The deployment that the creation id already names, if it was asked for in the same way. */
+function repeated(asked: NewDeployment, known: KnownDeployment): CreatedDeployment {
+  if (known.creationDigest === null || known.creationDigest === asked.creationDigest) {
+    return { deploymentId: known.id, created: false }
+  }
+  const message = `the creation id ${asked.creationId} belongs to deployment ${known.id}, which was created with another input`
+  throw new RepriseError('CREATION_ID_REUSED', message)
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { isHealthPath } from '../../domain/deployment/health-path.ts'
+import {
+  DEPLOYMENT_NAME_LENGTH_MAX,
+  DEPLOYMENT_WAIT_MAX_SECONDS,
+  DRAIN_MAX_SECONDS,
+  HEALTH_INTERVAL_MAX_SECONDS,
+  HEALTH_INTERVAL_MIN_MS,
+  HEALTH_PATH_LENGTH_MAX,
+  HEALTH_THRESHOLD_MAX,
+  HEALTH_TIMEOUT_MAX_SECONDS,
+  HEALTH_TIMEOUT_MIN_MS,
+  NAME_LENGTH_MAX,
+  REPLICAS_MAX,
+} from '../../domain/limits.ts'
+import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
+import type { DeploymentSpec } from '../../store/sql/deployment/deployment-spec.sql.ts'
+import {
+  besideOtherFaults,
+  checkSecrets,
+  command,
+  environ,
+  labels,
+  priority,
+  resourceSlots,
+  text,
+  variableName,
+} from '../session/session-fields.ts'
+
+/** Fields of a deployment as clients give them, durations in seconds. */
+
+export const deploymentName = z
+  .string()
+  .max(DEPLOYMENT_NAME_LENGTH_MAX)
+  .regex(
+    /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+    'must be small letters, digits and -, and begin and end with none of these -',
+  )
+
+export const replicas = z.int().min(0).max(REPLICAS_MAX)
+
+const wait = z.number().max(DEPLOYMENT_WAIT_MAX_SECONDS)
+const threshold = z.int().min(1).max(HEALTH_THRESHOLD_MAX)
+/** As stored in the columns, in whole milliseconds. */
+const MILLISECOND = 0.001
+
+const healthCheck = z
+  .strictObject({
+    path: z
+      .string()
+      .max(HEALTH_PATH_LENGTH_MAX)
+      .refine(isHealthPath, 'must begin with one /, and be printable ASCII without spaces, # and \\')
+      .default('/'),
+    interval: z
+      .number()
+      .min(HEALTH_INTERVAL_MIN_MS / 1000)
+      .max(HEALTH_INTERVAL_MAX_SECONDS)
+      .default(5),
+    timeout: z
+      .number()
+      .min(HEALTH_TIMEOUT_MIN_MS / 1000)
+      .max(HEALTH_TIMEOUT_MAX_SECONDS)
+      .default(2),
+    healthyThreshold: threshold.default(1),
+    unhealthyThreshold: threshold.default(3),
+    initialDelay: wait.min(0).default(0),
+    staleAfter: wait.optional(),
+  })
+  .refine(({ interval, timeout, staleAfter }) => !((staleAfter ?? Infinity) <= interval + timeout), {
+    path: ['staleAfter'],
+    message: 'must be more than interval and timeout together: what is checked on time would be stale',
+    when: besideOtherFaults,
+  })
+
+const fields = {
+  resourceGroup: text(NAME_LENGTH_MAX).default('default'),
+  image: text(NAME_LENGTH_MAX).optional(),
+  command,
+  environ: environ.default([]),
+  secretEnviron: environ.default([]),
+  resourceSlots,
+  priority: priority.default(10),
+  labels: labels.default({}),
+  agentLabels: labels.default({}),
+  portVariable: variableName.max(NAME_LENGTH_MAX).default('PORT'),
+  healthCheck: healthCheck.prefault({}),
+  startTimeout: wait.min(MILLISECOND).default(300),
+  evictAfter: wait.min(0).default(10),
+  drain: z.number().min(0).max(DRAIN_MAX_SECONDS).default(2),
+}
+
+/** The spec from which a revision's routes are made, with GraphQL's names. */
+export const deploymentSpecFields = fields
+const specSchema = z.strictObject(fields)
+export type DeploymentSpecInput = z.input<typeof specSchema>
+type HealthCheck = NonNullable<DeploymentSpecInput['healthCheck']>
+/** Null counts as not given. */
+export type HealthCheckInput = { [Field in keyof HealthCheck]?: HealthCheck[Field] | null }
+export type ParsedDeploymentSpec = z.output<typeof specSchema>
+
+export function checkPortVariable(
+  spec: Pick<ParsedDeploymentSpec, 'portVariable' | 'environ' | 'secretEnviron'>,
+  context: z.RefinementCtx,
+): void {
+  for (const field of ['environ', 'secretEnviron'] as const) {
+    const entries = spec[field]
+    const index = Array.isArray(entries) ? entries.findIndex((entry) => entry?.name === spec.portVariable) : -1
+    if (index === -1) continue
+    const message = 'is the portVariable: the agent sets it'
+    context.addIssue({ code: 'custom', path: [field, index, 'name'], message })
+  }
+}
+
+/** All faults at once. */
+export const deploymentSpecSchema = specSchema
+  .superRefine(checkPortVariable, { when: besideOtherFaults })
+  .superRefine(checkSecrets, { when: besideOtherFaults })
+
+/** After this many missing checks, the last result no longer counts. */
+const STALE_CHECKS = 3
+
+export function defaultStaleAfterMs({ interval, timeout }: { interval: number; timeout: number }): number {
+  return ms(STALE_CHECKS * (interval + timeout))
+}
+
+export function specOf(
+  { healthCheck: check, startTimeout, evictAfter, drain, ...rest }: ParsedDeploymentSpec,
+  secretEnviron: SealedVariable[],
+): DeploymentSpec {
+  return {
+    resourceGroup: rest.resourceGroup,
+    image: rest.image ?? null,
+    command: rest.command,
+    environ: rest.environ,
+    secretEnviron,
+    resourceSlots: rest.resourceSlots,
+    priority: rest.priority,
+    labels: rest.labels,
+    agentLabels: rest.agentLabels,
+    portVariable: rest.portVariable,
+    healthPath: check.path,
+    healthIntervalMs: ms(check.interval),
+    healthTimeoutMs: ms(check.timeout),
+    healthyThreshold: check.healthyThreshold,
+    unhealthyThreshold: check.unhealthyThreshold,
+    initialDelayMs: ms(check.initialDelay),
+    staleAfterMs: check.staleAfter === undefined ? defaultStaleAfterMs(check) : ms(check.staleAfter),
+    startTimeoutMs: ms(startTimeout),
+    evictAfterMs: ms(evictAfter),
+    drainMs: ms(drain),
+  }
+}
+
+function ms(seconds: number): number {
+  return Math.round(seconds * 1000)
+}

@@ -1,0 +1,15 @@
+import { RepriseError } from '../../domain/errors.ts'
+import type { Queryable } from '../../store/database.ts'
+import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { refuseInput } from '../input/parse-input.ts'
+
+/**
+ * Routes are INFERENCE sessions: their resource group must take them.
+ * @throws RepriseError RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED
+ */
+export async function assertServes(db: Queryable, resourceGroup: string): Promise<void> {
+  const types = (await readGroupTypes(db, [resourceGroup])).get(resourceGroup)
+  if (!types) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${resourceGroup}`)
+  if (types.includes('INFERENCE')) return
+  refuseInput([{ path: 'resourceGroup', message: `resource group ${resourceGroup} takes ${types.join(', ')} only` }])
+}

@@ -1,0 +1,57 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { RESUBMISSION_SHOWN_SESSIONS_MAX } from '../../domain/limits.ts'
+import {
+  countResubmissionItems as count,
+  itemList,
+  readResubmissionItems as read,
+  readResubmissionProgress,
+  type ResubmissionItemRow,
+  type ResubmissionItemStatus,
+} from '../../store/sql/resubmission/read-resubmission.sql.ts'
+import type { ServiceContext } from '../service-context.ts'
+
+export { itemList }
+export type { ResubmissionItemRow, ResubmissionItemStatus }
+
+/** @throws RepriseError RESUBMISSION_NOT_FOUND */
+export async function assertResubmissionVisible({ db, viewer }: ServiceContext, id: string): Promise<void> {
+  if (await readResubmissionProgress(db, id, viewer.projectId)) return
+  throw new RepriseError('RESUBMISSION_NOT_FOUND', `no resubmission ${id}`)
+}
+
+/** One page for each list. The caller has checked that the viewer may see them. */
+export function readResubmissionItems(
+  { db }: Pick<ServiceContext, 'db'>,
+  input: { lists: readonly string[]; after: string; limit: number },
+): Promise<ResubmissionItemRow[]> {
+  return read(db, input.lists, input.after, input.limit)
+}
+
+export function countResubmissionItems(
+  { db }: Pick<ServiceContext, 'db'>,
+  lists: readonly string[],
+): Promise<Map<string, number>> {
+  return count(db, lists)
+}
+
+export interface ShownResubmission {
+  resubmissionId: string
+  childSessionIds: string[]
+  refused: { sessionId: string; code: string; message: string }[]
+}
+
+/** The progress of a resubmission, with its first sessions in the order in which they were named. */
+export async function showResubmission(
+  { db }: Pick<ServiceContext, 'db'>,
+  resubmissionId: string,
+): Promise<ShownResubmission> {
+  const lists = [itemList(resubmissionId, 'DONE'), itemList(resubmissionId, 'REFUSED')]
+  const items = await read(db, lists, '0', RESUBMISSION_SHOWN_SESSIONS_MAX)
+  return {
+    resubmissionId,
+    childSessionIds: items.flatMap(({ childSessionId }) => childSessionId ?? []),
+    refused: items.flatMap(({ sessionId, code, message }) =>
+      code === null ? [] : [{ sessionId, code, message: message! }],
+    ),
+  }
+}

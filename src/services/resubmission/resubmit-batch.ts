@@ -1,0 +1,141 @@
+import { RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import { hasChild, notFound, refuseTarget, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { SyncPoints } from '../../observability/sync-points.ts'
+import type { Queryable } from '../../store/database.ts'
+import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
+import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { lockTargets, type LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
+import { readAgentGroups } from '../../store/sql/agent/read-agent-groups.sql.ts'
+import { readChildIds } from '../../store/sql/session/read-child-ids.sql.ts'
+import {
+  readPendingItems,
+  settleItems,
+  type HeldResubmission,
+  type PendingItem,
+  type SettledItem,
+} from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { addSessions } from '../session/add-sessions.ts'
+import { decideForResubmission, type MadeDecision } from './decide-for-resubmission.ts'
+import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+import { actorNamed } from '../access/actor.ts'
+
+export interface BatchContext {
+  log: Logger
+  sync: SyncPoints
+  /** Beyond a group's `fenceAfter`, until a silent agent's kernels are certain to be gone. */
+  fenceMarginMs: number
+}
+
+export interface BatchOutcome {
+  /** Children. */
+  created: NewSession[]
+  refusals: TargetRefusal[]
+  /** Pending retries that were replaced. */
+  superseded: number
+  /** Decisions about sessions that had none yet. */
+  decided: MadeDecision[]
+  /** Nothing of the resubmission is left to do. */
+  finished: boolean
+}
+
+/**
+ * Resubmits the next targets of a resubmission that the transaction has locked: children, decisions, record. Lock
+ * order: the resubmission, sessions by id, their decisions; then children are written. A dispatcher locks decisions and
+ * skips those that are locked; decide-retries does the same with sessions. So the first one decides, and the others see
+ * its result. Should all of this fail, `sessions.parent_session_id` is unique.
+ */
+export async function resubmitBatch(
+  tx: Queryable,
+  context: BatchContext,
+  resubmission: HeldResubmission,
+): Promise<BatchOutcome> {
+  const { id, projectId, overrides, includeSucceeded } = resubmission
+  const items = await readPendingItems(tx, id, RESUBMIT_BATCH_SESSIONS_MAX)
+  const sessionIds = items.map(({ sessionId }) => sessionId)
+  const { fenceMarginMs } = context
+  const targets = await lockTargets(tx, { sessionIds, visibleProjectId: projectId, fenceMarginMs })
+  const undecided = await decideForResubmission(tx, resubmission, [...targets.values()], context.log)
+  // Races with a dispatcher, with decide-retries, and with a second resubmission of the same sessions.
+  await context.sync.reached('resubmit:after-lock')
+  const groups = await readGroupTypes(tx, overrides.resourceGroup === undefined ? [] : [overrides.resourceGroup])
+  const scope: OverrideScope = {
+    groups: new Set([...groups].flatMap(([name, types]) => (types.includes('BATCH') ? [name] : []))),
+    agents: await readAgentGroups(tx, overrides.allowAgents ?? []),
+  }
+  const planned = new Map(
+    sessionIds.map((sessionId) => [
+      sessionId,
+      plan(sessionId, targets, { overrides, includeSucceeded, scope, undecided }),
+    ]),
+  )
+  const children = [...planned.values()].filter((child): child is NewSession => 'id' in child)
+  const refused = await insertChildren(tx, children)
+  const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
+  const parents = created.map(({ parentSessionId }) => parentSessionId!)
+  const decided = await undecided.record(new Set(parents))
+  const says = `superseded by resubmission ${id} by ${resubmission.actor}`
+  const superseded = await supersedePendingRetries(tx, {
+    sessionIds: parents,
+    actor: actorNamed(resubmission.actor),
+    says,
+  })
+  const settled = items.map((item) => settle(item, planned.get(item.sessionId)!, refused, targets))
+  const finished = await settleItems(tx, id, settled)
+  await context.sync.reached('resubmit:before-commit')
+  const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
+  return { created, refusals, superseded, decided, finished }
+}
+
+interface Plan {
+  overrides: HeldResubmission['overrides']
+  includeSucceeded: boolean
+  scope: OverrideScope
+  undecided: Awaited<ReturnType<typeof decideForResubmission>>
+}
+
+function plan(
+  sessionId: string,
+  targets: ReadonlyMap<string, LockedTarget>,
+  { overrides, includeSucceeded, scope, undecided }: Plan,
+): NewSession | TargetRefusal {
+  const target = targets.get(sessionId)
+  if (!target) return notFound(sessionId)
+  const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
+  return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
+}
+
+/**
+ * Returns the children that were not written, by parent: because of a quota, an existing child, or a creation id in
+ * use.
+ */
+async function insertChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
+  const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
+  const missing = children.filter(({ id }) => !inserted.has(id))
+  const others = await readChildIds(
+    tx,
+    missing.map(({ parentSessionId }) => parentSessionId!),
+  )
+  return new Map(
+    missing.map(({ id, parentSessionId: parentId, creationId }) => {
+      const full = refused.get(id)
+      const childId = others.get(parentId!)
+      if (full) return [parentId!, { code: full.code, message: full.message }]
+      if (childId) return [parentId!, hasChild(parentId!, childId)]
+      return [parentId!, { code: 'CREATION_ID_REUSED', message: `another session has the creation id ${creationId}` }]
+    }),
+  )
+}
+
+function settle(
+  { position, sessionId }: PendingItem,
+  planned: NewSession | TargetRefusal,
+  refused: ReadonlyMap<string, TargetRefusal>,
+  targets: ReadonlyMap<string, LockedTarget>,
+): SettledItem {
+  const projectId = targets.get(sessionId)?.projectId ?? null
+  const refusal = 'id' in planned ? refused.get(sessionId) : planned
+  if (refusal) return { position, projectId, childSessionId: null, code: refusal.code, message: refusal.message }
+  return { position, projectId, childSessionId: (planned as NewSession).id, code: null, message: null }
+}

@@ -1,0 +1,40 @@
+import { deriveResubmission } from '../../domain/resubmission/derive-resubmission.ts'
+import { applyOverrides, type ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
+import type { TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import type { FailureCause } from '../../domain/session/causes.ts'
+import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
+import { childSession } from '../session/child-session.ts'
+
+/** The existing objects that overrides name. */
+export interface OverrideScope {
+  groups: ReadonlySet<string>
+  /** Resource group by agent. */
+  agents: ReadonlyMap<string, string>
+}
+
+/** The child of a session that is resubmitted, or the reason why these overrides do not allow one. */
+export function resubmittedChild(
+  target: LockedTarget,
+  cause: FailureCause | null,
+  overrides: ResubmissionOverrides,
+  scope: OverrideScope,
+): NewSession | TargetRefusal {
+  const spec = applyOverrides(target, overrides)
+  if (typeof spec === 'string') return { code: 'VALIDATION_FAILED', message: `session ${target.id}: ${spec}` }
+  const { resourceGroup } = spec
+  if (overrides.resourceGroup !== undefined && !scope.groups.has(resourceGroup)) {
+    return { code: 'RESOURCE_GROUP_NOT_FOUND', message: `no resource group ${resourceGroup}` }
+  }
+  const { allowAgents = [] } = overrides
+  if (allowAgents.length > 0 && !allowAgents.some((id) => scope.agents.get(id) === resourceGroup)) {
+    const message = `session ${target.id} is in the resource group ${resourceGroup}, and none of allowAgents is`
+    return { code: 'VALIDATION_FAILED', message }
+  }
+  try {
+    const own = deriveResubmission({ ...target, chainCreationId: target.rootCreationId }, cause)
+    return childSession({ ...target, rootCreationId: target.rootCreationId! }, { ...spec, ...own })
+  } catch (error) {
+    return { code: 'CHAIN_UNREADABLE', message: `session ${target.id}: ${(error as Error).message}` }
+  }
+}

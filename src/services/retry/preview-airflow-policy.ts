@@ -1,0 +1,35 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { convertAirflowSettings, type AirflowExplanation } from '../../domain/retry/airflow/airflow-policy.ts'
+import { planAirflowRetries, type AirflowRetry } from '../../domain/retry/airflow/airflow-schedule.ts'
+import { parseAirflowSettings } from '../../domain/retry/airflow/airflow-settings.ts'
+import { previewRetries, type PlannedRetry } from '../../domain/retry/preview.ts'
+import { resolvePolicy, type ResolvedPolicy } from '../../domain/retry/policy/resolve-policy.ts'
+
+export interface AirflowPolicyPreview {
+  /** Fields not determined by the settings have the built-in defaults. */
+  resolved: ResolvedPolicy
+  explanation: AirflowExplanation
+  airflowDelays: AirflowRetry[]
+  schedule: PlannedRetry[]
+}
+
+/**
+ * The policy equivalent to an Airflow operator's settings, with both schedules side by side.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+export function previewAirflowPolicy(input: object): AirflowPolicyPreview {
+  const parsed = parseAirflowSettings(input)
+  if ('issues' in parsed) {
+    const issues = parsed.issues.map(({ path, message }) => ({ path: `settings.${path}`, message }))
+    const faults = issues.map(({ path, message }) => `${path}: ${message}`)
+    throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+  }
+  const { policy, explanation } = convertAirflowSettings(parsed.settings)
+  const resolved = resolvePolicy([{ source: 'SESSION', policy }])
+  return {
+    resolved,
+    explanation,
+    airflowDelays: planAirflowRetries(parsed.settings, parsed.task),
+    schedule: previewRetries({ policy: resolved.policy, cause: null, exitCode: null, session: null }).schedule,
+  }
+}

@@ -1,0 +1,50 @@
+import { RepriseError } from '../../domain/errors.ts'
+import type { FailureCause } from '../../domain/session/causes.ts'
+import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
+import { previewRetries as preview, type RetryPreview } from '../../domain/retry/preview.ts'
+import { SHIPPED_POLICY } from '../../domain/retry/policy/policy.ts'
+import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import { readPreviewSource } from '../../store/sql/retry/preview-scope.sql.ts'
+import { requireSessionId } from '../session/require-session-id.ts'
+import type { ServiceContext } from '../service-context.ts'
+
+export interface PreviewRetriesInput {
+  /** Missing fields are the session's, or the built-in defaults. */
+  policy: object
+  cause?: FailureCause | null
+  exitCode?: number | null
+  /** Plans the further retries of this session; without it, those of a first attempt. */
+  sessionId?: string | null
+}
+
+/**
+ * The retries that a policy would give; creates nothing.
+ * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND
+ */
+export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {
+  const parsed = parseRetryPolicy(input.policy)
+  if ('issues' in parsed) {
+    const issues = parsed.issues.map(({ path, message }) => ({
+      path: path === '' ? 'policy' : `policy.${path}`,
+      message,
+    }))
+    const faults = issues.map(({ path, message }) => `${path}: ${message}`)
+    throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+  }
+  const session = input.sessionId ? await findSession(context, input.sessionId) : null
+  const stored = session === null ? SHIPPED_POLICY : readStoredPolicy(session.retryPolicy)
+  const base = typeof stored === 'string' ? SHIPPED_POLICY : stored
+  return preview({
+    policy: { ...base, ...parsed.policy },
+    cause: input.cause ?? null,
+    exitCode: input.exitCode ?? null,
+    session,
+  })
+}
+
+async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
+  requireSessionId(sessionId)
+  const session = await readPreviewSource(db, sessionId, viewer.projectId)
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  return session
+}

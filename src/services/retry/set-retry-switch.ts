@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import type { ValidationIssue } from '../../domain/errors.ts'
+import {
+  DISPATCH_INTERVAL_MS,
+  HELD_RELEASE_RETRIES_MAX,
+  RATE_LIMIT_PERIOD_MAX_SECONDS,
+  RATE_LIMIT_RETRIES_MAX,
+} from '../../domain/limits.ts'
+import type { RateLimit } from '../../domain/retry/admit.ts'
+import type { HoldReason } from '../../domain/session/causes.ts'
+import type { RetryScope } from '../../domain/retry/policy/scope.ts'
+import { change, currentValue, type SwitchState } from '../../domain/retry/switch-state.ts'
+import { readNow } from '../../store/sql/read-now.sql.ts'
+import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
+import { releaseHeld } from '../../store/sql/retry/release-held-retries.sql.ts'
+import { lockSwitch, writeSwitch, type StoredSwitch } from '../../store/sql/retry/set-retry-switch.sql.ts'
+import { assertMayAdminister } from '../access/authorize.ts'
+import { refuseInput } from '../input/parse-input.ts'
+import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { actorOf } from '../access/actor.ts'
+
+export interface SetRetrySwitchInput extends RetryScopeInput {
+  /** True holds every due retry. Null or missing: unchanged. */
+  disabled?: boolean | null
+  /** Null removes the limit; missing: unchanged. */
+  rateLimit?: RateLimit | null
+  /** When this change reverts by itself to the permanent setting. */
+  until?: Date | null
+}
+
+export interface RetrySwitchView {
+  scope: RetryScope
+  /** Null for the cluster. */
+  name: string | null
+  disabled: boolean
+  disabledUntil: Date | null
+  rateLimit: RateLimit | null
+  rateLimitUntil: Date | null
+}
+
+const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
+
+/**
+ * Kill switch and rate limit of a scope. Effective on every server when this returns, because servers read it in the
+ * transactions that dispatch retries. Retries held by the old setting are released gradually.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
+ */
+export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwitchInput): Promise<RetrySwitchView> {
+  assertMayAdminister(context.viewer, input.scope)
+  const issues = [...scopeIssues(input), ...issuesOf(input)]
+  if (input.until && input.until <= (await readNow(context.db))) {
+    issues.push({ path: 'until', message: 'Must lie in the future' })
+  }
+  if (issues.length > 0) refuseInput(issues)
+  const { scope, name, id: scopeId, projectId } = await resolveScope(context, input)
+  const key = { scope, scopeId }
+  const view = await context.db.transaction(async (tx) => {
+    const stored = await lockSwitch(tx, key)
+    const { now } = stored
+    const state = changed(stored.state, input)
+    await writeSwitch(tx, key, state, tokensAfter(stored, state))
+    await releaseHeld(tx, key, affectedReasons(input), RAMP)
+    const [before, after] = [stored.state, state].map((each) => viewOf(scope, name, each, now))
+    await recordAudit(tx, {
+      actor: actorOf(context.viewer),
+      action: 'retry.set_switch',
+      projectId,
+      details: { before, after },
+    })
+    return after!
+  })
+  context.wake.wake('dispatch-retries')
+  return view
+}
+
+export function viewOf(scope: RetryScope, name: string | null, state: SwitchState, now: Date): RetrySwitchView {
+  const untilOf = (until: Date | null) => (until !== null && until > now ? until : null)
+  return {
+    scope,
+    name,
+    disabled: currentValue(state.disabled, now),
+    disabledUntil: untilOf(state.disabled.until),
+    rateLimit: currentValue(state.rateLimit, now),
+    rateLimitUntil: untilOf(state.rateLimit.until),
+  }
+}
+
+function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInput): SwitchState {
+  const until = input.until ?? null
+  return {
+    disabled: input.disabled == null ? disabled : change(disabled, input.disabled, until),
+    rateLimit: input.rateLimit === undefined ? rateLimit : change(rateLimit, input.rateLimit, until),
+  }
+}
+
+/** The bucket of a new limit is full; an existing one keeps its tokens. */
+function tokensAfter({ state, tokens, now }: StoredSwitch, after: SwitchState): number {
+  const limit = currentValue(after.rateLimit, now)
+  if (!limit) return 0
+  return currentValue(state.rateLimit, now) ? Math.min(tokens, limit.burst) : limit.burst
+}
+
+function affectedReasons({ disabled, rateLimit }: SetRetrySwitchInput): HoldReason[] {
+  return [
+    ...(disabled == null ? [] : ['DISABLED' as const]),
+    ...(rateLimit === undefined ? [] : ['RATE_LIMITED' as const]),
+  ]
+}
+
+const rateLimitSchema = z.strictObject({
+  perSecond: z
+    .number()
+    .min(1 / RATE_LIMIT_PERIOD_MAX_SECONDS)
+    .max(RATE_LIMIT_RETRIES_MAX),
+  burst: z.int().min(1).max(RATE_LIMIT_RETRIES_MAX),
+})
+
+function issuesOf({ disabled, rateLimit }: SetRetrySwitchInput): ValidationIssue[] {
+  if (disabled == null && rateLimit === undefined)
+    return [{ path: 'disabled', message: 'Neither disabled nor rateLimit is given' }]
+  const parsed = rateLimitSchema.nullish().safeParse(rateLimit)
+  if (parsed.success) return []
+  return parsed.error.issues.map(({ path, message }) => ({ path: ['rateLimit', ...path].join('.'), message }))
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import type { ValidationIssue } from '../../domain/errors.ts'
+import { CLUSTER_SIZE_MAX, CREATION_ID_LENGTH_MAX, DEPENDENCIES_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import { isClientsCreationId, NOT_DERIVED } from '../../domain/session/creation-id.ts'
+import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
+import {
+  agentIds,
+  batchTimeout,
+  besideOtherFaults,
+  checkSecrets,
+  command,
+  environ,
+  labels,
+  priority,
+  resourceSlots,
+  retryPolicy,
+  text,
+} from './session-fields.ts'
+import { withoutNulls } from '../input/without-nulls.ts'
+
+/** A session as given by a client. Everything but name and command has a default; null counts as missing. */
+export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
+  [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
+}
+type Written = z.input<typeof createSessionSchema>
+export type ParsedCreateSession = z.output<typeof createSessionSchema>
+
+const startsAt = z
+  .union([z.date(), z.iso.datetime({ offset: true })])
+  .transform((time) => (typeof time === 'string' ? new Date(time) : time))
+  .refine(isStorableMoment, STORABLE_MOMENT)
+
+const fields = z.strictObject({
+  name: text(NAME_LENGTH_MAX),
+  sessionType: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']).default('BATCH'),
+  project: text(NAME_LENGTH_MAX).default('default'),
+  resourceGroup: text(NAME_LENGTH_MAX).default('default'),
+  image: text(NAME_LENGTH_MAX).nullish(),
+  command,
+  environ: environ.default([]),
+  secretEnviron: environ.default([]),
+  resourceSlots,
+  clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
+  clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
+  batchTimeout: batchTimeout.nullish(),
+  startsAt: startsAt.nullish(),
+  priority: priority.default(10),
+  labels: labels.default({}),
+  allowAgents: agentIds.default([]),
+  avoidAgents: agentIds.default([]),
+  excludeAgents: agentIds.default([]),
+  agentLabels: labels.default({}),
+  dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
+  creationId: text(CREATION_ID_LENGTH_MAX).refine(isClientsCreationId, NOT_DERIVED).nullish(),
+  retryPolicy: retryPolicy.prefault({}),
+})
+
+/** Input of `createSession`, with GraphQL's names. */
+export const createSessionSchema = fields.superRefine(checkSecrets, { when: besideOtherFaults })
+
+/** Reports all faults at once. Null counts as missing. */
+export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
+  const parsed = createSessionSchema.safeParse(withoutNulls(input))
+  if (parsed.success) return { value: parsed.data }
+  return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
+}

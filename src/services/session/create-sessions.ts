@@ -1,0 +1,95 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { CREATE_SESSIONS_MAX } from '../../domain/limits.ts'
+import { currentSpan } from '../../observability/trace.ts'
+import { readByCreationId, type KnownSession } from '../../store/sql/session/creation-scope.sql.ts'
+import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { addSessions } from './add-sessions.ts'
+import { assertMayChange } from '../access/authorize.ts'
+import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
+import { planFirstAttempt, readPlanScope } from './plan-first-attempt.ts'
+import { mapInTurns } from '../next-turn.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { actorOf } from '../access/actor.ts'
+
+export interface CreatedSession {
+  sessionId: string
+  /** False if the creation id was known: it is the session created then, with the same input. */
+  created: boolean
+}
+
+/**
+ * @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, DEPENDENCY_NOT_FOUND,
+ * CREATION_ID_REUSED, QUOTA_EXCEEDED, FORBIDDEN
+ */
+export async function createSession(context: ServiceContext, input: CreateSessionInput): Promise<CreatedSession> {
+  const [result] = await createSessions(context, [input])
+  if (result instanceof RepriseError) throw result
+  return result!
+}
+
+/**
+ * Inputs are independent: an error in one does not affect the others. Results are in the order of the inputs.
+ * @throws RepriseError VALIDATION_FAILED for more than CREATE_SESSIONS_MAX, FORBIDDEN
+ */
+export async function createSessions(
+  context: ServiceContext,
+  inputs: readonly CreateSessionInput[],
+): Promise<(CreatedSession | RepriseError)[]> {
+  assertMayChange(context.viewer)
+  if (inputs.length > CREATE_SESSIONS_MAX) {
+    const message = `at most ${CREATE_SESSIONS_MAX} sessions in one call`
+    throw new RepriseError('VALIDATION_FAILED', message, [{ path: 'sessions', message }])
+  }
+  const parsed = await mapInTurns(inputs, parse)
+  const values = accepted(parsed)
+  const scope = await readPlanScope(context, values)
+  const planned = await mapInTurns(parsed, (value) =>
+    value instanceof RepriseError ? value : planFirstAttempt(value, scope, context),
+  )
+  const sessions = accepted(planned)
+  const { inserted, refused } = await addSessions(context.db, sessions, {
+    actor: actorOf(context.viewer),
+    transact: context.db.transaction,
+  })
+  const known = await readByCreationId(
+    context.db,
+    sessions.filter(({ id }) => !inserted.has(id) && !refused.has(id)),
+  )
+  if (inserted.size > 0) tell(context, [...inserted])
+  return planned.map((session) => {
+    if (session instanceof RepriseError) return session
+    if (inserted.has(session.id)) return { sessionId: session.id, created: true }
+    const refusal = refused.get(session.id)
+    if (refusal) return refusal
+    return repeated(session, known.get(`${session.projectId}/${session.creationId}`)!)
+  })
+}
+
+/** The session that the creation id already names, if it was asked for in the same way. */
+function repeated(session: NewSession, known: KnownSession): CreatedSession | RepriseError {
+  const { creationId, creationDigest } = session
+  if (known.creationDigest === null || known.creationDigest === creationDigest) {
+    return { sessionId: known.id, created: false }
+  }
+  const message = `the creation id ${creationId} belongs to session ${known.id}, which was created with another input`
+  return new RepriseError('CREATION_ID_REUSED', message)
+}
+
+/** The id of a first attempt is also its chain's. */
+function tell({ wake, log }: ServiceContext, sessionIds: readonly string[]): void {
+  wake.wake('schedule-sessions', 'events')
+  currentSpan()?.note({ 'reprise.session.ids': sessionIds })
+  if (sessionIds.length > 1) return log.debug({ sessionIds }, `created ${sessionIds.length} sessions`)
+  log.debug({ sessionId: sessionIds[0], chainId: sessionIds[0] }, 'created a session')
+}
+
+function accepted<T>(values: readonly (T | RepriseError)[]): T[] {
+  return values.filter((value): value is T => !(value instanceof RepriseError))
+}
+
+function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
+  const parsed = parseCreateSession(input)
+  if ('value' in parsed) return parsed.value
+  const faults = parsed.issues.map(({ path, message }) => `${path || 'input'}: ${message}`)
+  return new RepriseError('VALIDATION_FAILED', faults.join('; '), parsed.issues)
+}

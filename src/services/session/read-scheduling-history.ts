@@ -1,0 +1,23 @@
+import {
+  countSchedulingHistory as count,
+  readSchedulingHistory as read,
+  type HistoryRow,
+} from '../../store/sql/session/read-scheduling-history.sql.ts'
+import type { ServiceContext } from '../service-context.ts'
+
+export type { HistoryRow }
+
+/** Oldest first, one page for each entity. The caller has checked that the viewer may see them. */
+export function readSchedulingHistory(
+  { db }: Pick<ServiceContext, 'db'>,
+  input: { entityIds: readonly string[]; after: string; limit: number },
+): Promise<HistoryRow[]> {
+  return read(db, input.entityIds, input.after, input.limit)
+}
+
+export function countSchedulingHistory(
+  { db }: Pick<ServiceContext, 'db'>,
+  entityIds: readonly string[],
+): Promise<Map<string, number>> {
+  return count(db, entityIds)
+}

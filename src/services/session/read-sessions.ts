@@ -1,0 +1,116 @@
+import { RepriseError } from '../../domain/errors.ts'
+import type { Prisma, PrismaClient } from '../../store/prisma.ts'
+import { keysetPage, type Page } from '../paging/keyset.ts'
+import type { OrderColumn } from '../paging/keyset-cursor.ts'
+import { NEWEST_FIRST } from '../paging/orders.ts'
+import type { PageArguments } from '../paging/page-arguments.ts'
+import { explainPendingSessions } from './explain-pending.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { shownEnviron, type ShownVariable } from './shown-environ.ts'
+import { projectScope } from '../access/tenant-scope.ts'
+import { sessionWhere, type SessionFilterInput } from './session-where.ts'
+
+/** Complete sessions with related data, for REST; GraphQL reads only what its query selects. */
+
+const BESIDE = {
+  project: { select: { name: true } },
+  childSession: { select: { id: true } },
+  dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } },
+  decision: {
+    select: { phase: true, explanation: true, holdReason: true, delayMs: true, dueAt: true, childSessionId: true },
+  },
+} as const satisfies Prisma.SessionInclude
+
+export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
+  /** Why it waits, with the present numbers; null if it does not. */
+  pendingReason: string | null
+  /** As the viewer may read it. */
+  environ: ShownVariable[]
+  /** Ids of all attempts of its chain, oldest to newest. */
+  retryChain: string[]
+}
+
+/** Context of read services: the database and the viewer. */
+export interface ReadContext extends ServiceContext {
+  prisma: PrismaClient
+}
+
+const OLDEST_ATTEMPT_FIRST: OrderColumn[] = [
+  { column: 'attempt', direction: 'asc', type: 'number' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]
+
+/** @throws RepriseError SESSION_NOT_FOUND */
+export async function readSession(context: ReadContext, id: string): Promise<SessionRecord> {
+  const where = { id, ...projectScope(context.viewer) }
+  const session = await context.prisma.session.findFirst({ where, include: BESIDE })
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  return (await withChains(context, [session]))[0]!
+}
+
+/** Newest first. @throws RepriseError VALIDATION_FAILED */
+export async function readSessions(
+  context: ReadContext,
+  options: { filter: SessionFilterInput; page: PageArguments },
+): Promise<Page<SessionRecord>> {
+  return readPage(context, options.page, NEWEST_FIRST, sessionWhere(options.filter))
+}
+
+/** All attempts of a session's chain, oldest to newest. @throws RepriseError SESSION_NOT_FOUND, VALIDATION_FAILED */
+export async function readAttempts(
+  context: ReadContext,
+  options: { sessionId: string; page: PageArguments },
+): Promise<Page<SessionRecord>> {
+  const { sessionId: id, page } = options
+  const where = { id, ...projectScope(context.viewer) }
+  const session = await context.prisma.session.findFirst({ where, select: { chainId: true } })
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  return readPage(context, page, OLDEST_ATTEMPT_FIRST, { chainId: session.chainId })
+}
+
+async function readPage(
+  context: ReadContext,
+  args: PageArguments,
+  order: readonly OrderColumn[],
+  wanted: Prisma.SessionWhereInput,
+): Promise<Page<SessionRecord>> {
+  const { prisma, viewer } = context
+  const seen = { AND: [projectScope(viewer), wanted] }
+  const page = await keysetPage({
+    args,
+    order,
+    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: BESIDE }),
+    count: () => prisma.session.count({ where: seen }),
+  })
+  const nodes = await withChains(
+    context,
+    page.edges.map(({ node }) => node),
+  )
+  return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+/** Two statements, and a few more if some of the sessions wait: however many there are. */
+async function withChains<Row extends { id: string; status: string; chainId: string; environ: Prisma.JsonValue }>(
+  { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
+  sessions: readonly Row[],
+): Promise<
+  (Omit<Row, 'environ'> & { environ: ShownVariable[]; pendingReason: string | null; retryChain: string[] })[]
+> {
+  const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
+  const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
+  const [attempts, reasons] = await Promise.all([
+    prisma.session.findMany({
+      where: { chainId: { in: chainIds } },
+      orderBy: { attempt: 'asc' },
+      select: { id: true, chainId: true },
+    }),
+    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
+  ])
+  const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
+  return sessions.map((session) => ({
+    ...session,
+    pendingReason: reasons.get(session.id) ?? null,
+    environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
+    retryChain: chains.get(session.chainId)!.map(({ id }) => id),
+  }))
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import {
+  AGENTS_NAMED_MAX,
+  ARGUMENT_BYTES_MAX,
+  BATCH_TIMEOUT_SECONDS_MAX,
+  COMMAND_ARGUMENTS_MAX,
+  COMMAND_BYTES_MAX,
+  ENVIRON_BYTES_MAX,
+  ENVIRON_ENTRIES_MAX,
+  LABELS_MAX,
+  NAME_LENGTH_MAX,
+} from '../../domain/limits.ts'
+import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
+import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
+import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
+import { environBytes, execBytes, fitsArgument } from '../../domain/session/exec-bytes.ts'
+import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
+import { slotAmounts } from '../input/slot-amounts-input.ts'
+
+/** Fields of a session as clients give them, shared by all inputs. */
+
+/** A name of something, or a key. */
+export const text = (max: number) =>
+  z.string().min(1).max(max).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
+export const argument = z
+  .string()
+  .refine(isStorableText, STORABLE_TEXT)
+  .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
+
+export const command = z
+  .array(argument)
+  .min(1)
+  .max(COMMAND_ARGUMENTS_MAX)
+  .refine((words) => execBytes(words) <= COMMAND_BYTES_MAX, {
+    message: `must be at most ${COMMAND_BYTES_MAX} bytes in all, 9 more for each argument`,
+  })
+
+/** A session without requested slots still takes one core, so an agent runs no more such sessions than it has cores. */
+const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
+
+/** An amount of 0 counts as not requested. */
+export const resourceSlots = slotAmounts
+  .transform((amounts) => Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')))
+  .default(DEFAULT_SLOTS)
+
+/** [{ key, value }], each key once → { key: value } */
+export const labels = z
+  .array(
+    z.strictObject({
+      key: text(NAME_LENGTH_MAX),
+      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT),
+    }),
+  )
+  .max(LABELS_MAX)
+  .superRefine(unique('key'))
+  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
+
+export const agentIds = z
+  .array(z.uuid().toLowerCase())
+  .max(AGENTS_NAMED_MAX)
+  .transform((ids) => [...new Set(ids)])
+
+export const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
+  .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own")
+
+export const environ = z
+  .array(
+    z
+      .strictObject({
+        name: variableName,
+        value: argument,
+      })
+      .refine(({ name, value }) => fitsArgument(`${name}=${value}`), {
+        path: ['value'],
+        message: `name and value together must be at most ${ARGUMENT_BYTES_MAX - 1} bytes`,
+      }),
+  )
+  .max(ENVIRON_ENTRIES_MAX)
+  .superRefine(unique('name'))
+  .refine((entries) => environBytes(entries) <= ENVIRON_BYTES_MAX, {
+    message: `must be at most ${ENVIRON_BYTES_MAX} bytes in all, 10 more for each variable`,
+  })
+
+/** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
+export function besideOtherFaults({ value }: { value: unknown }): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** A variable is secret or not, and both kinds count as one environment. */
+export function checkSecrets(
+  { environ: plain, secretEnviron }: { environ?: unknown; secretEnviron?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (!Array.isArray(plain) || !Array.isArray(secretEnviron) || secretEnviron.length === 0) return
+  const names = new Set(plain.map((entry: { name?: unknown } | null) => entry?.name))
+  for (const [index, entry] of secretEnviron.entries()) {
+    if (!names.has((entry as { name?: unknown } | null)?.name)) continue
+    context.addIssue({ code: 'custom', path: ['secretEnviron', index, 'name'], message: 'stands in environ, too' })
+  }
+  if (environBytes(plain) + environBytes(secretEnviron) > ENVIRON_BYTES_MAX) {
+    const message = `must be at most ${ENVIRON_BYTES_MAX} bytes together with environ, 10 more for each variable`
+    context.addIssue({ code: 'custom', path: ['secretEnviron'], message })
+  }
+  if (plain.length + secretEnviron.length > ENVIRON_ENTRIES_MAX) {
+    const message = `must be at most ${ENVIRON_ENTRIES_MAX} variables together with environ`
+    context.addIssue({ code: 'custom', path: ['secretEnviron'], message })
+  }
+}
+
+export const batchTimeout = z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)
+
+export const priority = z.int().min(0).max(100)
+
+export const retryPolicy = z.unknown().transform((input, context): Partial<RetryPolicy> => {
+  const parsed = parseRetryPolicy(input ?? {})
+  if ('policy' in parsed) return parsed.policy
+  for (const { path, message } of parsed.issues) {
+    context.addIssue({ code: 'custom', path: path === '' ? [] : path.split('.'), message })
+  }
+  return {}
+})
+
+export function unique<Key extends string>(key: Key) {
+  return (entries: readonly Record<Key, string>[], context: z.RefinementCtx) => {
+    const seen = new Set<string>()
+    for (const [index, entry] of entries.entries()) {
+      if (seen.has(entry[key])) context.addIssue({ code: 'custom', path: [index, key], message: 'must be given once' })
+      seen.add(entry[key])
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../../domain/limits.ts'
+import type { FailureCause, RetryPhase } from '../../domain/session/causes.ts'
+import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../../domain/session/statuses.ts'
+import type { SessionWhere } from '../../store/prisma.ts'
+import { refuseUnstorable } from '../input/storable-input.ts'
+import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
+import { withoutNulls } from '../input/without-nulls.ts'
+
+/** Which sessions. All given conditions must match; null counts as missing. */
+export interface SessionFilterInput {
+  status?: SessionStatus[] | null
+  result?: SessionResult[] | null
+  sessionType?: SessionType[] | null
+  origin?: SessionOrigin[] | null
+  failureCause?: FailureCause[] | null
+  retryPhase?: RetryPhase[] | null
+  project?: string | null
+  chainId?: string | null
+  parentSessionId?: string | null
+  retryCount?: RangeFilterInput | null
+  maxRetries?: RangeFilterInput | null
+  name?: TextFilterInput | null
+  label?: { key: string; value: string } | null
+  createdAt?: TimeFilterInput | null
+  AND?: SessionFilterInput[] | null
+  OR?: SessionFilterInput[] | null
+  NOT?: SessionFilterInput | null
+}
+
+export interface TimeFilterInput {
+  gt?: Date | null
+  gte?: Date | null
+  lt?: Date | null
+  lte?: Date | null
+}
+
+/** Ends included. */
+export interface RangeFilterInput {
+  min?: number | null
+  max?: number | null
+}
+
+/** @throws RepriseError if the filter is too large, or has a text that cannot be stored */
+export function sessionWhere(filter: SessionFilterInput | null | undefined): SessionWhere {
+  refuseUnstorable(filter, 'filter')
+  const budget = { terms: FILTER_TERMS_MAX }
+  return filter ? where(filter, budget, 1) : {}
+}
+
+function where(filter: SessionFilterInput, budget: { terms: number }, depth: number): SessionWhere {
+  if (depth > FILTER_DEPTH_MAX) throw invalid('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
+  if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
+  const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
+  const { parentSessionId, retryCount, maxRetries } = filter
+  const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
+  const all = [
+    ...(retryPhase ? [phaseIn(retryPhase)] : []),
+    ...inner(filter.AND ?? []),
+    ...(filter.OR ? [anyOf(inner(filter.OR))] : []),
+    ...(filter.NOT ? [not(where(filter.NOT, budget, depth + 1))] : []),
+  ].filter((each) => !isEmptyWhere(each))
+  const own = {
+    ...oneOf('status', status),
+    ...oneOf('result', result),
+    ...oneOf('sessionType', sessionType),
+    ...oneOf('origin', origin),
+    ...oneOf('failureCause', failureCause),
+    ...(project != null && { project: { name: project } }),
+    ...(chainId != null && { chainId }),
+    ...(parentSessionId != null && { parentSessionId }),
+    ...within('retryCount', retryCount),
+    ...within('maxRetries', maxRetries),
+    ...given('name', textConditions(filter.name, 'filter.name')),
+    ...(label && { labels: { path: [label.key], equals: label.value } }),
+    ...given('createdAt', filter.createdAt),
+  }
+  if (isEmptyWhere(own) && all.length === 1) return all[0]!
+  return all.length > 0 ? { ...own, AND: all } : own
+}
+
+/** Written this way because Prisma drops an empty OR inside an AND. */
+const NOTHING: SessionWhere = { id: { in: [] } }
+
+/** An empty filter matches everything. Prisma would drop it from an OR, so it would match nothing. */
+function anyOf(wheres: SessionWhere[]): SessionWhere {
+  if (wheres.length === 0) return NOTHING
+  return wheres.some(isEmptyWhere) ? {} : { OR: wheres }
+}
+
+function not(inner: SessionWhere): SessionWhere {
+  if (inner === NOTHING) return {}
+  return isEmptyWhere(inner) ? NOTHING : { NOT: inner }
+}
+
+/** Whether it matches everything. */
+export function isEmptyWhere(inner: SessionWhere): boolean {
+  return Object.keys(inner).length === 0
+}
+
+/**
+ * The filter of a field without nulls, because Prisma would search for NULL. A filter without conditions is dropped.
+ */
+function given<K extends string>(name: K, filter: object | null | undefined): { [key in K]?: object } {
+  const conditions = withoutNulls(filter ?? {})
+  return Object.keys(conditions).length === 0 ? {} : ({ [name]: conditions } as never)
+}
+
+function within<K extends string>(name: K, range: RangeFilterInput | null | undefined): { [key in K]?: object } {
+  return given(name, range && { gte: range.min, lte: range.max })
+}
+
+function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {
+  if (!values) return {}
+  if (values.length > FILTER_LIST_MAX) throw invalid(`filter.${field}`, `At most ${FILTER_LIST_MAX} values.`)
+  return { [field]: { in: [...values] } } as never
+}
+
+/** As `retryState` derives it: sessions without a decision are UNDECIDED if they may be retried, else NONE. */
+function phaseIn(phases: readonly RetryPhase[]): SessionWhere {
+  const mayBeRetried: SessionWhere = { sessionType: 'BATCH', maxRetries: { gt: 0 } }
+  return {
+    OR: [
+      { decision: { is: { phase: { in: [...phases] } } } },
+      ...(phases.includes('UNDECIDED') ? [{ decision: { is: null }, ...mayBeRetried }] : []),
+      ...(phases.includes('NONE') ? [{ decision: { is: null }, NOT: mayBeRetried }] : []),
+    ],
+  }
+}
+
+function invalid(path: string, message: string): RepriseError {
+  return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
+}

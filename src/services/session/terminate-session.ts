@@ -1,0 +1,48 @@
+import { RepriseError } from '../../domain/errors.ts'
+import { REASON_LENGTH_MAX } from '../../domain/limits.ts'
+import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import { isTerminal } from '../../domain/session/statuses.ts'
+import { terminateSessionRow } from '../../store/sql/session/terminate-session.sql.ts'
+import { assertMayChange } from '../access/authorize.ts'
+import { endWaitingRetry } from '../retry/end-waiting-retry.ts'
+import { requireSessionId } from './require-session-id.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { actorOf } from '../access/actor.ts'
+
+/**
+ * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period. If
+ * the session has failed and waits for its retry, the retry is cancelled.
+ * @throws RepriseError SESSION_NOT_FOUND, SESSION_ALREADY_FINISHED, VALIDATION_FAILED, FORBIDDEN
+ */
+export async function terminateSession(
+  context: ServiceContext,
+  input: { sessionId: string; force?: boolean | null; reason?: string | null },
+): Promise<{ sessionId: string }> {
+  const { db, viewer, wake } = context
+  assertMayChange(viewer)
+  const { sessionId: id, force, reason } = input
+  requireSessionId(id)
+  if (reason && (reason.length > REASON_LENGTH_MAX || !isStorableText(reason))) {
+    const message = `must be at most ${REASON_LENGTH_MAX} characters, and ${STORABLE_TEXT}`
+    throw new RepriseError('VALIDATION_FAILED', `reason: ${message}`, [{ path: 'reason', message }])
+  }
+  const from = await terminateSessionRow(db, {
+    id,
+    visibleProjectId: viewer.projectId,
+    actor: actorOf(viewer),
+    force: force ?? false,
+    reason: reason || `ended by ${viewer.name}`,
+  })
+  if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  if (isTerminal(from)) {
+    const says = `cancelled by ${viewer.name}${reason ? `: ${reason}` : ''}`
+    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: actorOf(viewer), says }
+    if (await endWaitingRetry(context, request)) {
+      wake.wake('events', 'schedule-sessions')
+      return { sessionId: id }
+    }
+    throw new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${from}`)
+  }
+  wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events')
+  return { sessionId: id }
+}

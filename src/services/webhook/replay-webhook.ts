@@ -1,0 +1,30 @@
+import { WEBHOOK_REPLAY_MAX, WEBHOOK_RETENTION_SECONDS } from '../../domain/limits.ts'
+import { addMissed, restartFailed } from '../../store/sql/webhook/replay-webhook.sql.ts'
+import { assertMayChange } from '../access/authorize.ts'
+import { refuseInput } from '../input/parse-input.ts'
+import { assertEnabled, changeWebhook } from './change-webhook.ts'
+import type { ServiceContext } from '../service-context.ts'
+
+/**
+ * Sends everything since a given time that the endpoint has missed: failed deliveries, and events that happened while
+ * it was disabled or selected other events. Delivered events are not sent again. `more`: there may be more than the
+ * maximum of one call.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED
+ */
+export async function replayWebhook(
+  context: ServiceContext,
+  { webhookId, since }: { webhookId: string; since: Date },
+): Promise<{ webhookId: string; replayed: number; more: boolean }> {
+  assertMayChange(context.viewer)
+  if (since.getTime() < Date.now() - WEBHOOK_RETENTION_SECONDS * 1000) {
+    refuseInput([{ path: 'since', message: `must be less than ${WEBHOOK_RETENTION_SECONDS / 86_400} days ago` }])
+  }
+  const { replayed } = await changeWebhook(context, webhookId, 'webhook.replay', async (tx, { enabled }) => {
+    assertEnabled(webhookId, enabled)
+    const failed = await restartFailed(tx, webhookId, since, WEBHOOK_REPLAY_MAX)
+    const missed = await addMissed(tx, webhookId, since, WEBHOOK_REPLAY_MAX - failed)
+    return { since, replayed: failed + missed }
+  })
+  context.wake.wake('deliver-webhooks')
+  return { webhookId, replayed, more: replayed === WEBHOOK_REPLAY_MAX }
+}

@@ -1,0 +1,90 @@
+import type { Queryable } from '../../database.ts'
+
+/** One entry of the audit log. */
+export interface AuditRow {
+  /** Serial, in decimal: greater is newer. */
+  id: string
+  at: Date
+  actor: string
+  tokenId: string | null
+  userId: string | null
+  requestId: string | null
+  address: string | null
+  action: string
+  projectId: string | null
+  sessionId: string | null
+  details: object
+}
+
+/** All given conditions must hold. */
+export interface AuditConditions {
+  /** Null: every project, and what concerns none. */
+  visibleProjectId: string | null
+  project?: string | undefined
+  tokenId?: string | undefined
+  userId?: string | undefined
+  sessionId?: string | undefined
+  requestId?: string | undefined
+  actor?: string | undefined
+  actions?: readonly string[] | undefined
+  refused?: boolean | undefined
+  from?: Date | undefined
+  before?: Date | undefined
+}
+
+/** Only the conditions that are given stand in the statement, or no plan could use an index for them. */
+function where(conditions: AuditConditions, values: unknown[]): string {
+  const { visibleProjectId, project, tokenId, userId, sessionId, requestId, actor, actions, refused } = conditions
+  const parts: string[] = []
+  const add = (value: unknown, condition: (parameter: string) => string) => {
+    if (value === undefined || value === null) return
+    values.push(value)
+    parts.push(condition(`$${values.length}`))
+  }
+  add(visibleProjectId, (id) => `project_id = ${id}::uuid`)
+  add(project, (name) => `project_id = (SELECT id FROM projects WHERE name = ${name})`)
+  add(tokenId, (id) => `token_id = ${id}::uuid`)
+  add(userId, (id) => `user_id = ${id}::uuid`)
+  add(sessionId, (id) => `session_id = ${id}::uuid`)
+  add(requestId, (id) => `request_id = ${id}`)
+  add(actor, (name) => `actor = ${name}`)
+  add(actions, (names) => `action = ANY(${names}::text[])`)
+  add(conditions.from, (time) => `at >= ${time}::timestamptz`)
+  add(conditions.before, (time) => `at < ${time}::timestamptz`)
+  if (refused !== undefined) parts.push(refused ? `action = 'refused'` : `action <> 'refused'`)
+  return parts.length === 0 ? 'true' : parts.join(' AND ')
+}
+
+/**
+ * A page, newest first. Indexes: the primary key, audit_log_project, audit_log_token, audit_log_session,
+ * audit_log_refused.
+ */
+export function auditPageStatement(
+  conditions: AuditConditions,
+  page: { olderThan: string | null; limit: number },
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [page.limit]
+  const matches = where(conditions, values)
+  if (page.olderThan !== null) values.push(page.olderThan)
+  const older = page.olderThan === null ? '' : `AND id < $${values.length}::int8`
+  const text = `
+SELECT id::text, at, actor, token_id AS "tokenId", user_id AS "userId", request_id AS "requestId", address, action,
+  project_id AS "projectId", session_id AS "sessionId", details
+FROM audit_log WHERE ${matches} ${older} ORDER BY audit_log.id DESC LIMIT $1`
+  return { text, values }
+}
+
+export async function readAuditPage(
+  db: Queryable,
+  conditions: AuditConditions,
+  page: { olderThan: string | null; limit: number },
+): Promise<AuditRow[]> {
+  const { text, values } = auditPageStatement(conditions, page)
+  return (await db.query<AuditRow>(text, values)).rows
+}
+
+export async function countAudit(db: Queryable, conditions: AuditConditions): Promise<number> {
+  const values: unknown[] = []
+  const text = `SELECT count(*) AS count FROM audit_log WHERE ${where(conditions, values)}`
+  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+}

@@ -1,0 +1,106 @@
+import type { Queryable } from '../../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
+
+/** Each function writes its own audit entry; if it changes nothing, it writes none and returns undefined or false. */
+
+const DOMAIN_SQL = `
+WITH added AS (
+  INSERT INTO domains (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
+  SELECT ${actorValues('$3')}, 'domain.create', jsonb_build_object('domainId', id, 'name', $2::text) FROM added
+)
+SELECT id FROM added`
+
+const USER_SQL = `
+WITH added AS (
+  INSERT INTO users (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
+  SELECT ${actorValues('$3')}, 'user.create', jsonb_build_object('userId', id, 'name', $2::text) FROM added
+)
+SELECT id FROM added`
+
+interface NewName {
+  id: string
+  name: string
+  actor: Actor
+}
+
+/** False if the name is taken. */
+export async function addDomain(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
+  return (await db.query(DOMAIN_SQL, [id, name, JSON.stringify(actor)])).rows.length > 0
+}
+
+/** False if the name is taken. */
+export async function addUser(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
+  return (await db.query(USER_SQL, [id, name, JSON.stringify(actor)])).rows.length > 0
+}
+
+const PROJECT_SQL = `
+WITH domain AS (
+  SELECT id FROM domains WHERE name = $4
+), added AS (
+  INSERT INTO projects (id, domain_id, name) SELECT $1, id, $2 FROM domain ON CONFLICT (name) DO NOTHING RETURNING id
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$3')}, 'project.create', id, jsonb_build_object('name', $2::text, 'domain', $4::text) FROM added
+)
+SELECT EXISTS (SELECT FROM domain) AS "domainFound", EXISTS (SELECT FROM added) AS added`
+
+export async function addProject(
+  db: Queryable,
+  { id, name, actor, domain }: NewName & { domain: string },
+): Promise<{ domainFound: boolean; added: boolean }> {
+  const { rows } = await db.query<{ domainFound: boolean; added: boolean }>(PROJECT_SQL, [
+    id,
+    name,
+    JSON.stringify(actor),
+    domain,
+  ])
+  return rows[0]!
+}
+
+/** A null role removes the member. */
+const MEMBER_SQL = `
+WITH found AS (
+  SELECT (SELECT id FROM projects WHERE name = $1) AS project_id, (SELECT id FROM users WHERE name = $2) AS user_id
+), there AS (
+  SELECT m.role FROM project_members m JOIN found USING (project_id, user_id)
+), written AS (
+  INSERT INTO project_members (project_id, user_id, role)
+  SELECT project_id, user_id, $3::token_role FROM found
+  WHERE project_id IS NOT NULL AND user_id IS NOT NULL AND $3::token_role IS NOT NULL
+  ON CONFLICT (project_id, user_id) DO UPDATE SET role = EXCLUDED.role
+), removed AS (
+  DELETE FROM project_members m USING found f
+  WHERE m.project_id = f.project_id AND m.user_id = f.user_id AND $3::token_role IS NULL
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$4')}, 'project.set_member', project_id,
+    jsonb_build_object('user', $2::text, 'before', (SELECT role FROM there), 'after', $3::token_role)
+  FROM found WHERE project_id IS NOT NULL AND user_id IS NOT NULL
+    AND (SELECT role FROM there) IS DISTINCT FROM $3::token_role
+)
+SELECT project_id AS "projectId", user_id AS "userId" FROM found`
+
+export interface MemberChange {
+  project: string
+  user: string
+  role: string | null
+  actor: Actor
+}
+
+/** The ids of the project and the user, null if not found. */
+export async function setMember(
+  db: Queryable,
+  { project, user, role, actor }: MemberChange,
+): Promise<{ projectId: string | null; userId: string | null }> {
+  const { rows } = await db.query<{ projectId: string | null; userId: string | null }>(MEMBER_SQL, [
+    project,
+    user,
+    role,
+    JSON.stringify(actor),
+  ])
+  return rows[0]!
+}

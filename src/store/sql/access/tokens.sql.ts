@@ -1,0 +1,77 @@
+import type { Queryable } from '../../database.ts'
+
+export interface NewToken {
+  id: string
+  name: string
+  hash: Buffer
+  prefix: string
+  role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
+  projectId: string | null
+  userId?: string | null
+  /** Null: agents with it may join any. */
+  resourceGroups?: string[] | null
+  /** Null for never. */
+  expiresAt?: Date | null
+}
+
+const INSERT_SQL = `
+INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at, user_id, resource_groups)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (hash) DO NOTHING`
+
+/** An existing token with this hash stays as it is. */
+export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
+  const { id, name, hash, prefix, role, projectId, userId = null, resourceGroups = null, expiresAt = null } = token
+  await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt, userId, resourceGroups])
+}
+
+export interface TokenRow {
+  id: string
+  name: string
+  role: NewToken['role']
+  projectId: string | null
+  userId: string | null
+  resourceGroups: string[] | null
+  /** Its use has not been recorded for a minute. */
+  useUnnoted: boolean
+}
+
+/**
+ * Valid tokens. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
+ * the enum type orders roles from strongest to weakest. Indexes: api_tokens(hash), project_members(project_id,
+ * user_id).
+ */
+const FIND_SQL = `
+SELECT t.id, t.name, greatest(t.role, m.role) AS role, t.project_id AS "projectId", t.user_id AS "userId",
+  t.resource_groups AS "resourceGroups",
+  (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute') AS "useUnnoted"
+FROM api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
+WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
+
+export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow | undefined> {
+  return (await db.query<TokenRow>(FIND_SQL, [hash])).rows[0]
+}
+
+const NOTE_USE_SQL = `
+UPDATE api_tokens SET last_used_at = now()
+WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`
+
+export async function recordTokenUse(db: Queryable, id: string): Promise<void> {
+  await db.query(NOTE_USE_SQL, [id])
+}
+
+/** If the token is already revoked, its time is kept. */
+const REVOKE_SQL = `
+UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now())
+WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)
+RETURNING name, project_id AS "projectId"`
+
+/** Undefined if the viewer sees no such token. */
+export async function revokeTokenRow(
+  db: Queryable,
+  id: string,
+  visibleProjectId: string | null,
+): Promise<{ name: string; projectId: string | null } | undefined> {
+  return (await db.query<{ name: string; projectId: string | null }>(REVOKE_SQL, [id, visibleProjectId])).rows[0]
+}

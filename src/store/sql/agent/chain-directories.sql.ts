@@ -1,0 +1,39 @@
+import type { ChainReport } from '../../../domain/agent/protocol.ts'
+import { DROPPED_CHAINS_MAX } from '../../../domain/limits.ts'
+import type { Queryable } from '../../database.ts'
+
+/**
+ * Remembers of which existing chains an agent keeps a directory, provided that some kernel of the chain was given to
+ * it, and returns those remembered whose chain is gone. So a chain that this database has never seen, because it was
+ * restored from a dump or is another one altogether, is not taken for a removed one; and an agent learns nothing of
+ * chains that it did not run. Rows: one for each directory. Indexes: primary key, sessions(chain_id, attempt),
+ * kernels(session_id).
+ */
+const SQL = `
+WITH told AS (
+  SELECT DISTINCT unnest($2::uuid[]) AS chain_id
+), left_behind AS (
+  DELETE FROM chain_directories d WHERE agent_id = $1
+    AND ($3::uuid IS NULL OR chain_id > $3) AND ($4::uuid IS NULL OR chain_id <= $4)
+    AND NOT EXISTS (SELECT FROM told t WHERE t.chain_id = d.chain_id)
+), added AS (
+  INSERT INTO chain_directories (agent_id, chain_id)
+  SELECT $1, t.chain_id FROM told t
+  WHERE NOT EXISTS (SELECT FROM chain_directories d WHERE d.agent_id = $1 AND d.chain_id = t.chain_id)
+    AND EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
+      WHERE s.chain_id = t.chain_id AND k.agent_id = $1)
+  ON CONFLICT DO NOTHING
+)
+SELECT d.chain_id AS id FROM told JOIN chain_directories d USING (chain_id)
+WHERE d.agent_id = $1 AND NOT EXISTS (SELECT FROM sessions s WHERE s.chain_id = d.chain_id)
+ORDER BY d.chain_id LIMIT $5`
+
+/** @returns removed chains among those reported */
+export async function recordChainDirectories(
+  db: Queryable,
+  agentId: string,
+  { after, upTo, chainIds }: ChainReport,
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(SQL, [agentId, chainIds, after, upTo, DROPPED_CHAINS_MAX])
+  return rows.map(({ id }) => id)
+}

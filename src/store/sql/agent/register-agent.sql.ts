@@ -1,0 +1,101 @@
+import type { LogOffset, RegisterRequest } from '../../../domain/agent/protocol.ts'
+import type { Queryable } from '../../database.ts'
+
+/**
+ * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps room for
+ * what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent may
+ * still follow the longer one: running kernels were told the longer one, and the answer to this registration may be
+ * lost. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
+ * Locks: the agent, then its slots in key order, as everywhere that books slots.
+ */
+const SQL = `
+WITH before AS (
+  SELECT status, instance_id FROM agents WHERE id = $1
+), registered AS (
+  INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
+    isolation, isolation_by_hand, embedded)
+  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14)
+  ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
+    isolation = $12, isolation_by_hand = $13, embedded = $14, instance_id = $7, last_sequence = 0, token_id = $9,
+    last_heard_at = now(),
+    status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
+    fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
+        WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
+      THEN greatest(agents.fence_after_ms, $11) ELSE $11 END
+  WHERE $10 OR agents.token_id = $9 OR (agents.token_id IS NOT NULL AND NOT EXISTS (
+    SELECT FROM api_tokens t WHERE t.id = agents.token_id AND t.revoked_at IS NULL
+      AND (t.expires_at IS NULL OR t.expires_at > now())))
+  RETURNING id, status
+), events AS (
+  SELECT r.id, b.status::text AS "from", r.status::text AS "to",
+    CASE WHEN b.status IS NULL THEN 'registered' WHEN b.instance_id <> $7 THEN 'its program was started again'
+      ELSE 'registered again' END AS message
+  FROM registered r LEFT JOIN before b ON true
+  WHERE b.status IS DISTINCT FROM r.status OR b.instance_id IS DISTINCT FROM $7
+), repeated AS (
+  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now() FROM events e
+  WHERE h.entity_id = e.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = e.id)
+    AND h.phase = 'register-agent' AND h.from_status IS NOT DISTINCT FROM e."from" AND h.to_status = e."to"
+    AND h.message = e.message
+  RETURNING e.id
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
+  SELECT 'AGENT', id, 'register-agent', "from", "to", 'SUCCESS', message FROM events
+  WHERE id NOT IN (SELECT id FROM repeated)
+), declared AS (
+  INSERT INTO agent_slots (agent_id, slot, declared, capacity)
+  SELECT registered.id, slot.key, slot.value::numeric, slot.value::numeric
+  FROM registered, jsonb_each_text($8::jsonb) AS slot
+  ORDER BY slot.key
+  ON CONFLICT (agent_id, slot) DO UPDATE SET declared = excluded.declared,
+    capacity = greatest(excluded.declared, agent_slots.used)
+), withdrawn AS (
+  UPDATE agent_slots SET declared = 0, capacity = used
+  WHERE agent_id = (SELECT id FROM registered) AND NOT $8::jsonb ? slot
+), shipped AS (
+  SELECT l.kernel_id, l.assignment, l.stream, max(l."offset" + l.bytes) AS "offset"
+  FROM kernels k JOIN kernel_logs l ON l.kernel_id = k.id AND l.assignment = k.assignment
+  WHERE k.agent_id = (SELECT id FROM registered) AND (k.slots_held OR NOT k.confirmed_gone)
+  GROUP BY 1, 2, 3
+)
+SELECT EXISTS (SELECT FROM registered) AS registered, (
+  SELECT coalesce(json_agg(json_build_object(
+    'kernelId', kernel_id, 'assignment', assignment, 'stream', stream, 'offset', "offset")), '[]')
+  FROM shipped) AS "logOffsets"`
+
+/** How an agent registers: with which token, and from where. */
+export interface AgentClaim {
+  /** In the server's own process. */
+  embedded: boolean
+  /** Null for none: the embedded agent. */
+  tokenId: string | null
+  /** Whether it may take over an agent registered with another token. */
+  takesOver: boolean
+}
+
+/** Undefined if the agent belongs to another token. */
+export async function registerAgentRow(
+  db: Queryable,
+  agent: RegisterRequest & { fenceAfterMs: number },
+  { tokenId, takesOver, embedded }: AgentClaim,
+): Promise<LogOffset[] | undefined> {
+  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs, isolation } = agent
+  const values = [
+    agentId,
+    name,
+    resourceGroup,
+    address,
+    version,
+    JSON.stringify(labels),
+    instanceId,
+    JSON.stringify(slots),
+    tokenId,
+    takesOver,
+    fenceAfterMs,
+    isolation?.name ?? null,
+    isolation?.byHand ?? false,
+    embedded,
+  ]
+  const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(SQL, values)
+  return rows[0]!.registered ? rows[0]!.logOffsets : undefined
+}

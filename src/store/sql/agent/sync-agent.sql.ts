@@ -1,0 +1,95 @@
+import type { BookedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
+import type { Queryable } from '../../database.ts'
+
+/** Records that the agent was heard, at most once a second; a suspected or lost agent is back. */
+const HEARD_SQL = `
+WITH known AS (
+  SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
+), heard AS (
+  UPDATE agents a SET last_heard_at = now(),
+    status = CASE WHEN a.status NOT IN ('SUSPECT', 'LOST') THEN a.status
+      WHEN a.drained_at IS NULL THEN 'ALIVE' ELSE 'DRAINING' END
+  FROM known WHERE a.id = known.id AND known.current
+    AND (a.last_heard_at < now() - interval '1 second' OR a.status IN ('SUSPECT', 'LOST'))
+  RETURNING known.id, known.status, a.status AS now
+), history AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
+  SELECT 'AGENT', id, 'agent-sync', status::text, now::text, 'SUCCESS', 'heard again' FROM heard
+  WHERE status IN ('SUSPECT', 'LOST')
+)
+SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway" FROM known`
+
+/** Undefined if the agent is unknown. */
+export async function recordHeartbeat(
+  db: Queryable,
+  agentId: string,
+  instanceId: string,
+): Promise<{ current: boolean; wasAway: boolean } | undefined> {
+  return (await db.query<{ current: boolean; wasAway: boolean }>(HEARD_SQL, [agentId, instanceId])).rows[0]
+}
+
+/**
+ * Everything not yet settled with this agent, and every kernel that it names. Indexes: kernels_on_agent, primary key.
+ */
+const BOOKED_SQL = `
+SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
+  started_at::text AS "startedAt"
+FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
+UNION
+SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text
+FROM kernels WHERE id = ANY($2::uuid[])`
+
+export async function readBooked(db: Queryable, agentId: string, observedIds: string[]): Promise<BookedKernel[]> {
+  return (await db.query<BookedKernel>(BOOKED_SQL, [agentId, observedIds])).rows
+}
+
+/**
+ * Each change takes effect only on the assignment and from the status for which it was made, and none does if another
+ * server has recorded something from a newer sync. Only syncs that record something count: a newer sync that changed
+ * nothing did not report a kernel that the older report could take for gone.
+ * Locks: the agent, then kernels in id order.
+ */
+const CHANGES_SQL = `
+WITH turn AS (
+  UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
+), changes AS (
+  SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
+    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int)
+), locked AS (
+  SELECT c.* FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
+), changed AS (
+  UPDATE kernels k SET
+    status = c."to",
+    status_changed_at = CASE WHEN k.status = c."to" THEN k.status_changed_at ELSE now() END,
+    started_at = CASE WHEN c."started" THEN coalesce(k.started_at, now()) ELSE k.started_at END,
+    terminated_at = CASE WHEN c."ended" THEN now() ELSE k.terminated_at END,
+    slots_held = k.slots_held AND NOT c."ended",
+    confirmed_gone = k.confirmed_gone OR c."gone",
+    exit_code = coalesce(c."exitCode", k.exit_code),
+    oom_killed = k.oom_killed OR c."oomKilled",
+    stopped = k.stopped OR c."stopped",
+    port = CASE WHEN c."port" IS NULL THEN k.port
+      ELSE (SELECT c."port" FROM sessions s WHERE s.id = k.session_id AND s.port_variable IS NOT NULL) END,
+    reason = coalesce(c."error" ->> 'name', k.reason),
+    error = CASE WHEN c."error" IS NULL THEN k.error ELSE c."error" || jsonb_build_object('agentId', k.agent_id) END
+  FROM locked c
+  WHERE k.id = c.id AND k.assignment = c."assignment" AND k.status = c."from"
+  RETURNING k.id
+), stale AS (
+  INSERT INTO scheduling_history (entity, entity_id, phase, result, message)
+  SELECT 'KERNEL', "kernelId", 'agent-sync', 'SKIPPED', 'stale report: ' || "status" || ' after its end was booked'
+  FROM turn, json_to_recordset($2::json) AS s("kernelId" uuid, "status" text)
+  WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = "kernelId" AND h.phase = 'agent-sync')
+)
+SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds"`
+
+/** Returns the kernels that changed; undefined if the sync was late and changed nothing. */
+export async function applyKernelChanges(
+  db: Queryable,
+  sync: { agentId: string; instanceId: string; sequence: number },
+  { changes, stale }: Pick<Reconciliation, 'changes' | 'stale'>,
+): Promise<Set<string> | undefined> {
+  const values = [JSON.stringify(changes), JSON.stringify(stale), sync.sequence, sync.agentId, sync.instanceId]
+  const { rows } = await db.query<{ inTurn: boolean; changedIds: string[] }>(CHANGES_SQL, values)
+  return rows[0]!.inTurn ? new Set(rows[0]!.changedIds) : undefined
+}

@@ -1,0 +1,103 @@
+import type { ChainState } from '../../../domain/chain/chain-state.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
+
+export interface TextCondition {
+  equals?: string
+  in?: readonly string[]
+  contains?: string
+  startsWith?: string
+  endsWith?: string
+}
+
+export interface TimeCondition {
+  gt?: Date
+  gte?: Date
+  lt?: Date
+  lte?: Date
+}
+
+/** All given conditions must match. */
+export interface ChainConditions {
+  states?: readonly ChainState[]
+  causes?: readonly FailureCause[]
+  attempts?: { min?: number; max?: number }
+  /** The project's name. */
+  project?: string
+  name?: TextCondition
+  label?: { key: string; value: string }
+  /** Prefixes of words in the name and the labels; all must occur, in any order. */
+  search?: string
+  createdAt?: TimeCondition
+  activityAt?: TimeCondition
+}
+
+/** Collects the values of a statement that is built from parts: `$1`, `$2`, … in the order they are added. */
+export function createParameters(): { values: unknown[]; add: (value: unknown, type: string) => string } {
+  const values: unknown[] = []
+  return { values, add: (value, type) => `$${values.push(value)}::${type}` }
+}
+
+/** Adds a value and returns its placeholder. */
+export type Add = ReturnType<typeof createParameters>['add']
+
+/** `IS TRUE` makes this a row-by-row filter: only `chains_with_words` uses the index of words. */
+const WORDS = 'chain_words(c.project_id, c.name, c.labels)'
+
+const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
+
+/** Conditions on chains `c` other than project and state, which define the lanes; each begins with AND. */
+export function chainConditions(conditions: ChainConditions, add: Add): string {
+  const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
+  const all = [
+    ...(causes ? [`c.cause = ANY(${add(causes, 'failure_cause[]')})`] : []),
+    ...(attempts.min === undefined ? [] : [`c.attempts >= ${add(attempts.min, 'int')}`]),
+    ...(attempts.max === undefined ? [] : [`c.attempts <= ${add(attempts.max, 'int')}`]),
+    ...nameConditions(name, add),
+    ...(label ? [`c.labels @> ${pairOf(label, add)}`] : []),
+    ...(search === undefined ? [] : [`(${WORDS} @@ beginnings_query(${add(search, 'text')})) IS TRUE`]),
+    ...timeConditions('c.created_at', createdAt, add),
+    ...timeConditions('c.newest_activity_at', activityAt, add),
+    // No chain is active before it was created, and of the two times only activity is in an index.
+    ...timeConditions('c.newest_activity_at', { gt: createdAt.gt, gte: createdAt.gte }, add),
+  ]
+  return all.map((condition) => ` AND ${condition}`).join('')
+}
+
+/**
+ * The words that every matching chain has, as a tsquery (SQL NULL if the texts contain no words); null if no text is
+ * given.
+ */
+export function wordsOf({ name = {}, label, search }: ChainConditions, add: Add): string | null {
+  const queries = [
+    ...(name.equals === undefined ? [] : [`words_query(${add(name.equals, 'text')})`]),
+    ...(name.startsWith === undefined ? [] : [`beginnings_query(${add(name.startsWith, 'text')})`]),
+    ...(label ? [`words_query(${pairOf(label, add)}::text)`] : []),
+    ...(search === undefined ? [] : [`beginnings_query(${add(search, 'text')})`]),
+  ]
+  return queries.length === 0 ? null : queries.reduce((both, each) => `coalesce(${both} && ${each}, ${both}, ${each})`)
+}
+
+function nameConditions(name: TextCondition, add: Add): string[] {
+  return [
+    ...(name.equals === undefined ? [] : [`c.name = ${add(name.equals, 'text')}`]),
+    ...(name.in ? [`c.name = ANY(${add(name.in, 'text[]')})`] : []),
+    ...(name.contains === undefined ? [] : [`position(${add(name.contains, 'text')} IN c.name) > 0`]),
+    ...(name.startsWith === undefined ? [] : [`starts_with(c.name, ${add(name.startsWith, 'text')})`]),
+    ...(name.endsWith === undefined ? [] : [endsWith(add(name.endsWith, 'text'))]),
+  ]
+}
+
+function endsWith(text: string): string {
+  return `right(c.name, length(${text})) = ${text}`
+}
+
+function pairOf({ key, value }: { key: string; value: string }, add: Add): string {
+  return `jsonb_build_object(${add(key, 'text')}, ${add(value, 'text')})`
+}
+
+function timeConditions(column: string, times: { [K in keyof TimeCondition]?: Date | undefined }, add: Add): string[] {
+  return (Object.keys(OPERATORS) as (keyof typeof OPERATORS)[]).flatMap((name) => {
+    const time = times[name]
+    return time === undefined ? [] : [`${column} ${OPERATORS[name]} ${add(time.toISOString(), 'timestamptz')}`]
+  })
+}

@@ -1,0 +1,66 @@
+import type { Quota, QuotaKey, QuotaScope, QuotaUsage } from '../../../domain/quota/quota.ts'
+import type { Queryable } from '../../database.ts'
+import { USAGE } from './quota-usage.sql.ts'
+
+export interface UsedQuota extends Quota {
+  usage: QuotaUsage
+}
+
+/**
+ * Selects the quotas that a viewer sees: all if `projectId` is null, otherwise those of its project, its domain and its
+ * user.
+ */
+export interface VisibleTo {
+  projectId: string | null
+  userId: string | null
+}
+
+/** A condition on columns scope, scope_id; $1 and $2 are the viewer's project and user. */
+const VISIBLE = `($1::uuid IS NULL OR scope = 'PROJECT' AND scope_id = $1 OR scope = 'USER' AND scope_id = $2::uuid
+  OR scope = 'DOMAIN' AND scope_id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))`
+
+/** The quotas of `q (scope, scope_id)`; a scope without limits has no row in resource_policies. */
+const QUOTAS = `
+SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, coalesce(r.slots, '{}') AS slots,
+  r.max_running AS "maxRunning", r.max_pending AS "maxPending",
+  json_build_object('slots', usage.slots, 'running', usage.running, 'pending', usage.pending) AS usage
+FROM q
+LEFT JOIN resource_policies r USING (scope, scope_id)
+LEFT JOIN users u ON q.scope = 'USER' AND u.id = q.scope_id
+LEFT JOIN projects p ON q.scope = 'PROJECT' AND p.id = q.scope_id
+LEFT JOIN domains d ON q.scope = 'DOMAIN' AND d.id = q.scope_id
+CROSS JOIN LATERAL ${USAGE} AS usage
+ORDER BY q.scope, name`
+
+const LIST_SQL = `WITH q AS (SELECT scope, scope_id FROM resource_policies WHERE ${VISIBLE} LIMIT $3) ${QUOTAS}`
+
+/** All quotas that limit something: users' first, then projects', then domains', by name. */
+export async function listQuotas(db: Queryable, viewer: VisibleTo, limit: number): Promise<UsedQuota[]> {
+  return (await db.query<UsedQuota>(LIST_SQL, [viewer.projectId, viewer.userId, limit])).rows
+}
+
+const OF_SQL = `WITH q AS (SELECT * FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)) ${QUOTAS}`
+
+/** The quotas of these scopes, also those without limits; scopes that do not exist have no name. */
+export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Promise<UsedQuota[]> {
+  return (await db.query<UsedQuota>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
+}
+
+const FIND_SQL = `
+WITH named AS (
+  SELECT 'USER'::quota_scope AS scope, id AS scope_id FROM users WHERE $3 = 'USER' AND name = $4
+  UNION ALL SELECT 'PROJECT', id FROM projects WHERE $3 = 'PROJECT' AND name = $4
+  UNION ALL SELECT 'DOMAIN', id FROM domains WHERE $3 = 'DOMAIN' AND name = $4
+)
+SELECT scope_id AS id FROM named WHERE ${VISIBLE}`
+
+/** The scope's id by its name; undefined if the viewer may not see it. */
+export async function findQuotaScope(
+  db: Queryable,
+  scope: QuotaScope,
+  name: string,
+  viewer: VisibleTo,
+): Promise<string | undefined> {
+  const values = [viewer.projectId, viewer.userId, scope, name]
+  return (await db.query<{ id: string }>(FIND_SQL, values)).rows[0]?.id
+}

@@ -1,0 +1,106 @@
+import type { AgentSelector } from '../../../domain/scheduling/select-agent.ts'
+import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
+import type { SessionType } from '../../../domain/session/statuses.ts'
+import type { Queryable } from '../../database.ts'
+
+/** A resource group's settings, as administrators set them. */
+export interface GroupOptions {
+  sequencer: Sequencer
+  selector: AgentSelector
+  triesMax: number
+  reschedulesMax: number
+  pendingTimeoutMs: number | null
+  prepareTimeoutMs: number | null
+  createTimeoutMs: number | null
+  terminateTimeoutMs: number
+  fenceAfterMs: number
+  stopGraceMs: number
+  allowedSessionTypes: SessionType[]
+  draining: boolean
+  drainReason: string | null
+}
+
+/** A name that was used before comes back with the table's defaults. Inserts nothing if the name is taken. */
+const CREATE_SQL = `
+INSERT INTO resource_groups (name) VALUES ($1)
+ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE resource_groups.deleted_at IS NOT NULL
+RETURNING name`
+
+export async function addGroup(tx: Queryable, name: string): Promise<boolean> {
+  return (await tx.query(CREATE_SQL, [name])).rows.length > 0
+}
+
+const LOCK_SQL = `
+SELECT sequencer, selector, tries_max AS "triesMax", reschedules_max AS "reschedulesMax",
+  pending_timeout_ms AS "pendingTimeoutMs", prepare_timeout_ms AS "prepareTimeoutMs",
+  create_timeout_ms AS "createTimeoutMs", terminate_timeout_ms AS "terminateTimeoutMs",
+  fence_after_ms AS "fenceAfterMs", stop_grace_ms AS "stopGraceMs",
+  to_json(allowed_session_types) AS "allowedSessionTypes", drained_at IS NOT NULL AS draining,
+  drain_reason AS "drainReason"
+FROM resource_groups WHERE name = $1 AND deleted_at IS NULL FOR UPDATE`
+
+/** Locks the group for the transaction: sessions and agents being added to it were either added before or wait. */
+export async function lockGroupOptions(tx: Queryable, name: string): Promise<GroupOptions | undefined> {
+  return (await tx.query<GroupOptions>(LOCK_SQL, [name])).rows[0]
+}
+
+const WRITE_SQL = `
+UPDATE resource_groups SET sequencer = $2, selector = $3, tries_max = $4, reschedules_max = $5, pending_timeout_ms = $6,
+  prepare_timeout_ms = $7, create_timeout_ms = $8, terminate_timeout_ms = $9, fence_after_ms = $10, stop_grace_ms = $11,
+  allowed_session_types = $12::session_type[], drained_at = CASE WHEN $13 THEN coalesce(drained_at, now()) END,
+  drain_reason = $14
+WHERE name = $1`
+
+export async function writeGroupOptions(tx: Queryable, name: string, options: GroupOptions): Promise<void> {
+  await tx.query(WRITE_SQL, [
+    name,
+    options.sequencer,
+    options.selector,
+    options.triesMax,
+    options.reschedulesMax,
+    options.pendingTimeoutMs,
+    options.prepareTimeoutMs,
+    options.createTimeoutMs,
+    options.terminateTimeoutMs,
+    options.fenceAfterMs,
+    options.stopGraceMs,
+    options.allowedSessionTypes,
+    options.draining,
+    options.drainReason,
+  ])
+}
+
+/**
+ * Indexes: sessions_active, deployments_active, retry_decisions_queue. A pending retry will become a session of its
+ * parent's group.
+ */
+const USERS_SQL = `
+SELECT (SELECT count(*) FROM agents WHERE resource_group = $1 AND status <> 'TERMINATED') AS agents,
+  (SELECT count(*) FROM sessions WHERE resource_group = $1 AND status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')) AS sessions,
+  (SELECT count(*) FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
+    WHERE d.status <> 'DESTROYED' AND v.resource_group = $1) AS deployments,
+  (SELECT count(*) FROM retry_decisions d JOIN sessions s ON s.id = d.session_id
+    WHERE d.phase IN ('SCHEDULED', 'HELD') AND s.resource_group = $1) AS retries`
+
+export interface GroupUsers {
+  agents: number
+  sessions: number
+  deployments: number
+  retries: number
+}
+
+export async function countGroupUsers(tx: Queryable, name: string): Promise<GroupUsers> {
+  return (await tx.query<GroupUsers>(USERS_SQL, [name])).rows[0]!
+}
+
+/** Finished sessions keep the group's name; its settings return to their defaults. */
+const DELETE_SQL = `
+UPDATE resource_groups g SET deleted_at = now(), sequencer = DEFAULT, selector = DEFAULT, tries_max = DEFAULT,
+  reschedules_max = DEFAULT, pending_timeout_ms = DEFAULT, prepare_timeout_ms = DEFAULT, create_timeout_ms = DEFAULT,
+  terminate_timeout_ms = DEFAULT, fence_after_ms = DEFAULT, stop_grace_ms = DEFAULT, allowed_session_types = DEFAULT,
+  drained_at = NULL, drain_reason = NULL
+WHERE g.name = $1`
+
+export async function deleteGroup(tx: Queryable, name: string): Promise<void> {
+  await tx.query(DELETE_SQL, [name])
+}

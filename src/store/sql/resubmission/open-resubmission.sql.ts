@@ -1,0 +1,83 @@
+import type { ResubmissionOverrides } from '../../../domain/resubmission/overrides.ts'
+import type { Queryable } from '../../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+
+export interface NewResubmission {
+  id: string
+  /** Null for a viewer of all projects. */
+  projectId: string | null
+  clientKey: string
+  requestHash: string
+  actor: string
+  filter: object | null
+  overrides: ResubmissionOverrides
+  includeSucceeded: boolean
+  /** Whom the audit log names. */
+  auditedActor: Actor
+  /** What the audit log says of them. */
+  auditedOverrides: object
+  sessionIds: readonly string[]
+  /** Positions of ids that occur earlier in the list. */
+  repeated: readonly number[]
+}
+
+/**
+ * Inserts the record with its targets, and the audit entry; nothing if the key is known. A concurrent call with the
+ * same key waits until the first has committed or failed. 100,000 targets take about a second.
+ */
+const SQL = `
+WITH opened AS (
+  INSERT INTO resubmissions (id, project_id, client_key, request_hash, actor, filter, overrides, include_succeeded, total, refused,
+    state, finished_at)
+  SELECT $1, $2, $3, $4, $5, $6, $7, $11, cardinality($8::uuid[]), cardinality($9::int[]),
+    CASE WHEN cardinality($8) = cardinality($9) THEN 'COMPLETED'::resubmission_state ELSE 'RUNNING' END,
+    CASE WHEN cardinality($8) = cardinality($9) THEN now() END
+  ON CONFLICT (project_id, client_key) DO NOTHING
+  RETURNING id, project_id, total
+), items AS (
+  INSERT INTO resubmission_items (resubmission_id, position, session_id, status, code, message)
+  SELECT opened.id, target.place - 1, target.session_id,
+    CASE WHEN r IS NULL THEN 'PENDING'::resubmission_item_status ELSE 'REFUSED' END,
+    CASE WHEN r IS NOT NULL THEN 'SESSION_NAMED_TWICE' END,
+    CASE WHEN r IS NOT NULL THEN 'session ' || target.session_id || ' was named before' END
+  FROM opened, unnest($8) WITH ORDINALITY AS target(session_id, place)
+  LEFT JOIN unnest($9) AS r ON r = target.place - 1
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$12')}, 'session.resubmit', project_id,
+    jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb,
+      'includeSucceeded', $11::boolean)
+  FROM opened
+)
+SELECT FROM opened`
+
+/** Whether this call inserted it. */
+export async function openResubmission(tx: Queryable, record: NewResubmission): Promise<boolean> {
+  const { rowCount } = await tx.query(SQL, [
+    record.id,
+    record.projectId,
+    record.clientKey,
+    record.requestHash,
+    record.actor,
+    record.filter === null ? null : JSON.stringify(record.filter),
+    JSON.stringify(record.overrides),
+    record.sessionIds,
+    record.repeated,
+    JSON.stringify(record.auditedOverrides),
+    record.includeSucceeded,
+    JSON.stringify(record.auditedActor),
+  ])
+  return rowCount === 1
+}
+
+const KNOWN_SQL = `
+SELECT id, request_hash AS "requestHash" FROM resubmissions
+WHERE project_id IS NOT DISTINCT FROM $1 AND client_key = $2`
+
+export async function findResubmissionByKey(
+  db: Queryable,
+  projectId: string | null,
+  clientKey: string,
+): Promise<{ id: string; requestHash: string } | undefined> {
+  return (await db.query<{ id: string; requestHash: string }>(KNOWN_SQL, [projectId, clientKey])).rows[0]
+}

@@ -1,0 +1,38 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
+import type { ClusterMember } from '../../../domain/session/cluster-environment.ts'
+import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
+import type { ClusterMode, SessionType } from '../../../domain/session/statuses.ts'
+import type { Queryable } from '../../database.ts'
+
+/** The data from which orders to agents are built. */
+export interface OrderSource extends KernelSpec {
+  secretEnviron: SealedVariable[]
+  sessionType: SessionType
+  retryCount: number
+  maxRetries: number
+  parentSessionId: string | null
+  retryCause: FailureCause | null
+  stopGraceMs: number
+  clusterMode: ClusterMode
+  /** All kernels of the session with their addresses: main1, sub1, sub2, … */
+  members: ClusterMember[]
+}
+
+const SQL = `
+SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image,
+  s.command, s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
+  s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
+  s.cluster_mode AS "clusterMode", s.session_type AS "sessionType",
+  (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
+      ORDER BY m.role, m.index)
+    FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,
+  CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs"
+FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
+WHERE k.id = ANY($1::uuid[])`
+
+export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {
+  if (kernelIds.length === 0) return new Map()
+  const { rows } = await db.query<OrderSource>(SQL, [kernelIds])
+  return new Map(rows.map((row) => [row.kernelId, row]))
+}

@@ -1,0 +1,103 @@
+import type { ErrorCode } from '../../../domain/errors.ts'
+import type { Queryable } from '../../database.ts'
+import type { ResubmissionState } from './abort-resubmission.sql.ts'
+
+export type ResubmissionItemStatus = 'PENDING' | 'DONE' | 'REFUSED'
+
+export interface ResubmissionProgress {
+  id: string
+  projectId: string | null
+  done: number
+  refused: number
+  state: ResubmissionState
+}
+
+const PROGRESS_SQL = `
+SELECT id, project_id AS "projectId", done, refused, state FROM resubmissions
+WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`
+
+/** Undefined if this viewer has no such resubmission. */
+export async function readResubmissionProgress(
+  db: Queryable,
+  id: string,
+  visibleProjectId: string | null,
+): Promise<ResubmissionProgress | undefined> {
+  const values = [id, visibleProjectId]
+  return (await db.query<ResubmissionProgress>(PROGRESS_SQL, values)).rows[0]
+}
+
+export interface ResubmissionItemRow {
+  /** The resubmission, and the status asked for if any: `<uuid>` or `<uuid> DONE`. */
+  list: string
+  /** Its position in the list as a cursor: decimal, from 1. */
+  id: string
+  position: number
+  sessionId: string
+  status: ResubmissionItemStatus
+  childSessionId: string | null
+  code: ErrorCode | null
+  message: string | null
+}
+
+/** Names a list as text: all items of a resubmission, or those of one status. */
+export function itemList(resubmissionId: string, status: ResubmissionItemStatus | null): string {
+  return status === null ? resubmissionId : `${resubmissionId} ${status}`
+}
+
+const CONDITIONS: Record<string, string> = {
+  '': '',
+  PENDING: `AND i.status = 'PENDING'`,
+  DONE: `AND i.status = 'DONE'`,
+  REFUSED: `AND i.status = 'REFUSED'`,
+}
+
+/** Statuses are literals so that the partial indexes apply: a page of a few refused items reads no others. */
+const itemsSql = (condition: string) => `
+SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
+  SELECT i.resubmission_id AS list, (i.position + 1)::text AS id, i.position, i.session_id AS "sessionId", i.status,
+    i.child_session_id AS "childSessionId", i.code, i.message
+  FROM resubmission_items i WHERE i.resubmission_id = wanted.id ${condition} AND i.position >= $2::bigint
+  ORDER BY i.position LIMIT $3) AS page`
+
+/** A page of each list, in list order. */
+export async function readResubmissionItems(
+  db: Queryable,
+  lists: readonly string[],
+  after: string,
+  limit: number,
+): Promise<ResubmissionItemRow[]> {
+  return byStatus(lists, async (condition, ids) => {
+    const values = [ids, after, limit]
+    return (await db.query<ResubmissionItemRow>(itemsSql(condition), values)).rows
+  })
+}
+
+const countSql = (condition: string) => `
+SELECT wanted.id AS list, (SELECT count(*) FROM resubmission_items i WHERE i.resubmission_id = wanted.id ${condition}) AS count
+FROM unnest($1::uuid[]) AS wanted(id)`
+
+export async function countResubmissionItems(db: Queryable, lists: readonly string[]): Promise<Map<string, number>> {
+  const rows = await byStatus(
+    lists,
+    async (condition, ids) => (await db.query<{ list: string; count: number }>(countSql(condition), [ids])).rows,
+  )
+  return new Map(rows.map(({ list, count }) => [list, count]))
+}
+
+async function byStatus<Row extends { list: string }>(
+  lists: readonly string[],
+  read: (condition: string, ids: string[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  const parts = lists.map((list) => list.split(' ') as [string, ResubmissionItemStatus?])
+  const groups = [...Map.groupBy(parts, ([, status]) => status ?? null)]
+  const rows = await Promise.all(
+    groups.map(async ([status, members]) => {
+      const found = await read(
+        CONDITIONS[status ?? '']!,
+        members.map(([id]) => id),
+      )
+      return found.map((row) => ({ ...row, list: itemList(row.list, status) }))
+    }),
+  )
+  return rows.flat()
+}

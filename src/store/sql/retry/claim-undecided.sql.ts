@@ -1,0 +1,67 @@
+import type { DecidedSession } from '../../../domain/retry/decide.ts'
+import type { Queryable } from '../../database.ts'
+
+export interface UndecidedSession extends DecidedSession {
+  projectId: string
+  chainId: string
+  retryPolicy: unknown
+  traceParent: string | null
+  /** The database's time, the same for the whole batch. */
+  now: Date
+}
+
+/** The parent's decision made this attempt, unless a person did. */
+function delayBeforeMs(wanted: string): string {
+  return `CASE WHEN s.origin = 'AUTO_RETRY' AND ${wanted} THEN
+    (SELECT before.delay_ms FROM retry_decisions before WHERE before.session_id = s.parent_session_id) END`
+}
+
+const columns = (
+  delayWanted: string,
+) => `s.id, s.project_id AS "projectId", s.chain_id AS "chainId", s.status, s.result, s.session_type AS "sessionType",
+  s.origin, s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
+  s.attempt, s.exit_code AS "exitCode", s.status_reason AS "statusReason", s.status_data AS "statusData",
+  s.terminated_by AS "terminatedBy", s.started_at AS "startedAt", s.terminated_at AS "terminatedAt",
+  s.epoch_started_at AS "epochStartedAt", s.resource_slots AS "resourceSlots", s.batch_timeout AS "batchTimeout",
+  s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", now() AS now,
+  ${delayBeforeMs(delayWanted)} AS "delayBeforeMs",
+  ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
+    AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
+
+/** The one jitter that asks for the delay before. */
+const COLUMNS = columns(`s.retry_policy ->> 'jitter' = 'DECORRELATED'`)
+
+/** Finished batch sessions without a decision, locked for the transaction. Index: sessions_undecided. */
+const SQL = `
+SELECT ${COLUMNS}
+FROM sessions s
+WHERE NOT s.retry_decided AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
+ORDER BY s.terminated_at
+LIMIT $1
+FOR UPDATE OF s SKIP LOCKED`
+
+export async function claimUndecided(tx: Queryable, limit: number): Promise<UndecidedSession[]> {
+  return (await tx.query<UndecidedSession>(SQL, [limit])).rows
+}
+
+const READ_ONE_SQL = `
+SELECT ${columns('true')}, s.retry_policy_sources AS "retryPolicySources" FROM sessions s WHERE s.id = $1`
+
+/** A session that may have a decision, with all that one is made of. The transaction already holds it. */
+export async function readForDecision(
+  tx: Queryable,
+  sessionId: string,
+): Promise<UndecidedSession & { retryPolicySources: Record<string, string> }> {
+  const { rows } = await tx.query<UndecidedSession & { retryPolicySources: Record<string, string> }>(READ_ONE_SQL, [
+    sessionId,
+  ])
+  return rows[0]!
+}
+
+const READ_SQL = `SELECT ${COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND NOT s.retry_decided`
+
+/** Those of these sessions that have no decision. The transaction already holds them. */
+export async function readUndecided(tx: Queryable, sessionIds: readonly string[]): Promise<UndecidedSession[]> {
+  if (sessionIds.length === 0) return []
+  return (await tx.query<UndecidedSession>(READ_SQL, [sessionIds])).rows
+}

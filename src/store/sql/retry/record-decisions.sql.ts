@@ -1,0 +1,60 @@
+import type { RetryEventData, SessionEventType } from '../../../domain/events.ts'
+import type { FailureCause, RetryPhase } from '../../../domain/session/causes.ts'
+import type { Queryable } from '../../database.ts'
+import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+
+export interface DecisionRow {
+  sessionId: string
+  projectId: string
+  chainId: string
+  phase: RetryPhase
+  cause: FailureCause | null
+  matchedRule: number | null
+  counted: boolean
+  baseDelayMs: number | null
+  jitterMs: number | null
+  delayMs: number | null
+  /** ISO 8601 */
+  dueAt: string | null
+  explanation: string
+  details: object
+  /** Null if the policy emits no retry events or there is nothing to report. */
+  event: SessionEventType | null
+  eventData: RetryEventData | null
+}
+
+const SCHEDULER: Actor = { name: 'scheduler', tokenId: null, userId: null, requestId: null, address: null }
+
+/**
+ * Records decisions: the decision rows, the sessions' causes and decided flags, events, and an audit entry for each
+ * failure that was judged. The primary key of `retry_decisions` allows one decision per session.
+ */
+const SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i(
+    "sessionId" uuid, "projectId" uuid, "chainId" uuid, "phase" retry_phase, "cause" failure_cause,
+    "matchedRule" int, "counted" bool, "baseDelayMs" int, "jitterMs" int, "delayMs" int, "dueAt" timestamptz,
+    "explanation" text, "details" jsonb, "event" text, "eventData" jsonb)
+), decided AS (
+  UPDATE sessions s SET retry_decided = true, failure_cause = i."cause" FROM input i WHERE s.id = i."sessionId"
+), decisions AS (
+  INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, matched_rule, counted, base_delay_ms,
+    jitter_ms, delay_ms, due_at, ready_at, explanation, details)
+  SELECT "sessionId", "projectId", "chainId", "phase", "cause", "matchedRule", "counted", "baseDelayMs", "jitterMs",
+    "delayMs", "dueAt", "dueAt", "explanation", "details" FROM input
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
+)
+INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
+SELECT ${actorValues('$2')}, 'retry.decided', "projectId", "sessionId",
+  jsonb_build_object('phase', "phase", 'cause', "cause", 'explanation', "explanation")
+FROM input WHERE "phase" NOT IN ('SUCCEEDED', 'NONE')`
+
+export async function recordDecisions(
+  tx: Queryable,
+  decisions: readonly DecisionRow[],
+  actor: Actor = SCHEDULER,
+): Promise<void> {
+  if (decisions.length > 0) await tx.query(SQL, [JSON.stringify(decisions), JSON.stringify(actor)])
+}

@@ -1,0 +1,108 @@
+import type { RetryEventData } from '../../../domain/events.ts'
+import type { HoldReason } from '../../../domain/session/causes.ts'
+import type { Queryable } from '../../database.ts'
+
+export interface DispatchedRetry {
+  sessionId: string
+  childSessionId: string
+  /** For the audit entry: "attempt 2 of 4". */
+  label: string
+  /** Null if the policy emits no retry events. */
+  eventData: RetryEventData | null
+}
+
+/** Records children created in this transaction: decision, event, audit entry. */
+const DISPATCHED_SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i(
+    "sessionId" uuid, "childSessionId" uuid, "label" text, "eventData" jsonb)
+), settled AS (
+  UPDATE retry_decisions d SET phase = 'DISPATCHED', hold_reason = NULL, child_session_id = i."childSessionId",
+    dispatched_at = now()
+  FROM input i WHERE d.session_id = i."sessionId"
+  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData"
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT 'session.retry_dispatched', session_id, chain_id, project_id, "eventData"
+  FROM settled WHERE "eventData" IS NOT NULL
+)
+INSERT INTO audit_log (actor, action, project_id, session_id, details)
+SELECT 'scheduler', 'retry.dispatched', project_id, session_id,
+  jsonb_build_object('auto', true, 'cause', cause, 'attempt', "label", 'childSessionId', "childSessionId")
+FROM settled`
+
+export async function settleDispatched(tx: Queryable, retries: readonly DispatchedRetry[]): Promise<void> {
+  if (retries.length > 0) await tx.query(DISPATCHED_SQL, [JSON.stringify(retries)])
+}
+
+export interface HeldRetry {
+  sessionId: string
+  holdReason: HoldReason
+  /** When to try again. */
+  againInMs: number
+  /** Null if it was already held for the same reason, or the policy emits no retry events. */
+  eventData: RetryEventData | null
+}
+
+const HELD_SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i(
+    "sessionId" uuid, "holdReason" hold_reason, "againInMs" float8, "eventData" jsonb)
+), held AS (
+  UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason",
+    ready_at = clock_timestamp() + make_interval(secs => i."againInMs" / 1000)
+  FROM input i WHERE d.session_id = i."sessionId"
+  RETURNING d.session_id, d.chain_id, d.project_id, i."eventData"
+)
+INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+SELECT 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
+
+export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): Promise<void> {
+  if (retries.length > 0) await tx.query(HELD_SQL, [JSON.stringify(retries)])
+}
+
+const REFUSED_SQL = `
+UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, explanation = i."explanation",
+  details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
+    || jsonb_build_object('error', i."code")
+FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
+WHERE d.session_id = i."sessionId"`
+
+/** Ends retries whose child was refused for good. */
+export async function settleRefused(
+  tx: Queryable,
+  retries: readonly { sessionId: string; code: string; explanation: string }[],
+): Promise<void> {
+  if (retries.length > 0) await tx.query(REFUSED_SQL, [JSON.stringify(retries)])
+}
+
+export interface ExhaustedRetry {
+  sessionId: string
+  /** Precedes the decision's own explanation. */
+  explanation: string
+  /** Null if the policy emits no retry events. */
+  eventData: RetryEventData | null
+}
+
+const EXHAUSTED_SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "explanation" text, "eventData" jsonb)
+), exhausted AS (
+  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL,
+    explanation = i."explanation" || '; ' || d.explanation
+  FROM input i WHERE d.session_id = i."sessionId"
+  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
+  FROM exhausted WHERE "eventData" IS NOT NULL
+)
+INSERT INTO audit_log (actor, action, project_id, session_id, details)
+SELECT 'scheduler', 'retry.decided', project_id, session_id,
+  jsonb_build_object('phase', 'EXHAUSTED', 'cause', cause, 'explanation', explanation)
+FROM exhausted`
+
+/** Ends retries that came too late: decision, event, audit entry. */
+export async function settleExhausted(tx: Queryable, retries: readonly ExhaustedRetry[]): Promise<void> {
+  if (retries.length > 0) await tx.query(EXHAUSTED_SQL, [JSON.stringify(retries)])
+}

@@ -1,0 +1,49 @@
+import { parseQuantity, type Quantity } from '../../../domain/scheduling/quantity.ts'
+import { openRoom, type AgentRoom } from '../../../domain/scheduling/room.ts'
+import type { Queryable } from '../../database.ts'
+
+/** A slot of an agent; or an agent without any, and then the last three columns are null. */
+interface SlotRow {
+  group: string
+  id: string
+  /** Null for none. */
+  labels: Record<string, string> | null
+  slot: string | null
+  /** Plain decimals. Negative if the agent declares less than is in use. */
+  free: string
+  declared: string
+}
+
+/** Rows of plain columns: JSON for each agent takes twice as long to make and to read. */
+const SQL = `
+SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
+  s.declared::text AS declared
+FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
+WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'`
+
+interface AgentSlots extends Pick<AgentRoom, 'id' | 'labels'> {
+  group: string
+  free: Map<string, Quantity>
+  capacity: Map<string, Quantity>
+}
+
+/**
+ * The agents of these groups that accept work, in id order, with their free resources. Every scheduling pass considers
+ * all of them: each agent costs about 4 µs here and 2 to 3 µs in the selection, so 3 ms for 500.
+ */
+export async function readAgentRooms(
+  tx: Queryable,
+  resourceGroups: readonly string[],
+): Promise<Map<string, AgentRoom[]>> {
+  const agents = new Map<string, AgentSlots>()
+  for (const { group, id, labels, slot, free, declared } of (await tx.query<SlotRow>(SQL, [resourceGroups])).rows) {
+    let agent = agents.get(id)
+    if (!agent) agents.set(id, (agent = { group, id, labels: labels ?? {}, free: new Map(), capacity: new Map() }))
+    if (slot === null) continue
+    agent.free.set(slot, parseQuantity(free))
+    agent.capacity.set(slot, parseQuantity(declared))
+  }
+  const inOrder = [...agents.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const groups = Map.groupBy(inOrder, ({ group }) => group)
+  return new Map([...groups].map(([group, those]) => [group, those.map(openRoom)]))
+}

@@ -1,0 +1,179 @@
+import { HEAD_OF_LINE_SKIPS_MAX } from '../../../domain/limits.ts'
+import type { Judged } from '../../../domain/session/judge.ts'
+import type { ClusterMode } from '../../../domain/session/statuses.ts'
+import type { Queryable } from '../../database.ts'
+import { DEPENDENCIES } from '../session/dependencies.sql.ts'
+
+export interface PendingSession extends Omit<Judged, 'kernels'> {
+  id: string
+  chainId: string
+  attempt: number
+  traceParent: string | null
+  priority: number
+  /** Milliseconds since 1970. */
+  createdAt: number
+  waitedMs: number
+  projectId: string
+  userId: string | null
+  clusterMode: ClusterMode
+  resourceSlots: Record<string, string>
+  skips: number
+  avoidAgents: string[]
+  allowAgents: string[]
+  excludeAgents: string[]
+  agentLabels: Record<string, string>
+  kernelIds: string[]
+  /** Milliseconds until `startsAt`; null if it has passed. */
+  startsInMs: number | null
+  /** The number of chains it still waits for, and the last session of one that has failed for good. */
+  dependenciesOpen: number
+  dependencyFailed: string | null
+  lane: string
+  /** Its lane may have more waiting sessions than were claimed. */
+  laneIsLong: boolean
+  /** Among the first of the line, which are claimed without gaps. */
+  atHead: boolean
+  /** Not in line (it rests after a try); claimed because it may have expired. */
+  rests: boolean
+}
+
+export interface PendingClaim {
+  resourceGroup: string
+  /** Sessions to claim from the head of the line. */
+  head: number
+  youngestFirst: boolean
+  /**
+   * The number of lanes, the lane after which they begin (null for the first), and the number of sessions from all of
+   * them together.
+   */
+  lanes: number
+  fromLane: string | null
+  laneSessions: number
+  holders: number
+  /**
+   * Sessions to claim in addition that have been pending for longer than the group allows, wherever they are in the
+   * line.
+   */
+  expired: number
+}
+
+export const LANE = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
+    s.cluster_mode = 'SINGLE_NODE', s.allow_agents, s.exclude_agents, s.agent_labels)`
+
+/** In line, ready to be scheduled. */
+export const IN_LINE = `s.status = 'PENDING' AND s.next_try_at IS NULL`
+
+const byAge = (youngestFirst: boolean) => (youngestFirst ? 's.created_at DESC, s.id DESC' : 's.created_at, s.id')
+
+/**
+ * The first $2 sessions of the line, read one priority band at a time, so that each band can be read from either end.
+ */
+const head = (youngestFirst: boolean) => `bands AS (
+  (SELECT s.priority FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 ORDER BY s.priority DESC LIMIT 1)
+  UNION ALL
+  SELECT (SELECT s.priority FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND s.priority < bands.priority
+    ORDER BY s.priority DESC LIMIT 1) FROM bands WHERE bands.priority IS NOT NULL
+), head AS MATERIALIZED (
+  SELECT first.id FROM bands CROSS JOIN LATERAL (
+    SELECT s.id FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND s.priority = bands.priority
+    ORDER BY ${byAge(youngestFirst)} LIMIT $2) AS first
+  LIMIT $2
+)`
+
+const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
+  SELECT s.id FROM resource_groups g JOIN sessions s ON s.resource_group = g.name AND s.status = 'PENDING'
+    AND s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0)
+  WHERE g.name = $1 ORDER BY s.status_changed_at LIMIT ${limit}
+)`
+
+/**
+ * The $3 lanes after lane $4, each found by one index probe; the first sessions of each, $5 in all; and $6 of the
+ * sessions that hold the line.
+ */
+const lanesAndHolders = (youngestFirst: boolean) => `lanes AS (
+  (SELECT ${LANE} AS lane, 1 AS number FROM sessions s
+    WHERE ${IN_LINE} AND s.resource_group = $1 AND ($4::bigint IS NULL OR ${LANE} > $4) ORDER BY 1 LIMIT 1)
+  UNION ALL
+  SELECT (SELECT ${LANE} FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND ${LANE} > lanes.lane
+    ORDER BY 1 LIMIT 1), lanes.number + 1
+  FROM lanes WHERE lanes.lane IS NOT NULL AND lanes.number < $3
+), seen AS MATERIALIZED (
+  SELECT lane, greatest(1, $5 / count(*) OVER ()) AS reach FROM lanes WHERE lane IS NOT NULL
+), of_lanes AS MATERIALIZED (
+  SELECT first.id, seen.lane, count(*) OVER (PARTITION BY seen.lane) >= seen.reach AS long
+  FROM seen CROSS JOIN LATERAL (
+    SELECT s.id FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND ${LANE} = seen.lane
+    ORDER BY ${byAge(youngestFirst)} LIMIT seen.reach) AS first
+), holding AS MATERIALIZED (
+  SELECT s.id FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
+  ORDER BY s.priority DESC, s.created_at, s.id LIMIT $6
+)`
+
+/** Without lanes, the sessions at the head may be the whole line. */
+const claimed = (parts: readonly string[], withLanes: boolean) => `claimed AS MATERIALIZED (
+  SELECT s.*, ${LANE} AS lane FROM sessions s
+  WHERE s.id IN (${parts.map((part) => `SELECT id FROM ${part}`).join(' UNION ')}) AND s.status = 'PENDING'
+  FOR UPDATE SKIP LOCKED
+)
+SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
+  s.priority, extract(epoch FROM s.created_at)::float8 * 1000 AS "createdAt",
+  extract(epoch FROM now() - s.status_changed_at)::float8 * 1000 AS "waitedMs",
+  s.project_id AS "projectId", s.user_id AS "userId", s.status, s.tries, s.reschedules,
+  g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
+  s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
+  s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
+  s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
+  s.agent_labels AS "agentLabels", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
+  CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
+  coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.lane::text AS lane,
+  s.id IN (SELECT id FROM head) AS "atHead", s.next_try_at IS NOT NULL AS rests,
+  ${withLanes ? 'coalesce(known.long, true)' : 'false'} AS "laneIsLong",
+  ${withLanes ? '(SELECT max(lane)::text FROM seen HAVING count(*) >= $3)' : 'NULL'} AS "nextLane"
+FROM claimed s
+JOIN resource_groups g ON g.name = s.resource_group
+${withLanes ? 'LEFT JOIN (SELECT DISTINCT lane, long FROM of_lanes) AS known ON known.lane = s.lane' : ''}
+LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true`
+
+/**
+ * Claims the part of a group's line that one scheduling pass needs and locks it for the transaction: the head of the
+ * line; the first sessions of each lane, which show for all behind them whether they fit; the sessions that hold the
+ * line; and those that have expired. The cost grows with the number of claimed sessions and lanes, not with the length
+ * of the line: with 100,000 pending, 1 ms for 32 of the head and 20 lanes, and 1.5 ms to plan. Indexes:
+ * sessions_pending, sessions_lanes, sessions_holding_line, sessions_active.
+ */
+function statement({ youngestFirst, expired }: PendingClaim, withLanes: boolean): string {
+  const parts = ['head', ...(expired > 0 ? ['expired'] : []), ...(withLanes ? ['of_lanes', 'holding'] : [])]
+  const tables = [
+    head(youngestFirst),
+    ...(expired > 0 ? [expiredBy(withLanes ? '$7' : '$3')] : []),
+    ...(withLanes ? [lanesAndHolders(youngestFirst)] : []),
+    claimed(parts, withLanes),
+  ]
+  return `WITH RECURSIVE ${tables.join(', ')}`
+}
+
+export interface ClaimedLine {
+  sessions: PendingSession[]
+  /** Lanes after this one were not read; null if the read went to the last lane. */
+  nextLane: string | null
+}
+
+export async function claimPending(tx: Queryable, claim: PendingClaim): Promise<ClaimedLine> {
+  const { resourceGroup, head: first, lanes, fromLane, laneSessions, holders, expired } = claim
+  const values = [resourceGroup, first, lanes, fromLane, laneSessions, holders]
+  return read(tx, statement(claim, true), [...values, ...(expired > 0 ? [expired] : [])])
+}
+
+/**
+ * The whole line, if it is shorter than its head; undefined if it may be longer, though the sessions read stay locked.
+ */
+export async function claimShortLine(tx: Queryable, claim: PendingClaim): Promise<ClaimedLine | undefined> {
+  const { resourceGroup, head: first, expired } = claim
+  const line = await read(tx, statement(claim, false), [resourceGroup, first, ...(expired > 0 ? [expired] : [])])
+  return line.sessions.filter(({ atHead }) => atHead).length < first ? line : undefined
+}
+
+async function read(tx: Queryable, text: string, values: readonly unknown[]): Promise<ClaimedLine> {
+  const { rows } = await tx.query<PendingSession & { nextLane: string | null }>(text, values)
+  return { sessions: rows, nextLane: rows[0]?.nextLane ?? null }
+}

@@ -1,0 +1,86 @@
+import type { Owner } from '../../../domain/quota/pending-places.ts'
+import type { QuotaScope } from '../../../domain/quota/quota.ts'
+import { parseQuantities } from '../../../domain/scheduling/quantity.ts'
+import type { QuotaRoom } from '../../../domain/scheduling/quota-room.ts'
+import type { Queryable } from '../../database.ts'
+import { lockQuotas, readLimits, type LockedQuota, type Owners } from '../quota/lock-quotas.sql.ts'
+
+/** The statuses that count as running for quotas: these sessions hold slots, or are about to. */
+const RUNNING = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')`
+
+/**
+ * How much of each quota is in use by running sessions; pending sessions, which may be many more, are not read.
+ * Indexes: sessions_live_of_project, sessions_live_of_user. About 8 ms for 10,000 running sessions of one project.
+ */
+const SQL = `
+WITH running AS MATERIALIZED (
+  SELECT q.number, s.id FROM unnest($1::quota_scope[], $2::uuid[]) WITH ORDINALITY AS q(scope, scope_id, number)
+  CROSS JOIN LATERAL (
+    SELECT s.id FROM sessions s WHERE q.scope = 'PROJECT' AND s.project_id = q.scope_id AND ${RUNNING}
+    UNION ALL
+    SELECT s.id FROM sessions s WHERE q.scope = 'USER' AND s.user_id = q.scope_id AND ${RUNNING}
+    UNION ALL
+    SELECT s.id FROM projects own JOIN sessions s ON s.project_id = own.id AND ${RUNNING}
+    WHERE q.scope = 'DOMAIN' AND own.domain_id = q.scope_id
+  ) AS s
+), held AS (
+  SELECT r.number, k.resource_slots, count(*) AS kernels
+  FROM running r JOIN kernels k ON k.session_id = r.id AND k.slots_held GROUP BY 1, 2
+), amounts AS (
+  SELECT number, slot.key AS slot, sum(slot.value::numeric * kernels) AS amount
+  FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2
+)
+SELECT q.number - 1 AS number, (SELECT count(*) FROM running r WHERE r.number = q.number) AS running,
+  (SELECT coalesce(jsonb_object_agg(slot, trim_scale(amount)::text), '{}') FROM amounts a WHERE a.number = q.number) AS slots
+FROM unnest($1::quota_scope[]) WITH ORDINALITY AS q(scope, number)`
+
+interface LimitingQuota extends LockedQuota {
+  room: QuotaRoom
+}
+
+/**
+ * The quotas that limit each of these owners, and what is left of them. The quotas are locked for the transaction
+ * before their use is counted, so two servers that schedule two groups never hand out the same remainder. An owner
+ * without quotas costs one probe of the primary key.
+ */
+export async function readQuotaRoom(tx: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
+  return limitsOf(await countUse(tx, await lockQuotas(tx, ownersOf(owners), 'RUNNING')))
+}
+
+/** The same for information only: locks nothing. */
+export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
+  return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
+}
+
+function ownersOf(owners: readonly Owner[]): Owners {
+  return {
+    projectIds: [...new Set(owners.map(({ projectId }) => projectId))],
+    userIds: [...new Set(owners.flatMap(({ userId }) => userId ?? []))],
+  }
+}
+
+async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<LimitingQuota[]> {
+  if (quotas.length === 0) return []
+  const values = [quotas.map(({ scope }) => scope), quotas.map(({ scopeId }) => scopeId)]
+  const { rows } = await db.query<{ number: number; running: number; slots: Record<string, string> }>(SQL, values)
+  return rows.map(({ number, running, slots }) => {
+    const quota = quotas[number]!
+    const room: QuotaRoom = {
+      name: `${quota.scope.toLowerCase()} ${quota.name}`,
+      slots: parseQuantities(quota.slots),
+      usedSlots: parseQuantities(slots),
+      maxRunning: quota.maxRunning,
+      running,
+    }
+    return { ...quota, room }
+  })
+}
+
+function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owner) => QuotaRoom[] {
+  const limits: Record<QuotaScope, (quota: LimitingQuota, owner: Owner) => boolean> = {
+    USER: ({ scopeId }, { userId }) => scopeId === userId,
+    PROJECT: ({ scopeId }, { projectId }) => scopeId === projectId,
+    DOMAIN: ({ projectIds }, { projectId }) => projectIds.includes(projectId),
+  }
+  return (owner) => quotas.filter((quota) => limits[quota.scope](quota, owner)).map(({ room }) => room)
+}

@@ -1,0 +1,102 @@
+import { HEAD_OF_LINE_SKIPS_MAX, LINE_KEEPS_MAX, LINE_PLACE_MAX } from '../../../domain/limits.ts'
+import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
+import type { ClusterMode } from '../../../domain/session/statuses.ts'
+import type { Queryable } from '../../database.ts'
+import { DEPENDENCIES } from '../session/dependencies.sql.ts'
+import { DRAINED } from './pending-groups.sql.ts'
+
+/** What determines where a pending session can be placed. */
+export interface PendingDemand {
+  id: string
+  group: string
+  priority: number
+  projectId: string
+  userId: string | null
+  clusterMode: ClusterMode
+  clusterSize: number
+  resourceSlots: Record<string, string>
+  allowAgents: string[]
+  avoidAgents: string[]
+  excludeAgents: string[]
+  agentLabels: Record<string, string>
+}
+
+export interface PendingRow extends PendingDemand {
+  sequencer: Sequencer
+  /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
+  drained: string | null
+  /** ISO 8601; null if it has passed. */
+  startsAt: string | null
+  restsForMs: number | null
+  lastError: string | null
+  total: number
+  open: number
+  failed: string | null
+  before: number
+}
+
+const DEMAND_COLUMNS = `s.id, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
+  s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
+  s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.exclude_agents AS "excludeAgents",
+  s.agent_labels AS "agentLabels"`
+
+const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
+
+/**
+ * Those of these sessions that are pending. The position in line is counted up to LINE_PLACE_MAX by walking the index
+ * sessions_pending: below 1 ms each, however long the line.
+ */
+const SQL = `
+SELECT ${DEMAND_COLUMNS}, g.sequencer, ${DRAINED} AS drained,
+  CASE WHEN s.starts_at > now() THEN to_char(s.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS "startsAt",
+  CASE WHEN s.next_try_at > now() THEN ceil(extract(epoch FROM s.next_try_at - now()) * 1000)::float8 END AS "restsForMs",
+  CASE WHEN s.next_try_at > now() THEN (SELECT h.message FROM scheduling_history h
+    WHERE h.entity_id = s.id AND h.error_code IS NOT NULL ORDER BY h.id DESC LIMIT 1) END AS "lastError",
+  d.total::int, d.open::int, d.failed,
+  (SELECT count(*) FROM (
+    (SELECT ${OTHERS} AND o.priority > s.priority LIMIT $2)
+    UNION ALL
+    (SELECT ${OTHERS} AND g.sequencer = 'FIFO' AND o.priority = s.priority AND (o.created_at, o.id) < (s.created_at, s.id) LIMIT $2)
+    UNION ALL
+    (SELECT ${OTHERS} AND g.sequencer = 'LIFO' AND o.priority = s.priority AND (o.created_at, o.id) > (s.created_at, s.id) LIMIT $2)
+    UNION ALL
+    (SELECT ${OTHERS} AND g.sequencer = 'DRF' AND o.priority = s.priority AND o.id <> s.id LIMIT $2)
+    LIMIT $2) AS before) AS before
+FROM sessions s
+JOIN resource_groups g ON g.name = s.resource_group
+LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true
+WHERE s.id = ANY($1) AND s.status = 'PENDING'`
+
+export async function readPending(db: Queryable, sessionIds: readonly string[]): Promise<PendingRow[]> {
+  const { rows } = await db.query<PendingRow>(SQL, [sessionIds, LINE_PLACE_MAX + 1])
+  return rows
+}
+
+/** In the order in which room is kept for them. Index: sessions_holding_line. */
+const HOLDERS_SQL = `
+SELECT holder.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
+  SELECT ${DEMAND_COLUMNS} FROM sessions s
+  WHERE s.status = 'PENDING' AND s.next_try_at IS NULL AND s.resource_group = g.name
+    AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
+  ORDER BY s.priority DESC, s.created_at, s.id LIMIT $2) AS holder`
+
+/** The first of the sessions that hold the line of these groups. */
+export async function readHolders(db: Queryable, groups: readonly string[]): Promise<PendingDemand[]> {
+  const { rows } = await db.query<PendingDemand>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
+  return rows
+}
+
+const ABSENT_SQL = `
+SELECT resource_group AS "group", jsonb_object_agg(status, count) AS absent FROM (
+  SELECT a.resource_group, a.status, count(*) FROM agents a
+  WHERE a.resource_group = ANY($1) AND a.status <> 'ALIVE' GROUP BY 1, 2 ORDER BY 1, 2) AS counts
+GROUP BY 1`
+
+/** How many agents of each group accept no work, by status. */
+export async function readAbsentAgents(
+  db: Queryable,
+  groups: readonly string[],
+): Promise<Map<string, Record<string, number>>> {
+  const { rows } = await db.query<{ group: string; absent: Record<string, number> }>(ABSENT_SQL, [groups])
+  return new Map(rows.map(({ group, absent }) => [group, absent]))
+}

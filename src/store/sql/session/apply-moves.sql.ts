@@ -1,0 +1,125 @@
+import type { StatusData } from '../../../domain/session/failure.ts'
+import type { SchedulingResult } from '../../../domain/session/handlers.ts'
+import type { KernelStatus, SessionResult, SessionStatus } from '../../../domain/session/statuses.ts'
+import type { Queryable } from '../../database.ts'
+import { recordHistory } from './record-history.sql.ts'
+import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
+
+/** The coordinator's decision about one session that it holds. */
+export interface SessionMove {
+  id: string
+  from: SessionStatus
+  /** The same as `from` if the session keeps its status. */
+  to: SessionStatus
+  /** The intermediate status of a move of two steps, which the next handler would otherwise make; null for none. */
+  through: SessionStatus | null
+  /** Null leaves the kernels unchanged. Kernels that have ended keep their status. */
+  kernelTo: KernelStatus | null
+  /** Only kernels in these statuses move to `kernelTo`; null for all. */
+  kernelFrom: readonly KernelStatus[] | null
+  /**
+   * The status of kernels that failed before they ran and are tried again under a greater assignment; null if none is.
+   */
+  failedKernelTo: KernelStatus | null
+  outcome: SchedulingResult
+  /** Tries so far in this status; 0 after a move. */
+  tries: number
+  /** Time until the next try; null for immediately. */
+  pauseMs: number | null
+  /** Kernels go back to PENDING and leave their agents. */
+  rescheduled: boolean
+  /** The agents that kept it from starting: from now on they go last, these behind those of before. */
+  failedAgents: readonly string[]
+  /** Set when the session is about to end. */
+  result: SessionResult | null
+  reason: string | null
+  statusData: StatusData | null
+  /** Why the session waits; null keeps the present reason. */
+  pendingReason: string | null
+  errorCode: string | null
+  message: string | null
+}
+
+/**
+ * Moves sessions and their kernels, and writes events and history: one statement per batch. Only moves that change the
+ * status create an event; if the newest history row of the session says the same, its counter is incremented instead. A
+ * move through an intermediate status is two events and two history rows, in this order, but one write of the session's
+ * row.
+ *
+ * Locks: kernels in id order; the caller holds the sessions.
+ */
+const SQL = `
+WITH moves AS (
+  SELECT * FROM json_to_recordset($1::json) AS m(
+    "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status,
+    "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result, "tries" int,
+    "pauseMs" float8, "rescheduled" bool, "failedAgents" uuid[], "result" session_result, "reason" text,
+    "statusData" jsonb, "pendingReason" text, "errorCode" text, "message" text)
+), moved AS (
+  UPDATE sessions s SET
+    -- A terminated session whose result is FAILURE ends in ERROR.
+    status = CASE WHEN m."to" = 'TERMINATED' AND s.result = 'FAILURE' THEN 'ERROR' ELSE m."to" END,
+    status_changed_at = CASE WHEN m."to" = m."from" THEN s.status_changed_at ELSE now() END,
+    tries = m."tries",
+    next_try_at = now() + make_interval(secs => m."pauseMs" / 1000),
+    reschedules = s.reschedules + m."rescheduled"::int,
+    avoid_agents = CASE WHEN cardinality(m."failedAgents") = 0 THEN s.avoid_agents
+      ELSE ARRAY(SELECT agent FROM unnest(s.avoid_agents) WITH ORDINALITY AS avoided(agent, place)
+        WHERE agent <> ALL(m."failedAgents") ORDER BY place) || m."failedAgents" END,
+    pending_reason = CASE WHEN m."to" = 'PENDING' THEN coalesce(m."pendingReason", s.pending_reason) END,
+    result = coalesce(m."result", s.result),
+    status_reason = coalesce(m."reason", s.status_reason),
+    status_data = coalesce(m."statusData", s.status_data),
+    terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
+  FROM moves m WHERE s.id = m.id AND s.status = m."from"
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo",
+    m."kernelFrom", m."failedKernelTo", m."outcome", m."errorCode", m."message", m."rescheduled"
+), locked AS (
+  SELECT k.id, v."rescheduled",
+    CASE WHEN k.error IS NOT NULL THEN coalesce(v."failedKernelTo", v."kernelTo") ELSE v."kernelTo" END AS "to",
+    k.error IS NOT NULL AND v."failedKernelTo" IS NOT NULL AS again
+  FROM kernels k JOIN moved v ON v.id = k.session_id
+  WHERE (v."kernelTo" IS NOT NULL OR v."failedKernelTo" IS NOT NULL)
+    AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
+    AND (v."kernelFrom" IS NULL OR k.status = ANY(v."kernelFrom"))
+  ORDER BY k.id FOR NO KEY UPDATE OF k
+), kernels_moved AS (
+  UPDATE kernels k SET
+    status = l."to",
+    status_changed_at = now(),
+    error = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.error END,
+    agent_id = CASE WHEN l."rescheduled" THEN NULL ELSE k.agent_id END,
+    assignment = k.assignment + (l."rescheduled" OR l.again)::int,
+    confirmed_gone = k.confirmed_gone OR l."rescheduled",
+    slots_held = k.slots_held AND l."to" NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED'),
+    terminated_at = CASE WHEN l."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
+  FROM locked l
+  WHERE k.id = l.id AND (k.status <> l."to" OR l.again)
+), steps AS (
+  SELECT id, chain_id, project_id, status_reason, $2::text AS phase, "from", coalesce("through", "to") AS "to",
+    "outcome", "errorCode", "message" FROM moved
+  UNION ALL
+  SELECT id, chain_id, project_id, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message"
+  FROM moved WHERE "through" IS NOT NULL
+), events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT ${STATUS_EVENT_TYPE},
+    id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
+  FROM steps WHERE "to" <> "from"
+), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps' })}
+SELECT id FROM moved`
+
+/**
+ * Returns the ids that moved; a missing one was moved by somebody else meanwhile. `next` is the phase that takes a
+ * session on from the intermediate status.
+ */
+export async function applyMoves(
+  tx: Queryable,
+  phase: string,
+  moves: readonly SessionMove[],
+  next: string | null = null,
+): Promise<Set<string>> {
+  if (moves.length === 0) return new Set()
+  const { rows } = await tx.query<{ id: string }>(SQL, [JSON.stringify(moves), phase, next])
+  return new Set(rows.map((row) => row.id))
+}

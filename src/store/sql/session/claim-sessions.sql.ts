@@ -1,0 +1,73 @@
+import type { FailureError } from '../../../domain/session/failure.ts'
+import type { LifecycleDeclaration } from '../../../domain/session/handlers.ts'
+import type { Judged } from '../../../domain/session/judge.ts'
+import type { KernelStatus } from '../../../domain/session/statuses.ts'
+import type { Queryable } from '../../database.ts'
+
+export interface ClaimedKernel {
+  id: string
+  status: KernelStatus
+  agentId: string | null
+  /** Its agent is lost or removed and will not report any more. */
+  agentLost: boolean
+  confirmedGone: boolean
+  startedAt: string | null
+  error: FailureError | null
+  /** Time until its agent must have stopped it under its own fencing rule; 0 if that has passed. */
+  fencedInMs: number
+}
+
+export interface ClaimBounds {
+  /** Sessions to claim. */
+  limit: number
+  /** Added to a group's `fenceAfter` before a silent agent's kernels are certain to be gone. */
+  fenceMarginMs: number
+}
+
+/** A session that a lifecycle handler holds until its transaction ends. */
+export interface ClaimedSession extends Judged {
+  id: string
+  chainId: string
+  attempt: number
+  traceParent: string | null
+  kernels: ClaimedKernel[]
+}
+
+/**
+ * Sessions for one handler, longest in their status first: those with kernels to work on, with a kernel that failed
+ * before it ran, or past the timeout of their status. Sessions that another server holds are skipped.
+ * Index: sessions_active.
+ */
+const SQL = `
+SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
+  s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
+  g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
+  s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) IS TRUE AS expired,
+  (SELECT coalesce(json_agg(json_build_object(
+      'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),
+      'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
+      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + $5))), '[]')
+    FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels
+FROM sessions s
+JOIN resource_groups g ON g.name = s.resource_group
+CROSS JOIN LATERAL (SELECT CASE
+  WHEN s.status IN ('SCHEDULED', 'PREPARING', 'PULLING') THEN g.prepare_timeout_ms
+  WHEN s.status IN ('PREPARED', 'CREATING') THEN g.create_timeout_ms
+  WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms END AS ms) AS timeout
+WHERE s.status = ANY($1::session_status[])
+  AND (s.next_try_at IS NULL OR s.next_try_at <= now())
+  AND (s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0)
+    OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND (k.status = ANY($2::kernel_status[])
+      OR ($3 AND k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))))))
+ORDER BY s.status_changed_at
+LIMIT $4
+FOR UPDATE OF s SKIP LOCKED`
+
+export async function claimSessions(
+  tx: Queryable,
+  handler: Pick<LifecycleDeclaration, 'sessionIn'> & { kernelIn: readonly KernelStatus[]; judgesFailures: boolean },
+  { limit, fenceMarginMs }: ClaimBounds,
+): Promise<ClaimedSession[]> {
+  const values = [handler.sessionIn, handler.kernelIn, handler.judgesFailures, limit, fenceMarginMs]
+  return (await tx.query<ClaimedSession>(SQL, values)).rows
+}

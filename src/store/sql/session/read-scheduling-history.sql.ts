@@ -1,0 +1,47 @@
+import type { SchedulingResult } from '../../../domain/session/handlers.ts'
+import type { Queryable } from '../../database.ts'
+
+export interface HistoryRow {
+  entityId: string
+  /** Decimal; gives the order. */
+  id: string
+  phase: string
+  fromStatus: string | null
+  toStatus: string | null
+  result: SchedulingResult
+  errorCode: string | null
+  message: string | null
+  attempts: number
+  firstAt: Date
+  lastAt: Date
+}
+
+/** The rows that follow `after` (0 for the beginning), for each entity. Index: scheduling_history(entity_id, id). */
+const SQL = `
+SELECT h.entity_id AS "entityId", h.id::text AS id, h.phase, h.from_status AS "fromStatus", h.to_status AS "toStatus",
+  h.result, h.error_code AS "errorCode", h.message, h.attempts, h.first_at AS "firstAt", h.last_at AS "lastAt"
+FROM unnest($1::uuid[]) AS entity(id)
+CROSS JOIN LATERAL (
+  SELECT * FROM scheduling_history WHERE entity_id = entity.id AND id > $2::int8 ORDER BY id LIMIT $3
+) h
+ORDER BY h.entity_id, h.id`
+
+export async function readSchedulingHistory(
+  db: Queryable,
+  entityIds: readonly string[],
+  after: string,
+  limit: number,
+): Promise<HistoryRow[]> {
+  return (await db.query<HistoryRow>(SQL, [entityIds, after, limit])).rows
+}
+
+const COUNT_SQL = `
+SELECT entity_id AS id, count(*) AS count FROM scheduling_history WHERE entity_id = ANY($1::uuid[]) GROUP BY entity_id`
+
+export async function countSchedulingHistory(
+  db: Queryable,
+  entityIds: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ id: string; count: number }>(COUNT_SQL, [entityIds])
+  return new Map(rows.map(({ id, count }) => [id, count]))
+}

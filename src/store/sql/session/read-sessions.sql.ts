@@ -1,0 +1,84 @@
+import { Prisma, type RetryDecision, type Session } from '../../../generated/prisma/client.ts'
+import type { Queryable } from '../../database.ts'
+
+export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
+
+/** Columns by their Prisma names. */
+export interface PlainSelection {
+  session: readonly string[]
+  /** Null if the decision is not asked for. */
+  decision: readonly string[] | null
+}
+
+/**
+ * The columns of sessions and decisions that a selection names; undefined if it selects anything that these statements
+ * do not read.
+ */
+export function plainSelection(select: Prisma.SessionSelect): PlainSelection | undefined {
+  const { decision, ...rest } = select
+  const session = columnsIn(rest, Prisma.SessionScalarFieldEnum)
+  const ofDecision = typeof decision === 'object' ? (decision.select ?? {}) : decision ? null : {}
+  const columns = ofDecision && columnsIn(ofDecision, Prisma.RetryDecisionScalarFieldEnum)
+  if (!session || !columns) return undefined
+  return { session, decision: decision ? columns : null }
+}
+
+function columnsIn(select: object, known: object): string[] | undefined {
+  const wanted = Object.entries(select).filter(([, asked]) => asked !== false && asked !== undefined)
+  return wanted.every(([name, asked]) => asked === true && name in known) ? wanted.map(([name]) => name) : undefined
+}
+
+/** The column's name in the database. */
+function columnOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+const statements = new Map<string, string>()
+/** Clients choose the selections, so the cache is bounded. */
+const STATEMENTS_MAX = 1_000
+
+function statementFor(by: SessionKey, { session, decision }: PlainSelection): string {
+  const columns = session.map((name) => `s.${columnOf(name)} AS "${name}"`)
+  const joined = (decision ?? []).map((name) => `d.${columnOf(name)} AS "${DECISION}${name}"`)
+  const known = decision ? ['d.session_id AS "decision"'] : []
+  return `SELECT ${[...columns, ...joined, ...known].join(', ')} FROM sessions s
+${decision ? 'LEFT JOIN retry_decisions d ON d.session_id = s.id' : ''}
+WHERE s.${columnOf(by)} = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2) ORDER BY s.attempt`
+}
+
+const DECISION = 'decision.'
+
+/** `decision` is the decision's session, null if there is none. */
+type SelectedRow = Partial<Session> & {
+  [Name in keyof RetryDecision as `${typeof DECISION}${Name}`]?: RetryDecision[Name] | null
+} & { decision?: string | null }
+
+/**
+ * Sessions of one project (null: of all) by a key, oldest attempt first, with the selected columns, in the shape that
+ * Prisma would return. One statement, at a fifth of Prisma's CPU time: most requests to this server are of this kind.
+ * Indexes: primary keys, sessions(chain_id, attempt), sessions(parent_session_id).
+ */
+export async function readPlainSessions(
+  db: Queryable,
+  read: { projectId: string | null; by: SessionKey; values: readonly string[]; selection: PlainSelection },
+): Promise<Session[]> {
+  const { projectId, by, values, selection } = read
+  const key = `${by} ${selection.session.join()} ${selection.decision?.join()}`
+  let statement = statements.get(key)
+  if (statement === undefined) {
+    statement = statementFor(by, selection)
+    if (statements.size < STATEMENTS_MAX) statements.set(key, statement)
+  }
+  const { rows } = await db.query<SelectedRow>(statement, [values, projectId])
+  if (selection.decision) for (const row of rows) gatherDecision(row, selection.decision)
+  return rows as unknown as Session[]
+}
+
+function gatherDecision(row: Record<string, unknown>, columns: readonly string[]): void {
+  const decision: Record<string, unknown> = {}
+  for (const name of columns) {
+    decision[name] = row[DECISION + name]
+    delete row[DECISION + name]
+  }
+  row['decision'] = row['decision'] === null ? null : decision
+}

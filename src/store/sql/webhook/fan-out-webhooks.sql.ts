@@ -1,0 +1,85 @@
+import type { EventCursor } from '../../../domain/event-cursor.ts'
+import { EVENT_TYPES } from '../../../domain/events.ts'
+import type { Queryable } from '../../database.ts'
+import { HORIZON } from '../event/read-events.sql.ts'
+import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } from './webhook-delivery-columns.sql.ts'
+
+/**
+ * Whether events lie between the cursor and the oldest running transaction. It only reads, so that an idle server
+ * writes nothing. ORDER BY makes the planner read the index from the cursor on: usually nothing is there, and finding
+ * that out in any other way would scan the whole outbox. A cursor from the future is handled by `lockWebhookCursor`.
+ */
+const WAITING_SQL = `
+SELECT EXISTS (
+  SELECT FROM (SELECT FROM session_events e
+    WHERE (e.xid, e.id) > (c.xid, c.id) AND e.xid < ${HORIZON}
+    ORDER BY e.xid, e.id LIMIT 1) AS first
+) AS waiting
+FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM settings WHERE key = 'webhooks.cursor') AS c
+WHERE EXISTS (SELECT FROM webhooks WHERE enabled)`
+
+/** Whether there are events to turn into deliveries, and an enabled webhook. Index: session_events(xid, id). */
+export async function hasWaitingEvents(db: Queryable): Promise<boolean> {
+  return (await db.query<{ waiting: boolean }>(WAITING_SQL)).rows[0]?.waiting ?? false
+}
+
+/** `since`: no webhook wants what was committed before. */
+const LOCK_SQL = `
+SELECT value ->> 'xid' AS xid, value ->> 'id' AS id,
+  (SELECT pg_snapshot_xmin(active_since)::text FROM webhooks WHERE enabled
+    ORDER BY pg_snapshot_xmin(active_since) LIMIT 1) AS since
+FROM settings WHERE key = 'webhooks.cursor' FOR UPDATE SKIP LOCKED`
+
+/**
+ * The position in the outbox from which to continue, locked for the transaction; undefined if another server holds it
+ * or no webhook is enabled.
+ */
+export async function lockWebhookCursor(tx: Queryable): Promise<EventCursor | undefined> {
+  const { rows } = await tx.query<{ xid: string; id: string; since: string | null }>(LOCK_SQL)
+  const row = rows[0]
+  if (!row || row.since === null) return undefined
+  const cursor = { xid: BigInt(row.xid), id: BigInt(row.id) }
+  const since = BigInt(row.since)
+  return since > cursor.xid ? { xid: since, id: 0n } : cursor
+}
+
+/** A webhook gets an event if its own snapshot, taken when it was enabled, did not include the event. */
+const HEARS = 'NOT pg_visible_in_snapshot(e.xid, w.active_since)'
+
+/**
+ * Turns events into deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id,
+ * event_id) gives a webhook each event once, whichever server crashes. Patterns are matched against event types once
+ * per batch.
+ * Indexes: session_events(xid, id), the primary keys of what an event refers to.
+ */
+const SQL = `
+WITH events AS MATERIALIZED (
+  SELECT e.*, row_number() OVER (ORDER BY e.xid, e.id) AS place FROM session_events e
+  WHERE (e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}
+  ORDER BY e.xid, e.id LIMIT $3
+), hearers AS MATERIALIZED (
+  SELECT w.*, t.type FROM webhooks w JOIN unnest($4::text[]) AS t(type) ON ${hasPatternFor('t.type')}
+  WHERE w.enabled
+), added AS (
+  INSERT INTO webhook_deliveries (${DELIVERY_COLUMNS})
+  SELECT ${deliverySelect('e.place')} FROM events e
+  JOIN hearers w ON w.type = e.type AND (w.project_id IS NULL OR w.project_id = e.project_id)
+    AND (w.chain_id IS NULL OR w.chain_id = e.chain_id) AND ${HEARS}
+  ${DELIVERY_SOURCES}
+  ON CONFLICT (webhook_id, event_id) DO NOTHING RETURNING 1
+), moved AS (
+  UPDATE settings SET updated_at = now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
+  FROM (
+    SELECT xid, id FROM events UNION ALL SELECT $1::xid8, $2::int8 ORDER BY xid DESC, id DESC LIMIT 1
+  ) AS last WHERE key = 'webhooks.cursor'
+)
+SELECT (SELECT count(*) FROM events) AS read, (SELECT count(*) FROM added) AS added`
+
+export async function fanOutEvents(
+  tx: Queryable,
+  after: EventCursor,
+  limit: number,
+): Promise<{ read: number; added: number }> {
+  const values = [after.xid.toString(), after.id.toString(), limit, EVENT_TYPES]
+  return (await tx.query<{ read: number; added: number }>(SQL, values)).rows[0]!
+}

@@ -1,0 +1,93 @@
+import type { Queryable } from '../../database.ts'
+
+/** The settings of a webhook that a person may change. */
+export interface WebhookSettings {
+  url: string
+  description: string
+  eventTypes: string[]
+  chainId: string | null
+  labels: Record<string, string>
+}
+
+export interface NewWebhook extends WebhookSettings {
+  id: string
+  /** Null for the events of all projects. */
+  projectId: string | null
+  /** Sealed. */
+  secret: Buffer
+}
+
+/** Serialises counting a project's webhooks and adding one. */
+const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('webhooks of ' || coalesce($1::text, 'all'), 0))`
+const COUNT_SQL = `SELECT count(*) AS count FROM webhooks WHERE project_id IS NOT DISTINCT FROM $1::uuid`
+
+/** The number of webhooks of a project, or of those for all projects; it stays correct until the transaction ends. */
+export async function countWebhooks(tx: Queryable, projectId: string | null): Promise<number> {
+  await tx.query(COUNT_LOCK_SQL, [projectId])
+  return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
+}
+
+const INSERT_SQL = `
+INSERT INTO webhooks (id, project_id, url, description, event_types, chain_id, labels, secret, secret_sealed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, true)`
+
+export async function insertWebhook(tx: Queryable, webhook: NewWebhook): Promise<void> {
+  const { id, projectId, url, description, eventTypes, chainId, labels, secret } = webhook
+  await tx.query(INSERT_SQL, [id, projectId, url, description, eventTypes, chainId, JSON.stringify(labels), secret])
+}
+
+export interface LockedWebhook extends WebhookSettings {
+  id: string
+  projectId: string | null
+  enabled: boolean
+}
+
+const LOCK_SQL = `
+SELECT id, project_id AS "projectId", url, description, event_types AS "eventTypes", chain_id AS "chainId", labels, enabled
+FROM webhooks WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE`
+
+/** Undefined if the viewer sees no such webhook. */
+export async function lockWebhook(
+  tx: Queryable,
+  id: string,
+  visibleProjectId: string | null,
+): Promise<LockedWebhook | undefined> {
+  return (await tx.query<LockedWebhook>(LOCK_SQL, [id, visibleProjectId])).rows[0]
+}
+
+/** When enabled again, it gets what is committed from now on, and its failure state is cleared. */
+const UPDATE_SQL = `
+UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, enabled = $7,
+  disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, now()) END,
+  disabled_reason = CASE WHEN $7 THEN NULL ELSE disabled_reason END,
+  failing_since = CASE WHEN $7 AND NOT enabled THEN NULL ELSE failing_since END,
+  resting_until = CASE WHEN $7 AND NOT enabled THEN NULL ELSE resting_until END,
+  active_since = CASE WHEN $7 AND NOT enabled THEN outbox_snapshot() ELSE active_since END
+WHERE id = $1`
+
+export async function updateWebhookRow(
+  tx: Queryable,
+  id: string,
+  { url, description, eventTypes, chainId, labels }: WebhookSettings,
+  enabled: boolean,
+): Promise<void> {
+  await tx.query(UPDATE_SQL, [id, url, description, eventTypes, chainId, JSON.stringify(labels), enabled])
+}
+
+const ROTATE_SQL = `
+UPDATE webhooks SET secret = $2, secret_sealed = true,
+  previous_secret = CASE WHEN $3::int8 > 0 AND secret_sealed THEN secret END,
+  previous_secret_expires_at = CASE WHEN $3::int8 > 0 AND secret_sealed THEN now() + make_interval(secs => $3::int8) END
+WHERE id = $1`
+
+/** The previous secret signs beside the new one for this long; the one before that stops at once. `secret` is sealed. */
+export async function rotateSecret(tx: Queryable, id: string, secret: Buffer, overlapSeconds: number): Promise<void> {
+  await tx.query(ROTATE_SQL, [id, secret, overlapSeconds])
+}
+
+const DELETE_SQL = `DELETE FROM webhooks WHERE id = $1`
+
+/** Deletes it with its deliveries and their attempts. */
+export async function deleteWebhookRow(tx: Queryable, id: string): Promise<void> {
+  await tx.query(DELETE_SQL, [id])
+}

@@ -1,0 +1,103 @@
+/** The admin token, and how tokens are looked up. */
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
+import { ensureAdminToken } from '../../../src/services/access/ensure-admin-token.ts'
+import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { createFactories } from '../../support/factories.ts'
+import { recordedDatabase } from '../../support/recorded-database.ts'
+import { recordStatements } from '../../support/record-statements.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const log = pino({ enabled: false })
+let database: TestDatabase
+let dataDir: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.close())
+beforeEach(async () => {
+  await database.fresh()
+  dataDir = await temporaryDirectory('tokens')
+})
+
+describe('the admin token', () => {
+  test('is made once, for its owner alone, and opens everything', async () => {
+    const first = await ensureAdminToken(database.db, dataDir)
+    const second = await ensureAdminToken(database.db, dataDir)
+    expect(first).toMatchObject({ created: true, path: join(dataDir, 'admin-token') })
+    expect(second).toEqual({ ...first, created: false })
+    expect((await stat(first.path)).mode & 0o777).toBe(0o600)
+    expect((await readFile(first.path, 'utf8')).trim()).toBe(first.token)
+    const viewer = await createAuthenticator({ db: database.db, log })(first.token)
+    expect(viewer).toMatchObject({ role: 'ADMIN', projectId: null, name: 'admin' })
+  })
+
+  test('is known to another database that the directory meets', async () => {
+    const { token } = await ensureAdminToken(database.db, dataDir)
+    await database.fresh()
+    expect(await createAuthenticator({ db: database.db, log })(token)).toBeNull()
+    await ensureAdminToken(database.db, dataDir)
+    expect(await createAuthenticator({ db: database.db, log })(token)).not.toBeNull()
+  })
+
+  test('is one, though many start at once', async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => ensureAdminToken(database.db, dataDir)))
+    expect(new Set(all.map(({ token }) => token)).size).toBe(1)
+    expect(all.filter(({ created }) => created)).toHaveLength(1)
+  })
+
+  test('is not made anew over a file that holds something else', async () => {
+    await writeFile(join(dataDir, 'admin-token'), 'my shopping list')
+    await expect(ensureAdminToken(database.db, dataDir)).rejects.toThrow('holds no token')
+  })
+})
+
+describe('a token', () => {
+  test('is looked up once in a while, and works no longer than that once revoked', async () => {
+    let now = 0
+    const authenticate = createAuthenticator({ db: database.db, log, now: () => now })
+    const token = await createFactories(database.db).token({ role: 'ADMIN' })
+    await authenticate(token)
+    const { statements } = await recordStatements(() => Promise.all([authenticate(token), authenticate(token)]))
+    expect(statements).toEqual([])
+    await database.db.query('UPDATE api_tokens SET revoked_at = now()')
+    expect(await authenticate(token)).not.toBeNull()
+    now += 3_001
+    expect(await authenticate(token)).toBeNull()
+  })
+
+  test('is noted as used, once', async () => {
+    const authenticate = createAuthenticator({ db: database.db, log })
+    const token = await createFactories(database.db).token({ role: 'ADMIN' })
+    const usedAt = async () =>
+      (await database.db.query('SELECT last_used_at AS at FROM api_tokens')).rows[0]!['at'] as Date
+    await authenticate(token)
+    const first = await vi.waitFor(async () => (await usedAt()) ?? Promise.reject(new Error('not yet')))
+    // Whoever notes a use begins with it before it answers.
+    const { db, statements } = recordedDatabase(database.db)
+    await createAuthenticator({ db, log })(token)
+    expect([...statements.keys()].filter((text) => /UPDATE/.test(text))).toEqual([])
+    expect(statements.size).toBe(1)
+    expect(await usedAt()).toEqual(first)
+  })
+
+  test('that could not be one costs no statement', async () => {
+    const authenticate = createAuthenticator({ db: database.db, log })
+    const { result, statements } = await recordStatements(() => authenticate("' OR 1=1 --"))
+    expect(result).toBeNull()
+    expect(statements).toEqual([])
+  })
+
+  test('is not refused for good because the database was away', async () => {
+    const authenticate = createAuthenticator({ db: database.db, log })
+    const token = await createFactories(database.db).token({ role: 'ADMIN' })
+    await database.db.query('ALTER TABLE api_tokens RENAME TO api_tokens_away')
+    await expect(authenticate(token)).rejects.toThrow('api_tokens')
+    await database.db.query('ALTER TABLE api_tokens_away RENAME TO api_tokens')
+    expect(await authenticate(token)).not.toBeNull()
+  })
+})

@@ -1,0 +1,262 @@
+/** Tries, reschedules and timeouts, and what a person ends. */
+import { describe, expect, it } from 'vitest'
+import type { FailureError } from '../../../src/domain/session/failure.ts'
+import { tryPauseMs } from '../../../src/domain/session/judge.ts'
+import { terminateSession } from '../../../src/services/session/terminate-session.ts'
+import { driveAll, sessionIn } from '../../support/drive-session.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import {
+  decisionRow,
+  events,
+  history,
+  kernelRows,
+  misbookedSlots,
+  sessionRow,
+  statuses,
+} from '../../support/session-rows.ts'
+
+const given = useScheduling()
+
+const NO_IMAGE: FailureError = { name: 'image-pull-failed', message: 'no such image' }
+
+/** The agent cannot prepare it, as often as it is told to. */
+async function failPreparing(id: string, times: number): Promise<void> {
+  const { server, agent, db } = given
+  for (let time = 0; time < times; time++) {
+    await passTime(db, 60)
+    await server.run('schedule-sessions', 'prepare-sessions')
+    await agent.sync()
+    const [kernel] = await kernelRows(db, id)
+    agent.kernels.clear()
+    for (const order of (await agent.sync()).orders) {
+      agent.obey({ orders: [order], forget: [] })
+      agent.observe(kernel!.id, { status: 'FAILED', error: NO_IMAGE })
+    }
+    await agent.sync()
+    await server.run('prepare-sessions')
+  }
+}
+
+describe('tries', () => {
+  it('are counted, pause longer and longer, and leave a line of history', async () => {
+    const id = await given.server.create()
+    for (const tries of [1, 2, 3]) {
+      await failPreparing(id, 1)
+      const row = await sessionRow(given.db, id)
+      expect(row).toMatchObject({ status: 'PREPARING', tries })
+      expect(row.restsMs).toBeGreaterThan(tryPauseMs(tries) - 100)
+      expect(row.restsMs).toBeLessThanOrEqual(tryPauseMs(tries))
+    }
+    expect((await history(given.db, id)).filter((line) => line.includes('NEED_RETRY'))).toEqual(
+      Array.from({ length: 3 }, () => 'prepare-sessions PREPARING→PREPARING NEED_RETRY ×1'),
+    )
+    expect(await kernelRows(given.db, id)).toMatchObject([{ assignment: 4, held: true, agent: given.agent.id }])
+  })
+
+  it('rest: nobody looks at the session before its pause is over', async () => {
+    const id = await given.server.create()
+    await failPreparing(id, 1)
+    await given.sql(`UPDATE sessions SET next_try_at = now() + interval '1 minute'`)
+    await given.server.run('prepare-sessions')
+    expect(await statuses(given.db, id)).toBe('PREPARING: SCHEDULED')
+  })
+
+  it("at the group's maximum lead back to PENDING, released, and the agent is remembered", async () => {
+    const { server, db, agent, sql } = given
+    const other = await server.create()
+    await server.run('schedule-sessions')
+    await sql(`UPDATE resource_groups SET tries_max = 3`)
+    const id = await server.create({ clusterSize: 2, resourceSlots: [{ slot: 'cpu', amount: '0.1' }] })
+    await failPreparing(id, 3)
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'PENDING',
+      result: 'UNDEFINED',
+      tries: 0,
+      reschedules: 1,
+      restsMs: null,
+      avoidAgents: [agent.id],
+    })
+    expect(await kernelRows(db, id)).toMatchObject([
+      { status: 'PENDING', agent: null, held: false, gone: true, error: null, assignment: 4 },
+      { status: 'PENDING', agent: null, held: false, gone: true, error: null, assignment: 2 },
+    ])
+    expect(await misbookedSlots(db)).toEqual([])
+    expect((await history(db, id)).at(-1)).toBe('prepare-sessions PREPARING→PENDING GIVE_UP ×1')
+    expect((await events(db, id)).at(-1)).toBe('session.status_changed PREPARING→PENDING')
+    expect((await sessionRow(db, other)).avoidAgents).toEqual([])
+  })
+
+  it('are bounded: after the last reschedule it fails, with the cause of the last error', async () => {
+    const { server, db, sql, agent } = given
+    await sql(`UPDATE resource_groups SET tries_max = 2, reschedules_max = 1`)
+    const id = await server.create({ retryPolicy: { maxRetries: 2 } })
+    await failPreparing(id, 4)
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: NO_IMAGE.name })
+    await server.run('terminate-sessions')
+    await agent.comply()
+    await server.run('promote-to-terminated', 'decide-retries')
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'ERROR',
+      cause: 'IMAGE_PULL_FAILURE',
+      reason: NO_IMAGE.message,
+    })
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
+    expect(await misbookedSlots(db)).toEqual([])
+  })
+
+  it('equal failures in a row are one line that counts up', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'PREPARED')
+    for (let time = 0; time < 3; time++) {
+      await passTime(db, 60)
+      await given.sql(`UPDATE kernels SET error = $2 WHERE session_id = $1`, [id, JSON.stringify(NO_IMAGE)])
+      await server.run('start-sessions')
+    }
+    expect((await history(db, id)).at(-1)).toBe('start-sessions PREPARED→PREPARED NEED_RETRY ×3')
+  })
+})
+
+describe('time', () => {
+  it.each([
+    ['SCHEDULED', 901, 'prepare-sessions'],
+    ['PREPARING', 901, 'prepare-sessions'],
+    ['PREPARED', 601, 'start-sessions'],
+    ['CREATING', 601, 'start-sessions'],
+  ] as const)('%s for %i s: %s sends it back', async (status, seconds, handler) => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, status)
+    // Nothing to do for its handler but to see that time is up.
+    await given.sql(`UPDATE kernels SET status = 'PREPARING' WHERE session_id = $1 AND status = 'SCHEDULED'`, [id])
+    await given.sql(`UPDATE kernels SET status = 'CREATING' WHERE session_id = $1 AND status = 'PREPARED'`, [id])
+    await passTime(db, seconds - 10)
+    await server.run(handler)
+    expect((await sessionRow(db, id)).status).toBe(status)
+    await passTime(db, 10)
+    await server.run(handler)
+    expect(await statuses(db, id)).toBe('PENDING: PENDING')
+    expect((await history(db, id)).at(-1)).toBe(`${handler} ${status}→PENDING EXPIRED ×1`)
+    const { reschedules, restsMs } = await sessionRow(db, id)
+    expect(reschedules).toBe(1)
+    // What may have begun to run is given out again only when its agent has stopped it for certain.
+    if (handler === 'start-sessions') expect(restsMs).toBeGreaterThan(130_000)
+    else expect(restsMs).toBeNull()
+    expect(await misbookedSlots(db)).toEqual([])
+  })
+
+  it('PENDING longer than its group allows is a scheduler timeout, and is retried', async () => {
+    const { server, db, sql } = given
+    await sql(`UPDATE resource_groups SET pending_timeout_ms = 60000`)
+    const id = await server.create({ resourceSlots: [{ slot: 'cpu', amount: '65' }], retryPolicy: { maxRetries: 1 } })
+    await passTime(db, 55)
+    await server.run('schedule-sessions')
+    expect((await sessionRow(db, id)).status).toBe('PENDING')
+    await passTime(db, 10)
+    await server.run('schedule-sessions', 'decide-retries')
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'CANCELLED',
+      result: 'FAILURE',
+      cause: 'SCHEDULER_TIMEOUT',
+    })
+    expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
+    expect((await events(db, id)).slice(-2)).toEqual(['session.cancelled PENDING→CANCELLED', 'session.retry_scheduled'])
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
+  })
+
+  it('TERMINATING too long ends without its agent, and its retry waits for it', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', {
+      batchTimeout: 30,
+      retryPolicy: { maxRetries: 1, retryDelay: 1 },
+    })
+    await passTime(db, 31)
+    await server.run('enforce-batch-timeouts', 'terminate-sessions')
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: 'task-timeout' })
+    await passTime(db, 125)
+    await server.run('terminate-sessions', 'decide-retries')
+    expect(await statuses(db, id)).toBe('ERROR: TERMINATED')
+    expect((await history(db, id)).at(-1)).toBe('terminate-sessions TERMINATING→ERROR EXPIRED ×1')
+    expect(await misbookedSlots(db)).toEqual([])
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'KERNEL_NONZERO_EXIT' })
+    await passTime(db, 5)
+    await server.run('dispatch-retries')
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE' })
+    await agent.comply()
+    await passTime(db, 5)
+    await server.run('dispatch-retries')
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED' })
+  })
+})
+
+describe('a person', () => {
+  it('cancels what is pending: it is not retried', async () => {
+    const { server, db } = given
+    const id = await server.create({ retryPolicy: { maxRetries: 3 } })
+    await terminateSession(server.context, { sessionId: id, reason: 'no more' })
+    await server.run('decide-retries')
+    expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
+    expect(await sessionRow(db, id)).toMatchObject({ cause: 'USER_CANCELLED', reason: 'no more', result: 'UNDEFINED' })
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
+  })
+
+  it('ends what runs: its kernel is stopped, and it is not retried', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3 } })
+    await terminateSession(server.context, { sessionId: id, force: true })
+    await server.run('terminate-sessions')
+    const { orders } = await agent.sync()
+    expect(orders).toMatchObject([{ want: 'STOP', graceMs: 0 }])
+    await agent.comply()
+    await server.run('promote-to-terminated', 'decide-retries')
+    expect(await sessionRow(db, id)).toMatchObject({
+      status: 'TERMINATED',
+      result: 'UNDEFINED',
+      cause: 'USER_CANCELLED',
+    })
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
+  })
+
+  it('ends what nobody has begun with: the agent never hears of it', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'SCHEDULED')
+    await terminateSession(server.context, { sessionId: id })
+    await server.run('terminate-sessions')
+    expect((await agent.sync()).orders).toEqual([])
+    await server.run('promote-to-terminated')
+    expect(await statuses(db, id)).toBe('TERMINATED: TERMINATED')
+    expect(await misbookedSlots(db)).toEqual([])
+  })
+})
+
+it('the time for preparing counts from its beginning, however long of it is pulling', async () => {
+  const { server, agent, db } = given
+  const id = await sessionIn(server, agent, 'PREPARING')
+  await passTime(db, 600)
+  agent.observe((await kernelRows(db, id))[0]!.id, { status: 'PULLING' })
+  await agent.sync()
+  await server.run('promote-to-pulling')
+  expect(await statuses(db, id)).toBe('PULLING: PULLING')
+  await passTime(db, 290)
+  await server.run('prepare-sessions')
+  expect(await statuses(db, id)).toBe('PULLING: PULLING')
+  await passTime(db, 20)
+  await server.run('prepare-sessions')
+  expect(await statuses(db, id)).toBe('PENDING: PENDING')
+})
+
+it('a batch timeout is a failure with reason task-timeout; a session that ends in time has none', async () => {
+  const { server, agent, db } = given
+  const slow = await sessionIn(server, agent, 'RUNNING', { batchTimeout: 60, retryPolicy: { maxRetries: 1 } })
+  const fast = await server.create({ batchTimeout: 600 })
+  await driveAll(server, agent, 'RUNNING')
+  await passTime(db, 59)
+  expect(await server.run('enforce-batch-timeouts')).toEqual([0])
+  await passTime(db, 2)
+  expect(await server.run('enforce-batch-timeouts')).toEqual([1])
+  expect(await sessionRow(db, fast)).toMatchObject({ status: 'RUNNING' })
+  await server.run('terminate-sessions')
+  await agent.comply()
+  await server.run('promote-to-terminated', 'decide-retries')
+  expect(await sessionRow(db, slow)).toMatchObject({ status: 'ERROR', cause: 'KERNEL_NONZERO_EXIT' })
+  expect((await sessionRow(db, slow)).reason).toContain('task-timeout')
+})

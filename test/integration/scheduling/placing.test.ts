@@ -1,0 +1,200 @@
+/** Which session goes next and to which agent: sequencers, agents by name, quotas. */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
+import { createSessions } from '../../../src/services/session/create-sessions.ts'
+import { driveAll, failWith } from '../../support/drive-session.ts'
+import { DEFAULT_DOMAIN_ID } from '../../support/factories.ts'
+import { eventually } from '../../support/eventually.ts'
+import { insertRows } from '../../support/insert-rows.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { playedAgent } from '../../support/played-agent.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { chainRows, kernelRows, misbookedSlots, sessionRow } from '../../support/session-rows.ts'
+import { syncGates } from '../../support/sync-gates.ts'
+import { DEFAULT_PROJECT_ID, testServer } from '../../support/test-server.ts'
+
+const given = useScheduling()
+const cpu = (amount: string) => [{ slot: 'cpu', amount }]
+
+async function statusesOf(ids: readonly string[]): Promise<string> {
+  const rows = await Promise.all(ids.map((id) => sessionRow(given.db, id)))
+  return rows.map(({ status }) => status[0]).join('')
+}
+
+async function agentOf(id: string): Promise<string | null> {
+  return (await kernelRows(given.db, id))[0]!.agent
+}
+
+describe('the sequencer of a group', () => {
+  it('LIFO starts the youngest first, DRF who has the least', async () => {
+    const { server, sql } = given
+    await insertRows(given.db, 'projects', [{ id: randomUUID(), domain_id: DEFAULT_DOMAIN_ID, name: 'other' }])
+    await sql(`UPDATE resource_groups SET sequencer = 'LIFO'`)
+    const ids = []
+    for (let n = 0; n < 3; n++) ids.push(await server.create({ resourceSlots: cpu('30') }))
+    await server.run('schedule-sessions')
+    expect(await statusesOf(ids)).toBe('PSS')
+    await sql(`UPDATE kernels SET slots_held = false WHERE slots_held AND session_id = $1`, [ids[1]])
+    await sql(`UPDATE resource_groups SET sequencer = 'DRF'`)
+    const other = await server.create({ resourceSlots: cpu('30'), project: 'other' })
+    await server.run('schedule-sessions')
+    expect(await statusesOf([ids[0]!, other])).toBe('PS')
+  })
+
+  it('DRF sees who has the least behind a thousand of another', async () => {
+    const { server, sql } = given
+    await insertRows(given.db, 'projects', [{ id: randomUUID(), domain_id: DEFAULT_DOMAIN_ID, name: 'other' }])
+    await sql(`UPDATE resource_groups SET sequencer = 'DRF'`)
+    const hog = Array.from({ length: 1_000 }, () => ({ name: 'hog', command: ['true'] }))
+    await createSessions(server.context, hog)
+    const others = []
+    for (let n = 0; n < 32; n++) others.push(await server.create({ project: 'other' }))
+    await server.run('schedule-sessions')
+    expect(await statusesOf(others)).toBe('S'.repeat(32))
+    const [count] = await sql(`SELECT count(*) AS placed FROM sessions WHERE status = 'SCHEDULED'`)
+    expect(count!['placed']).toBe(64)
+  })
+})
+
+it('ROUND_ROBIN goes on where it stood, whichever server looks', async () => {
+  const { server, agent, sql, db } = given
+  const others = [
+    playedAgent(server.gateway, { slots: { cpu: '64' } }),
+    playedAgent(server.gateway, { slots: { cpu: '64' } }),
+  ]
+  for (const one of others) await one.register()
+  await sql(`UPDATE resource_groups SET selector = 'ROUND_ROBIN'`)
+  const taken = []
+  for (let n = 0; n < 6; n++) {
+    const id = await server.create()
+    await testServer(db).run('schedule-sessions')
+    taken.push(await agentOf(id))
+  }
+  const inTurn = [agent.id, ...others.map(({ id }) => id)].toSorted()
+  expect(taken).toEqual([...inTurn, ...inTurn])
+})
+
+describe('agents that a session names', () => {
+  it('are allowed, avoided, or told by labels; its retries name them too', async () => {
+    const { server, agent, db, sql } = given
+    const second = playedAgent(server.gateway, { slots: { cpu: '64' } })
+    await second.register()
+    await sql(`UPDATE agents SET labels = '{"zone": "x", "disk": "ssd"}' WHERE id = $1`, [second.id])
+    const allowed = await server.create({ allowAgents: [second.id, second.id.toUpperCase()] })
+    const avoiding = await server.create({ avoidAgents: [agent.id] })
+    const labelled = await server.create({
+      agentLabels: [{ key: 'zone', value: 'x' }],
+      retryPolicy: { maxRetries: 1, retryDelay: 1 },
+    })
+    const nowhere = await server.create({ allowAgents: [second.id], agentLabels: [{ key: 'zone', value: 'y' }] })
+    await server.run('schedule-sessions')
+    for (const id of [allowed, avoiding, labelled]) expect(await agentOf(id)).toBe(second.id)
+    expect(await statusesOf([nowhere])).toBe('P')
+    await driveAll(server, second, 'RUNNING')
+    await failWith(server, second, 1)
+    await passTime(db, 5)
+    await server.run('dispatch-retries')
+    const [, child] = await chainRows(db, labelled)
+    const [row] = await sql('SELECT agent_labels FROM sessions WHERE id = $1', [child!.id])
+    expect(row!['agent_labels']).toEqual({ zone: 'x' })
+  })
+})
+
+describe('quotas', () => {
+  it('two servers that schedule two groups at once do not give the same rest out twice', async () => {
+    const { server, db, sql } = given
+    await sql(`INSERT INTO resource_groups (name) VALUES ('gpu')`)
+    await playedAgent(server.gateway, { slots: { cpu: '64' }, resourceGroup: 'gpu' }).register()
+    await insertRows(db, 'resource_policies', [
+      { scope: 'DOMAIN', scope_id: DEFAULT_DOMAIN_ID, slots: { cpu: '10' } },
+      { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: {}, max_running: 100 },
+    ])
+    const ids = []
+    for (const resourceGroup of ['default', 'gpu', 'default', 'gpu']) {
+      ids.push(await server.create({ resourceGroup, resourceSlots: cpu('6') }))
+    }
+    const { sync, gates } = syncGates('schedule:after-quotas')
+    const first = testServer(db, sync).run('schedule-sessions')
+    await gates['schedule:after-quotas']!.reached
+    const second = testServer(db).run('schedule-sessions')
+    const waits = eventually(async () => {
+      const [waiting] = await sql('SELECT count(*) AS n FROM pg_locks WHERE NOT granted')
+      return waiting!['n'] === 1
+    })
+    await Promise.race([second, waits])
+    gates['schedule:after-quotas']!.open()
+    await Promise.all([first, second])
+    expect([...(await statusesOf(ids))].toSorted().join('')).toBe('PPPS')
+    const [held] = await sql(
+      `SELECT sum((resource_slots ->> 'cpu')::numeric)::text AS cpu FROM kernels WHERE slots_held`,
+    )
+    expect(held!['cpu']).toBe('6')
+  })
+
+  it('servers that look at many groups at once never give out more than a quota', async () => {
+    const { server, db, sql } = given
+    const groups = ['default', 'g1', 'g2', 'g3']
+    await sql(`INSERT INTO resource_groups (name) VALUES ('g1'), ('g2'), ('g3')`)
+    for (const resourceGroup of groups.slice(1)) {
+      await playedAgent(server.gateway, { slots: { cpu: '64' }, resourceGroup }).register()
+    }
+    await insertRows(db, 'resource_policies', [
+      { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: { cpu: '25' }, max_running: 20 },
+    ])
+    for (let n = 0; n < 40; n++)
+      await server.create({ resourceGroup: groups[n % 4]!, resourceSlots: cpu(n % 3 ? '1.5' : '0.1') })
+    const servers = Array.from({ length: 4 }, () => testServer(db))
+    for (let round = 0; round < 3; round++) await Promise.all(servers.map((one) => one.run('schedule-sessions')))
+    const [used] = await sql(
+      `SELECT count(*) AS running, sum((resource_slots ->> 'cpu')::numeric)::float8 AS cpu FROM kernels WHERE slots_held`,
+    )
+    expect(used!['running']).toBe(20)
+    expect(used!['cpu']).toBeLessThanOrEqual(25)
+    expect(await misbookedSlots(db)).toEqual([])
+  })
+
+  it('who waits for one is passed without end, costs no try and holds up nobody', async () => {
+    const { server, db, sql } = given
+    await insertRows(db, 'projects', [{ id: randomUUID(), domain_id: DEFAULT_DOMAIN_ID, name: 'other' }])
+    await insertRows(db, 'resource_policies', [
+      { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: {}, max_running: 0 },
+    ])
+    const waiting = await server.create()
+    await sql('UPDATE sessions SET skips = $1', [HEAD_OF_LINE_SKIPS_MAX])
+    const passing = await server.create({ project: 'other', resourceSlots: cpu('64') })
+    await server.run('schedule-sessions')
+    expect(await statusesOf([waiting, passing])).toBe('PS')
+    expect(await sessionRow(db, waiting)).toMatchObject({ tries: 0, skips: HEAD_OF_LINE_SKIPS_MAX })
+  })
+})
+
+it('what waits for its time or for others is passed without being counted', async () => {
+  const { server, db } = given
+  const later = await server.create({ startsAt: new Date(Date.now() + 60_000) })
+  const dependent = await server.create({ dependsOn: [later] })
+  for (let n = 0; n < 3; n++) {
+    await server.create()
+    await server.run('schedule-sessions')
+  }
+  for (const id of [later, dependent]) expect(await sessionRow(db, id)).toMatchObject({ status: 'PENDING', skips: 0 })
+})
+
+it('a session expires wherever it stands in the line, and while it rests', async () => {
+  const { server, db, sql } = given
+  await sql('UPDATE resource_groups SET pending_timeout_ms = 60000')
+  const rests = await server.create({ startsAt: new Date(Date.now() + 3_600_000) })
+  await server.run('schedule-sessions')
+  const wide = Array.from({ length: 600 }, () => ({ name: 'wide', command: ['true'], resourceSlots: cpu('100') }))
+  await createSessions(server.context, wide)
+  await passTime(db, 61)
+  for (let look = 0; look < 8; look++) await testServer(db).run('schedule-sessions')
+  const [left] = await sql(`SELECT count(*) AS left FROM sessions WHERE status = 'PENDING'`)
+  expect(left!['left']).toBe(0)
+  expect(await sessionRow(db, rests)).toMatchObject({ status: 'CANCELLED' })
+})
+
+it('the number in the index of those that hold the line is the limit', async () => {
+  const [index] = await given.sql(`SELECT indexdef FROM pg_indexes WHERE indexname = 'sessions_holding_line'`)
+  expect(index!['indexdef']).toContain(`(skips >= ${HEAD_OF_LINE_SKIPS_MAX})`)
+})

@@ -1,0 +1,169 @@
+/** Changing a session: who may, cancelling, terminating, previewing. */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
+import { previewRetries } from '../../../src/services/retry/preview-retries.ts'
+import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import type { ServiceContext } from '../../../src/services/service-context.ts'
+import { updateRetry } from '../../../src/services/retry/update-retry.ts'
+import { terminateSession } from '../../../src/services/session/terminate-session.ts'
+import { failWith, sessionIn } from '../../support/drive-session.ts'
+import { passTime } from '../../support/pass-time.ts'
+import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { decisionRow, events, sessionRow, statuses } from '../../support/session-rows.ts'
+import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+
+const given = useScheduling()
+
+const MUTATIONS = {
+  terminateSession,
+  cancelRetry,
+  retryNow,
+  updateRetry: (context: ServiceContext, input: { sessionId: string }) =>
+    updateRetry(context, { ...input, policy: { retryDelay: 7 } }),
+}
+
+function as(viewer: Partial<ServiceContext['viewer']>): ServiceContext {
+  return { ...given.server.context, viewer: { ...ADMIN, ...viewer } }
+}
+
+async function failedSession(input = {}): Promise<string> {
+  const { server, agent } = given
+  const id = await sessionIn(server, agent, 'RUNNING', {
+    retryPolicy: { maxRetries: 2, retryDelay: 100, jitter: 'NONE' },
+    ...input,
+  })
+  await failWith(server, agent, 1)
+  return id
+}
+
+describe.each(Object.entries(MUTATIONS))('%s', (_, mutate) => {
+  it.each(['VIEWER', 'AGENT'] as const)('is not for a %s', async (role) => {
+    const id = await failedSession()
+    const before = await decisionRow(given.db, id)
+    await expect(mutate(as({ role }), { sessionId: id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect(await decisionRow(given.db, id)).toEqual(before)
+  })
+
+  it("does not find another project's session, nor one that is none", async () => {
+    const id = await failedSession()
+    const stranger = as({ role: 'MEMBER', projectId: randomUUID() })
+    await expect(mutate(stranger, { sessionId: id })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    for (const sessionId of [randomUUID(), 'work', '', '\0', 7 as never]) {
+      await expect(mutate(as({}), { sessionId })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    }
+    expect(await decisionRow(given.db, id)).toMatchObject({ phase: 'SCHEDULED' })
+  })
+
+  it('finds its own for a member', async () => {
+    const member = as({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID })
+    const done = mutate(member, { sessionId: await failedSession() })
+    await done
+  })
+})
+
+describe('a pending retry', () => {
+  it('is cancelled once, with an event and an audit entry', async () => {
+    const id = await failedSession()
+    await cancelRetry(given.server.context, { sessionId: id })
+    expect((await events(given.db, id)).at(-1)).toBe('session.retry_cancelled')
+    expect(await given.sql(`SELECT actor, session_id FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([
+      { actor: 'ada', session_id: id },
+    ])
+    await expect(cancelRetry(given.server.context, { sessionId: id })).rejects.toMatchObject({
+      code: 'NO_PENDING_RETRY',
+      message: expect.stringContaining('CANCELLED'),
+    })
+  })
+
+  it('keeps quiet where its policy says so, but not before the audit', async () => {
+    const id = await failedSession({ retryPolicy: { maxRetries: 2, retryDelay: 100, emitRetryEvents: false } })
+    await retryNow(given.server.context, { sessionId: id })
+    await passTime(given.db, 1)
+    await given.server.run('dispatch-retries')
+    expect((await events(given.db, id)).filter((line) => line.includes('retry'))).toEqual([])
+    expect(await given.sql(`SELECT action FROM audit_log WHERE session_id = $1 ORDER BY id`, [id])).toEqual([
+      { action: 'retry.decided' },
+      { action: 'retry.now' },
+      { action: 'retry.dispatched' },
+    ])
+    expect(await decisionRow(given.db, id)).toMatchObject({ phase: 'DISPATCHED' })
+  })
+
+  it('is none where nothing is decided yet', async () => {
+    const id = await given.server.create()
+    await expect(retryNow(given.server.context, { sessionId: id })).rejects.toMatchObject({ code: 'NO_PENDING_RETRY' })
+  })
+})
+
+describe('terminateSession', () => {
+  it('twice, the second time with force, ends it once', async () => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING')
+    await terminateSession(server.context, { sessionId: id, reason: 'enough' })
+    await terminateSession(as({ name: 'bob' }), { sessionId: id, force: true, reason: 'more than enough' })
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', reason: 'enough' })
+    expect((await events(db, id)).filter((line) => line.endsWith('→TERMINATING'))).toHaveLength(1)
+    expect(await given.sql('SELECT terminated_by, terminate_force FROM sessions')).toEqual([
+      { terminated_by: 'ada', terminate_force: true },
+    ])
+    expect(
+      await given.sql(`SELECT actor, details FROM audit_log WHERE action = 'session.terminate' ORDER BY id`),
+    ).toEqual([
+      { actor: 'ada', details: { force: false, reason: 'enough' } },
+      { actor: 'bob', details: { force: true, reason: 'more than enough' } },
+    ])
+  })
+
+  it('races with scheduling: the session is cancelled or stopped, never both', async () => {
+    const { server, agent, db } = given
+    const ids = await Promise.all(Array.from({ length: 10 }, () => server.create()))
+    await Promise.all([
+      server.run('schedule-sessions'),
+      ...ids.map((sessionId) => terminateSession(server.context, { sessionId })),
+    ])
+    await server.run('schedule-sessions', 'terminate-sessions')
+    await agent.comply()
+    await server.run('promote-to-terminated')
+    for (const id of ids) expect(['CANCELLED: CANCELLED', 'TERMINATED: TERMINATED']).toContain(await statuses(db, id))
+    expect(await given.sql('SELECT used::float8 AS used FROM agent_slots')).toEqual([{ used: 0 }])
+  })
+
+  it.each(['\0', '\ud800', 'x'.repeat(1_001)])('refuses a reason that cannot be kept (%#)', async (reason) => {
+    const id = await given.server.create()
+    const terminating = terminateSession(given.server.context, { sessionId: id, reason })
+    await expect(terminating).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+  })
+})
+
+describe('previewRetries', () => {
+  it('plans the next retries of a session, the first to the millisecond as it is decided', async () => {
+    const { server, agent, db, sql } = given
+    const id = await sessionIn(server, agent, 'RUNNING', {
+      retryPolicy: { maxRetries: 3, retryDelay: 60, backoff: 'EXPONENTIAL' },
+    })
+    const { schedule } = await previewRetries(server.context, { policy: {}, sessionId: id, exitCode: 1 })
+    expect(schedule).toHaveLength(3)
+    await failWith(server, agent, 1)
+    const [row] = await sql('SELECT delay_ms FROM retry_decisions WHERE session_id = $1', [id])
+    expect(row!['delay_ms']).toBe(Math.round(schedule[0]!.delaySeconds * 1000))
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
+  })
+
+  it('refuses what is no policy, and does not see what the viewer may not', async () => {
+    const { context } = given.server
+    await expect(previewRetries(context, { policy: { maxRetries: -1 } })).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      issues: [{ path: 'policy.maxRetries' }],
+    })
+    const sessionId = await given.server.create()
+    const stranger = as({ role: 'VIEWER', projectId: randomUUID() })
+    await expect(previewRetries(stranger, { policy: {}, sessionId })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
+    await expect(previewRetries(context, { policy: {}, sessionId: 'x' })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
+    expect(await previewRetries(stranger, { policy: { maxRetries: 2 } })).toMatchObject({ eligible: true })
+  })
+})

@@ -1,0 +1,235 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { ObservedKernel } from '../../../src/domain/agent/protocol.ts'
+import { reconcile, type BookedKernel, type KernelChange } from '../../../src/domain/agent/reconcile.ts'
+import { isTerminal, STATUSES, type KernelStatus } from '../../../src/domain/session/statuses.ts'
+import { kernelMayMove } from '../../../src/domain/session/transitions.ts'
+
+const AGENT = 'agent'
+
+function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedKernel {
+  const startedAt = status === 'RUNNING' ? 'then' : null
+  return { id: 'k', agentId: AGENT, assignment: 3, status, confirmedGone: false, failed: false, startedAt, ...rest }
+}
+
+function report(status: ObservedKernel['status'], rest: Partial<ObservedKernel> = {}): ObservedKernel {
+  return {
+    kernelId: 'k',
+    assignment: 3,
+    status,
+    exitCode: null,
+    oomKilled: false,
+    error: null,
+    startedAt: null,
+    endedAt: null,
+    port: null,
+    ...rest,
+  }
+}
+
+const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) =>
+  report('EXITED', { exitCode, startedAt: 'then', ...rest })
+
+/** What one report of one kernel leads to, in words. */
+function said(kernel: BookedKernel, observed: ObservedKernel | null): string {
+  const { changes, orders, forget, stale } = reconcile(AGENT, [kernel], observed === null ? [] : [observed])
+  return [
+    ...changes.map(({ to, gone, stopped, error }) =>
+      `${to === kernel.status ? '' : `→${to}`}${gone ? ' gone' : ''}${stopped ? ' stopped' : ''}${error ? ` ${error.name}` : ''}`.trim(),
+    ),
+    ...orders.map(({ want }) => want),
+    ...forget.map(() => 'forget'),
+    ...stale.map(() => 'stale'),
+  ].join(', ')
+}
+
+describe('the port of a kernel', () => {
+  it.each([
+    ['CREATING', 'RUNNING', 8080],
+    ['RUNNING', 'RUNNING', undefined],
+    ['PREPARING', 'PREPARED', null],
+    ['RUNNING', 'EXITED', null],
+  ] as const)('booked as %s, reported as %s: %s', (status, observed, port) => {
+    const { changes } = reconcile(AGENT, [booked(status)], [report(observed, { port: 8080, startedAt: 'then' })])
+    expect(changes[0]?.port).toBe(port)
+  })
+})
+
+describe('a kernel that its agent does not have', () => {
+  it.each([
+    ['PENDING', ''],
+    ['SCHEDULED', ''],
+    ['PREPARING', 'PREPARE'],
+    ['PULLING', 'PREPARE'],
+    ['PREPARED', 'PREPARE'],
+    ['CREATING', 'START'],
+    ['RUNNING', '→ERROR gone kernel-vanished'],
+    ['TERMINATING', '→TERMINATED gone stopped'],
+    ['TERMINATED', 'gone'],
+    ['ERROR', 'gone'],
+  ] as const)('booked as %s: %s', (status, expected) => {
+    expect(said(booked(status), null)).toBe(expected)
+  })
+
+  it('has failed if it ran, though it was to stop', () => {
+    expect(said(booked('TERMINATING', { startedAt: 'then' }), null)).toBe('→ERROR gone kernel-vanished')
+  })
+
+  it('and that failed is for the handler in charge', () => {
+    expect(said(booked('CREATING', { failed: true }), null)).toBe('')
+  })
+})
+
+describe('a report', () => {
+  it.each<[KernelStatus, ObservedKernel, string]>([
+    ['PREPARING', report('PREPARING'), ''],
+    ['PREPARING', report('PULLING'), '→PULLING'],
+    ['PREPARING', report('PREPARED'), '→PREPARED'],
+    ['PULLING', report('PREPARED'), '→PREPARED'],
+    ['SCHEDULED', report('PREPARED'), ''],
+    ['CREATING', report('PREPARED'), 'START'],
+    ['CREATING', report('RUNNING'), '→RUNNING'],
+    ['PREPARED', report('RUNNING'), ''],
+    ['CREATING', ran(0), '→TERMINATED gone, forget'],
+    ['RUNNING', ran(0), '→TERMINATED gone, forget'],
+    ['RUNNING', ran(3), '→ERROR gone kernel-exited, forget'],
+    ['RUNNING', ran(0, { oomKilled: true }), '→ERROR gone oom-killed, forget'],
+    ['RUNNING', ran(null), '→ERROR gone kernel-vanished, forget'],
+    ['RUNNING', report('EXITED'), '→ERROR gone kernel-vanished, forget'],
+    ['RUNNING', report('FAILED'), '→ERROR gone kernel-vanished, forget'],
+    ['PREPARED', ran(0), 'kernel-vanished'],
+    ['PREPARING', report('FAILED'), 'executor-failed'],
+    ['CREATING', report('EXITED'), 'kernel-vanished'],
+    ['TERMINATING', report('RUNNING'), 'STOP'],
+    ['TERMINATING', report('FAILED'), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', report('EXITED', { stopped: true }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', report('EXITED', { stopped: false }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', ran(143, { stopped: true }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', ran(0, { stopped: true }), '→TERMINATED gone stopped, forget'],
+    ['ERROR', report('RUNNING'), 'forget, stale'],
+    ['ERROR', ran(0), 'gone, forget, stale'],
+  ])('booked as %s, %o: %s', (status, observed, expected) => {
+    expect(said(booked(status), observed)).toBe(expected)
+  })
+
+  const verdict = { reason: 'bad input', retry: 'no', delaySeconds: null, fault: null } as const
+  it.each([
+    ['0', ran(0)],
+    ['3', ran(3)],
+    ['3 with a verdict', ran(3, { verdict })],
+    ['out of memory', ran(137, { oomKilled: true })],
+    ['without an exit code', ran(null)],
+    ['fenced', ran(143, { error: { name: 'agent-fenced', message: 'fenced' } })],
+  ])('of a kernel that ended by itself is recorded the same before and after its stop was ordered: %s', (_, end) => {
+    const [before, after] = (['RUNNING', 'TERMINATING'] as const).map((from) => {
+      const kernel = booked(from, { startedAt: 'then' })
+      return reconcile(AGENT, [kernel], [{ ...end, stopped: false }]).changes
+    })
+    expect(after).toEqual([{ ...before![0], from: 'TERMINATING' }])
+    expect(after![0]).toMatchObject({ stopped: false, ended: true, gone: true })
+  })
+
+  it('of a kernel that somebody else ended leaves out what its program said, which is about something else', () => {
+    const told = (rest: Partial<ObservedKernel>) =>
+      reconcile(AGENT, [booked('RUNNING')], [ran(143, { verdict, ...rest })]).changes[0]!.error
+    expect(told({})).toMatchObject({ message: 'bad input', verdict })
+    const fenced = { name: 'agent-fenced', message: 'fenced' }
+    expect(told({ error: fenced })).toEqual(fenced)
+  })
+
+  it('of an older agent, which does not say whether it was stopped, is believed to be of a stop that was ordered', () => {
+    expect(said(booked('TERMINATING', { startedAt: 'then' }), ran(3))).toBe('→TERMINATED gone stopped, forget')
+  })
+
+  it.each([
+    ['an unknown kernel', { kernelId: 'other' }, {}],
+    ['an older assignment', { assignment: 2 }, {}],
+    ['a kernel of another agent', {}, { agentId: 'another' }],
+  ])('of %s is to be forgotten, and changes nothing', (_, observed, kernel) => {
+    const answer = reconcile(AGENT, [booked('TERMINATED', { confirmedGone: true, ...kernel })], [ran(0, observed)])
+    expect(answer.forget).toHaveLength(1)
+    expect(answer.changes).toEqual([])
+  })
+})
+
+const status = fc.constantFrom(...STATUSES)
+const anyBooked = fc.record({
+  id: fc.constantFrom('a', 'b', 'c'),
+  agentId: fc.constantFrom(AGENT, 'another'),
+  assignment: fc.nat({ max: 2 }),
+  status,
+  confirmedGone: fc.boolean(),
+  failed: fc.boolean(),
+})
+const anyReport = fc.record({
+  kernelId: fc.constantFrom('a', 'b', 'c', 'd'),
+  assignment: fc.nat({ max: 2 }),
+  status: fc.constantFrom('PREPARING', 'PULLING', 'PREPARED', 'RUNNING', 'FAILED', 'EXITED'),
+  exitCode: fc.option(fc.nat({ max: 255 })),
+  oomKilled: fc.boolean(),
+  error: fc.constant(null),
+  startedAt: fc.option(fc.constant('then')),
+  endedAt: fc.constant(null),
+  stopped: fc.constantFrom(true, false, undefined),
+  port: fc.constantFrom(null, 8080),
+})
+const world = fc.tuple(
+  fc
+    .uniqueArray(anyBooked, { selector: ({ id }) => id })
+    .map((kernels): BookedKernel[] =>
+      kernels.map((kernel) => ({ ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
+    ),
+  fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
+)
+
+function written(kernel: BookedKernel, change: KernelChange | undefined): BookedKernel {
+  if (!change) return kernel
+  return {
+    ...kernel,
+    status: change.to,
+    confirmedGone: kernel.confirmedGone || change.gone,
+    failed: kernel.failed || change.error !== null,
+    startedAt: kernel.startedAt ?? (change.started ? 'now' : null),
+  }
+}
+
+describe('whatever is booked and reported', () => {
+  it('each change is an allowed move, and none leaves a terminal status', () => {
+    fc.assert(
+      fc.property(world, ([kernels, reports]) => {
+        for (const { from, to } of reconcile(AGENT, kernels, reports).changes) {
+          expect(from === to || kernelMayMove(from, to), `${from} → ${to}`).toBe(true)
+          if (isTerminal(from)) expect(to).toBe(from)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('the same report once more changes nothing more', () => {
+    fc.assert(
+      fc.property(world, ([kernels, reports]) => {
+        const { changes } = reconcile(AGENT, kernels, reports)
+        const after = kernels.map((kernel) =>
+          written(
+            kernel,
+            changes.find(({ id }) => id === kernel.id),
+          ),
+        )
+        expect(reconcile(AGENT, after, reports).changes).toEqual([])
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('a kernel is never both ordered and forgotten under one assignment', () => {
+    fc.assert(
+      fc.property(world, ([kernels, reports]) => {
+        const { orders, forget } = reconcile(AGENT, kernels, reports)
+        const forgotten = new Set(forget.map(({ kernelId, assignment }) => `${kernelId} ${assignment}`))
+        for (const { kernelId, assignment } of orders) expect(forgotten).not.toContain(`${kernelId} ${assignment}`)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import { previewRetries, type PreviewInput } from '../../../src/domain/retry/preview.ts'
+import { policyOf } from './sessions.ts'
+
+function preview(given: Partial<PreviewInput> = {}) {
+  return previewRetries({ policy: policyOf(), cause: null, exitCode: null, session: null, ...given })
+}
+
+const SESSION = {
+  id: '0190b5a4-7c1e-7d3a-9f42-1c2d3e4f5a6b',
+  retryCount: 1,
+  uncountedRetries: 0,
+  statusReason: null,
+  delayBeforeMs: null,
+  resourceSlots: { memory: '2000' },
+  batchTimeout: null,
+}
+
+it('plans each retry with its delay and the sum so far', () => {
+  const { eligible, schedule } = preview({ policy: policyOf({ backoff: 'EXPONENTIAL', retryDelay: 10 }) })
+  expect(eligible).toBe(true)
+  expect(schedule).toEqual(
+    [10, 20, 40].map((seconds, index) => ({
+      retry: index + 1,
+      delaySeconds: seconds,
+      earliestSeconds: seconds,
+      latestSeconds: seconds,
+      elapsedSeconds: [10, 30, 70][index],
+      resourceSlots: {},
+      batchTimeout: null,
+    })),
+  )
+})
+
+it('gives the range where the jitter is not known yet', () => {
+  const { schedule } = preview({ policy: policyOf({ jitter: 'RANDOM' }) })
+  expect(schedule[0]).toMatchObject({ delaySeconds: 60, earliestSeconds: 60, latestSeconds: 75 })
+})
+
+it('goes on where a session stands, with its own jitter for the next retry', () => {
+  const { schedule } = preview({ policy: policyOf({ jitter: 'DETERMINISTIC' }), session: SESSION })
+  expect(schedule.map(({ retry, delaySeconds }) => [retry, delaySeconds])).toEqual([
+    [2, 62.089],
+    [3, 60],
+  ])
+})
+
+it('grows by the rule that matches', () => {
+  const scaleResources = [{ slot: 'memory', factor: 1.3, max: '3000' }]
+  const policy = policyOf({ rules: [{ match: { exitCodes: [195] }, action: 'RETRY', delay: 5, scaleResources }] })
+  const { schedule, explanation } = preview({ policy, exitCode: 195, session: SESSION })
+  expect(schedule.map((retry) => [retry.delaySeconds, retry.resourceSlots['memory']])).toEqual([
+    [5, '2600'],
+    [5, '3000'],
+  ])
+  expect(explanation).toBe('2 retries by rules[0] (RETRY)')
+})
+
+it('gives the range of what is drawn as a whole', () => {
+  const bounds = (jitter: 'FULL' | 'DECORRELATED', session: PreviewInput['session'] = null) =>
+    preview({
+      policy: policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 200 }),
+      session,
+    }).schedule.map(({ delaySeconds, earliestSeconds, latestSeconds }) => [
+      delaySeconds,
+      earliestSeconds,
+      latestSeconds,
+    ])
+  expect(bounds('FULL')).toEqual([
+    [10, 0, 10],
+    [20, 0, 20],
+    [40, 0, 40],
+  ])
+  expect(bounds('DECORRELATED')).toEqual([
+    [10, 10, 30],
+    [10, 10, 90],
+    [10, 10, 200],
+  ])
+  expect(bounds('DECORRELATED', { ...SESSION, delayBeforeMs: 40_000 })[0]).toEqual([10, 10, 120])
+})
+
+it('shows the batch timeout that each retry would have', () => {
+  const rules = [{ match: { exitCodes: ['190-199'] }, action: 'RETRY' as const, scaleTimeout: { factor: 2, max: 300 } }]
+  const { schedule } = preview({
+    policy: policyOf({ rules }),
+    exitCode: 195,
+    session: { ...SESSION, batchTimeout: 100 },
+  })
+  expect(schedule.map(({ batchTimeout }) => batchTimeout)).toEqual([200, 300])
+})
+
+it('plans uncounted retries by their own bound, at the same delay', () => {
+  const rules = [{ match: {}, action: 'RETRY_UNCOUNTED' as const }]
+  const { schedule } = preview({ policy: policyOf({ rules, maxUncountedRetries: 4, backoff: 'EXPONENTIAL' }) })
+  expect(schedule.map((retry) => retry.elapsedSeconds)).toEqual([60, 120, 180, 240])
+})
+
+it('stops at maxElapsed', () => {
+  expect(preview({ policy: policyOf({ maxElapsed: 120 }) }).schedule).toHaveLength(2)
+})
+
+describe('plans nothing and says why', () => {
+  it.each([
+    ['maxRetries is 0', { policy: policyOf({ maxRetries: 0 }) }],
+    ['USER_CANCELLED is never retried', { cause: 'USER_CANCELLED' }],
+    [
+      'UNKNOWN is not among the eligible causes',
+      { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), cause: 'UNKNOWN' },
+    ],
+    ['KERNEL_NONZERO_EXIT is not among', { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), exitCode: 3 }],
+    ['no cause is eligible', { policy: policyOf({ eligibleCauses: [] }) }],
+    ['exit code 0 is a success', { exitCode: 0 }],
+    ['matched rules[0] (FAIL)', { policy: policyOf({ rules: [{ match: {}, action: 'FAIL' }] }) }],
+    ['the budget of 3 retries is used up', { session: { ...SESSION, retryCount: 3 } }],
+    ['later than 59 s', { policy: policyOf({ maxElapsed: 59 }) }],
+  ] as const)('%s', (reason, given) => {
+    const answer = preview(given)
+    expect(answer).toMatchObject({ eligible: false, schedule: [] })
+    expect(answer.explanation).toContain(reason)
+  })
+})

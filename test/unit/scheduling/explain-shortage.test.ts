@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest'
+import { keep } from '../../../src/domain/scheduling/room.ts'
+import { explainShortage } from '../../../src/domain/scheduling/explain-shortage.ts'
+import { room, shape, type Amounts, type ShapeSpec } from './lines.ts'
+
+const A = () => room('a', { cpu: '8', mem: '1024' }, { cpu: '2' })
+const B = () => room('b', { cpu: '4', mem: '4096' }, { cpu: '3', mem: '1024' })
+
+it.each<[string, Amounts, ShapeSpec, string | undefined]>([
+  ['what fits', { cpu: '3' }, {}, undefined],
+  ['more than there ever is', { cpu: '16' }, {}, 'no agent of resource group g has more than cpu 8, it asks for 16'],
+  [
+    'more on one agent than there ever is',
+    { cpu: '4' },
+    { size: 3 },
+    'no agent of resource group g has more than cpu 8, it asks for 12 for its 3 kernels on one agent',
+  ],
+  ['a slot that nobody has', { fpga: '1' }, {}, 'no agent of resource group g has more than fpga 0, it asks for 1'],
+  [
+    'what only two agents together have',
+    { cpu: '8', mem: '4096' },
+    {},
+    'no agent of resource group g has all of cpu 8, mem 4 KiB, which it asks for on one agent',
+  ],
+  [
+    'more kernels than there is ever room for',
+    { cpu: '4' },
+    { size: 4, mode: 'MULTI_NODE' },
+    'the agents of resource group g have room for at most 3 of its 4 kernels of cpu 4',
+  ],
+  ['more than is free', { cpu: '4' }, {}, 'needs cpu 4, the most that an agent of resource group g has free is 3'],
+  [
+    'more kernels than there is room for now',
+    { cpu: '2' },
+    { size: 3, mode: 'MULTI_NODE' },
+    'needs cpu 2 for each of its 3 kernels; the agents of resource group g have room for 2',
+  ],
+  [
+    'agents that are not there',
+    { cpu: '1' },
+    { allowAgents: ['c'] },
+    'no agent of resource group g that it may go to is alive',
+  ],
+  ['labels', { cpu: '1' }, { agentLabels: { zone: 'x' } }, 'no agent of resource group g that it may go to is alive'],
+  [
+    'agents of its own',
+    { cpu: '3' },
+    { allowAgents: ['a'] },
+    'needs cpu 3, the most that an agent of resource group g has free is 2',
+  ],
+])('tells of %s', (_, slots, spec, words) => {
+  expect(explainShortage(shape(slots, spec), [A(), B()], 'g')?.long).toBe(words)
+})
+
+it('tells that no agent is there', () => {
+  expect(explainShortage(shape({ cpu: '1' }), [], 'g')?.long).toBe('no agent of resource group g is alive')
+})
+
+it('what is kept for others is free in truth', () => {
+  const kept = A()
+  keep(kept, shape({ cpu: '2' }).slots)
+  expect(explainShortage(shape({ cpu: '2' }), [kept], 'g')).toBeUndefined()
+})
+
+it('the short words stay while the numbers change', () => {
+  const [now, later] = [A(), room('a', { cpu: '8' }, { cpu: '1' })].map((one) =>
+    explainShortage(shape({ cpu: '3' }), [one], 'g')!,
+  )
+  expect(now!.short).toBe(later!.short)
+  expect(now!.long).not.toBe(later!.long)
+})

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { LIFECYCLE_HANDLERS, PROMOTIONS } from '../../../src/domain/session/handlers.ts'
+import {
+  isTerminal,
+  LIVE_STATUSES,
+  STATUSES,
+  TERMINAL_STATUSES,
+  type SessionStatus,
+} from '../../../src/domain/session/statuses.ts'
+import {
+  KERNEL_TRANSITIONS,
+  kernelMayMove,
+  SESSION_TRANSITIONS,
+  sessionMayMove,
+  transitionDiagram,
+} from '../../../src/domain/session/transitions.ts'
+
+/** Rows move from, columns move to, both in the order of STATUSES. */
+const SESSION_MOVES = `
+              PE SC PG PU PD CR RU TG TD ER CA
+  PENDING      .  x  .  .  .  .  .  .  .  .  x
+  SCHEDULED    x  .  x  .  x  .  .  x  .  .  .
+  PREPARING    x  .  .  x  x  .  .  x  .  .  .
+  PULLING      x  .  .  .  x  .  .  x  .  .  .
+  PREPARED     x  .  .  .  .  x  .  x  .  .  .
+  CREATING     x  .  .  .  .  .  x  x  .  .  .
+  RUNNING      .  .  .  .  .  .  .  x  .  .  .
+  TERMINATING  .  .  .  .  .  .  .  .  x  x  .
+  TERMINATED   .  .  .  .  .  .  .  .  .  .  .
+  ERROR        .  .  .  .  .  .  .  .  .  .  .
+  CANCELLED    .  .  .  .  .  .  .  .  .  .  .`
+
+const allowed = new Map(
+  SESSION_MOVES.trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .map(([from, ...marks]) => [from!, STATUSES.filter((_, index) => marks[index] === 'x')]),
+)
+
+describe('every pair of statuses', () => {
+  it('is allowed or refused as the table says', () => {
+    const pairs = STATUSES.flatMap((from) => STATUSES.map((to) => ({ from, to })))
+    expect(pairs).toHaveLength(121)
+    for (const { from, to } of pairs) {
+      expect({ from, to, may: sessionMayMove(from, to) }).toEqual({ from, to, may: allowed.get(from)!.includes(to) })
+      if (isTerminal(from) || from === to) expect(kernelMayMove(from, to)).toBe(false)
+    }
+  })
+
+  it('has a row in both tables', () => {
+    expect(Object.keys(SESSION_TRANSITIONS)).toEqual([...STATUSES])
+    expect(Object.keys(KERNEL_TRANSITIONS)).toEqual([...STATUSES])
+    expect(new Set([...LIVE_STATUSES, ...TERMINAL_STATUSES])).toEqual(new Set(STATUSES))
+  })
+})
+
+describe('terminal is final', () => {
+  it('has no exits', () => {
+    for (const status of TERMINAL_STATUSES) {
+      expect(SESSION_TRANSITIONS[status]).toEqual([])
+      expect(KERNEL_TRANSITIONS[status]).toEqual([])
+    }
+  })
+
+  it.each([
+    ['session', sessionMayMove],
+    ['kernel', kernelMayMove],
+  ])('no sequence of writes leaves it: %s', (_, mayMove) => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...STATUSES), { maxLength: 60 }), (wanted) => {
+        let status: SessionStatus = 'PENDING'
+        for (const to of wanted) {
+          const before = status
+          if (mayMove(status, to)) status = to
+          expect(isTerminal(before) ? status : before).toBe(before)
+        }
+      }),
+    )
+  })
+
+  it.each([
+    ['session', SESSION_TRANSITIONS],
+    ['kernel', KERNEL_TRANSITIONS],
+  ])('every live %s can get there, and every status is reached', (_, table) => {
+    const reachable = (from: SessionStatus) => {
+      const seen = new Set([from])
+      for (const status of seen) for (const to of table[status]) seen.add(to)
+      return seen
+    }
+    expect(reachable('PENDING')).toEqual(new Set(STATUSES))
+    for (const status of LIVE_STATUSES) expect([...reachable(status)].some(isTerminal)).toBe(true)
+  })
+})
+
+/** A move to TERMINATED is written as ERROR when the result is FAILURE. */
+function writtenAs(to: SessionStatus): SessionStatus[] {
+  return to === 'TERMINATED' ? ['TERMINATED', 'ERROR'] : [to]
+}
+
+/** PULLING counts as PREPARING; what is there already stays. */
+function pairsOf(sources: readonly SessionStatus[], to: SessionStatus): [SessionStatus, SessionStatus][] {
+  const away = sources.filter((from) => (from === 'PULLING' ? 'PREPARING' : from) !== to)
+  return away.flatMap((from) => writtenAs(to).map((written): [SessionStatus, SessionStatus] => [from, written]))
+}
+
+describe('handlers', () => {
+  const moves = Object.values(LIFECYCLE_HANDLERS).flatMap((handler) =>
+    (['success', 'needRetry', 'expired', 'giveUp'] as const).map((outcome) => ({ handler, outcome })),
+  )
+
+  it.each(moves)('$handler.name on $outcome makes only allowed moves', ({ handler, outcome }) => {
+    const { session, kernel } = handler[outcome]
+    for (const [from, to] of session === null ? [] : pairsOf(handler.sessionIn, session)) {
+      expect([from, to, sessionMayMove(from, to)]).toEqual([from, to, true])
+    }
+    for (const [from, to] of kernel === null ? [] : pairsOf(handler.kernelIn, kernel)) {
+      expect([from, to, kernelMayMove(from, to)]).toEqual([from, to, true])
+    }
+  })
+
+  it('a retried try keeps the status', () => {
+    for (const handler of Object.values(LIFECYCLE_HANDLERS)) {
+      expect(handler.needRetry).toEqual({ session: null, kernel: null })
+    }
+  })
+
+  it('each live status but RUNNING has its handler', () => {
+    const covered = Object.values(LIFECYCLE_HANDLERS).flatMap((handler) => handler.sessionIn)
+    expect(covered.toSorted()).toEqual(LIVE_STATUSES.filter((status) => status !== 'RUNNING').toSorted())
+  })
+})
+
+describe('promotions', () => {
+  it.each(Object.values(PROMOTIONS))('$name makes only allowed moves', ({ sessionIn, becomes }) => {
+    for (const from of sessionIn) {
+      for (const to of writtenAs(becomes)) expect([from, to, sessionMayMove(from, to)]).toEqual([from, to, true])
+    }
+  })
+
+  it('are declared under their own names', () => {
+    for (const [name, declaration] of Object.entries({ ...PROMOTIONS, ...LIFECYCLE_HANDLERS })) {
+      expect(declaration.name).toBe(name)
+    }
+  })
+})
+
+it('the diagram has one arrow for each move, and start and ends', () => {
+  const arrows = transitionDiagram().split('\n').slice(1)
+  expect(arrows).toHaveLength(Object.values(SESSION_TRANSITIONS).flat().length + 1 + TERMINAL_STATUSES.length)
+  expect(arrows).toContain('  TERMINATING --> ERROR')
+})
