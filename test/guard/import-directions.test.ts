@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { edgesOf, partOf, readSourceFiles, ROOT, type Edge, type SourceFile } from './source-files.ts'
 
@@ -33,6 +33,25 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   cli: ['client', 'observability'],
   ui: ['client', 'observability'],
 }
+
+/** Within a floor, a noun uses those of the rows below its own. */
+const NOUNS = [
+  ['retention'],
+  ['resubmission'],
+  ['chain', 'deployment', 'webhook', 'agent'],
+  ['retry'],
+  ['scheduling'],
+  ['resource-group'],
+  ['session'],
+  ['quota'],
+  ['access', 'event'],
+]
+/** Those of the API's types refer to each other both ways. */
+const FLOORS_IN_ORDER = ['src/domain/', 'src/store/sql/', 'src/services/', 'src/scheduler/']
+/** Whoever terminates a session that waits for its retry ends the chain. */
+const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/end-waiting-retry.ts']
+
+const FILES_PER_FOLDER_MAX = 20
 
 /** Pure code takes no clock, no randomness and no I/O from anywhere. */
 const DOMAIN_PACKAGES = ['zod', 'node:crypto']
@@ -71,6 +90,19 @@ describe('imports', () => {
   test('go in the allowed directions', () => {
     const wrong = edges.filter((edge) => !mayImport(edge))
     expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
+  })
+
+  test('of a noun go to nouns below it', () => {
+    const rowOf = new Map(NOUNS.flatMap((nouns, row) => nouns.map((noun) => [noun, row] as const)))
+    const arrows = edges.flatMap(({ from, to }) => {
+      const floor = FLOORS_IN_ORDER.find((each) => from.startsWith(each) && to.startsWith(each))
+      if (floor === undefined) return []
+      const [user, used] = [from, to].map((path) => path.slice(floor.length).split('/')[0]!) as [string, string]
+      return user !== used && rowOf.has(user) && rowOf.has(used) ? [{ from, to, user, used }] : []
+    })
+    expect(arrows.length).toBeGreaterThan(100)
+    const wrong = arrows.filter(({ user, used }) => rowOf.get(user)! >= rowOf.get(used)!)
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual(UPWARDS)
   })
 
   test('stay within src, but for the version in package.json', () => {
@@ -124,6 +156,15 @@ describe('imports', () => {
   test('form no cycle', () => {
     expect(firstCycle(edges)).toBeNull()
   })
+})
+
+test('no folder of the sources has more files than one looks through', () => {
+  const sizes = Map.groupBy(
+    files.filter(({ path }) => !path.endsWith('.generated.ts')),
+    ({ path }) => dirname(path),
+  )
+  expect(sizes.size).toBeGreaterThan(80)
+  expect([...sizes].filter(([, { length }]) => length > FILES_PER_FOLDER_MAX).map(([folder]) => folder)).toEqual([])
 })
 
 function reachedFrom(start: string, all: readonly Edge[]): Set<string> {

@@ -11,7 +11,7 @@ import { assemblePage, type Page } from '../paging/keyset.ts'
 import { invalidCursor, pageSize } from '../paging/page-arguments.ts'
 import { parseInput } from '../input/parse-input.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { text } from '../session/session-fields.ts'
+import { text } from '../input/text-input.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
 
 export type { AuditRow }

@@ -23,9 +23,9 @@ import {
   labels,
   priority,
   resourceSlots,
-  text,
   variableName,
 } from '../session/session-fields.ts'
+import { text } from '../input/text-input.ts'
 
 /** Fields of a deployment as clients give them, durations in seconds. */
 

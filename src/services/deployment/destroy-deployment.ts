@@ -6,7 +6,7 @@ import { assertMayChange } from '../access/authorize.ts'
 import { changeDeployment } from './change-deployment.ts'
 import { parseInput } from '../input/parse-input.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { text } from '../session/session-fields.ts'
+import { text } from '../input/text-input.ts'
 
 const schema = z.strictObject({
   deploymentId: z.string(),

@@ -12,8 +12,8 @@ import {
   environ,
   priority,
   retryPolicy,
-  text,
 } from '../session/session-fields.ts'
+import { text } from '../input/text-input.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from '../session/session-where.ts'
 import { slotAmounts } from '../input/slot-amounts-input.ts'
 

@@ -14,8 +14,8 @@ import {
   priority,
   resourceSlots,
   retryPolicy,
-  text,
 } from './session-fields.ts'
+import { text } from '../input/text-input.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
 
 /** A session as given by a client. Everything but name and command has a default; null counts as missing. */

@@ -16,12 +16,10 @@ import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
 import { environBytes, execBytes, fitsArgument } from '../../domain/session/exec-bytes.ts'
 import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
 import { slotAmounts } from '../input/slot-amounts-input.ts'
+import { text } from '../input/text-input.ts'
 
 /** Fields of a session as clients give them, shared by all inputs. */
 
-/** A name of something, or a key. */
-export const text = (max: number) =>
-  z.string().min(1).max(max).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 export const argument = z
   .string()
   .refine(isStorableText, STORABLE_TEXT)
