@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './test/support/longest-first.ts'
+import { LongestFirst } from './test/support/run/longest-first.ts'
 
 // Of the workers and of all that they start.
 // oxlint-disable-next-line node/no-process-env -- so that all of them inherit it
@@ -36,7 +36,7 @@ export default defineConfig({
         test: {
           name: 'database',
           include: ['test/{integration,contract,e2e}/**/*.test.ts'],
-          globalSetup: 'test/support/run.setup.ts',
+          globalSetup: 'test/support/run/run.setup.ts',
           sequence: { groupOrder: 1 },
           // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
           env: { REPRISE_DATABASE_CONNECTIONS: '5' },

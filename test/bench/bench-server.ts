@@ -14,7 +14,7 @@ import type { ServiceContext } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
 import { recordPresence } from '../../src/store/sql/server-presence.sql.ts'
 import type { BenchGround } from './ground.ts'
-import { TEST_SECRETS } from '../support/test-secrets.ts'
+import { TEST_SECRETS } from '../support/servers/test-secrets.ts'
 
 export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
-import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/subscribers.ts'
+import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/servers/subscribers.ts'
 import type { Bench, Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 

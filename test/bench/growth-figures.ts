@@ -3,7 +3,7 @@ import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
-import { dueRetries } from '../support/due-retries.ts'
+import { dueRetries } from '../support/sessions/due-retries.ts'
 import { openServer } from './bench-server.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
 import { countTo } from './waiting.ts'

@@ -2,7 +2,7 @@ import { listChains, type ChainOrder } from '../../src/services/chain/read-chain
 import { readSessionStatistics } from '../../src/services/session/read-session-statistics.ts'
 import type { Viewer } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
-import { addManyChains } from '../support/many-chains.ts'
+import { addManyChains } from '../support/sessions/many-chains.ts'
 import type { Bench, Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 import { percentile } from './waiting.ts'

@@ -1,7 +1,7 @@
 import { isInputObjectType, getNullableType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/graphql/schema.ts'
-import { startGraphQLServer, type TestServer } from '../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
 
 /** Each mutation, with as many faults as its input can have, up to three: all are told at once, each with its place. */
 

@@ -3,7 +3,7 @@ import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tableRows } from '../guard/document-tables.ts'
-import { startGraphQLServer, type TestServer } from '../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
 
 /** The OpenAPI document is valid, and true to what the server answers to its own examples. */
 

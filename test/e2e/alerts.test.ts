@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { emptyDatabase } from '../support/database.ts'
+import { emptyDatabase } from '../support/database/database.ts'
 import { documentBlocks } from '../support/document-blocks.ts'
 import { findProgram, whyNotInstalled } from '../support/distribution.ts'
 import { eventually } from '../support/eventually.ts'
-import { startPartitionProxy, type PartitionProxy } from '../support/partition-proxy.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { startPartitionProxy, type PartitionProxy } from '../support/agents/partition-proxy.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** The alert rules, evaluated by Prometheus' own tool over what a real server tells. */
 

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
-import { copyPreparedCluster } from '../support/prepared-cluster.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 const copy = promisify(execFile)
 

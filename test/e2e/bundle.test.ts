@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { bundleProgram } from '../../scripts/bundle.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** A checkout with a program that says where it runs from, and what it finds beside its source. */
 

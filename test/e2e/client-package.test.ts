@@ -5,11 +5,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
-import { installPacked } from '../support/packed-package.ts'
+import { installPacked } from '../support/programs/packed-package.ts'
 import { bundleForBrowsers, findChromium, runInBareContext, runInChromium } from '../support/browsers.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** `reprise/client` as others get it: packed, installed, and used from plain JavaScript, TypeScript and browsers. */
 

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { encodeCursor } from '../../src/domain/event-cursor.ts'
-import { testDatabase } from '../support/database.ts'
-import { lastingPort } from '../support/lasting-port.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { testDatabase } from '../support/database/database.ts'
+import { lastingPort } from '../support/agents/lasting-port.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 const RESTARTS = 20
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { watchLoop, threadTimeOf } from '../support/loop-hold.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { watchLoop, threadTimeOf } from '../support/servers/loop-hold.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** The first requests that a server gets: nothing that they run has been compiled. */
 

@@ -12,9 +12,9 @@ import {
   type Client,
   type CreateSessionInput,
 } from '../../src/client/node/index.ts'
-import { lastingPort } from '../support/lasting-port.ts'
-import { copyPreparedCluster } from '../support/prepared-cluster.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { lastingPort } from '../support/agents/lasting-port.ts'
+import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /**
  * The real server, PostgreSQL and processes, with the server killed by SIGKILL at random moments again and

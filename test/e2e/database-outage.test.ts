@@ -9,10 +9,10 @@ import { connectionString, openCluster, type Cluster } from '../../src/store/pos
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
-import { copyPreparedCluster } from '../support/prepared-cluster.ts'
-import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { TEST_SETTINGS } from '../support/test-settings.ts'
+import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { TEST_SETTINGS } from '../support/database/test-settings.ts'
 
 /**
  * PostgreSQL is away while sessions run, clients ask and subscribers listen: one server process lives through it.

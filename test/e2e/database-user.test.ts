@@ -8,8 +8,8 @@ import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { connectionString, openCluster, serverConnectionString } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
-import { copyPreparedCluster } from '../support/prepared-cluster.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** Who a server is in its embedded database, and on the machine. */
 

@@ -16,8 +16,8 @@ import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../src/client/node/index.ts'
 import { skipReason, whyNotInstalled } from '../support/distribution.ts'
 import { eventually } from '../support/eventually.ts'
-import { type SpawnedProgram, spawnProgram } from '../support/spawned-program.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { type SpawnedProgram, spawnProgram } from '../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /**
  * What a MEMBER's sessions can do to the server and to other tenants, with real programs against a real server: as root

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { createFactories } from '../support/factories.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { createFactories } from '../support/sessions/factories.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /**
  * One token reads as much as it can, over all transports, and what it reads takes as long as a read may: what it reads is

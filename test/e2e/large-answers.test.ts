@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { createFactories } from '../support/factories.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { watchLoop, threadTimeOf } from '../support/loop-hold.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { createFactories } from '../support/sessions/factories.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { watchLoop, threadTimeOf } from '../support/servers/loop-hold.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** The largest answers that a request may ask for: they keep nobody waiting, and have an end. */
 

@@ -7,11 +7,11 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
 import { heapFlags, readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { cleanEnvironment, commandLine, MAIN } from '../support/command-line.ts'
-import { emptyDatabase } from '../support/database.ts'
+import { cleanEnvironment, commandLine, MAIN } from '../support/programs/command-line.ts'
+import { emptyDatabase } from '../support/database/database.ts'
 import { whyNotInstalled } from '../support/distribution.ts'
-import { privatePgbouncer } from '../support/private-pgbouncer.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { privatePgbouncer } from '../support/database/private-pgbouncer.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** A real PgBouncer between real servers and their database, with few connections to share. */
 

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
-import { emptyDatabase, testDatabase } from '../support/database.ts'
+import { emptyDatabase, testDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastingPort } from '../support/lasting-port.ts'
-import { spawnProgram } from '../support/spawned-program.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { lastingPort } from '../support/agents/lasting-port.ts'
+import { spawnProgram } from '../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** What a server process answers before it is ready, and after it was told to stop. */
 

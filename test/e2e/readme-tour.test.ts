@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { KERNEL_VARIABLES } from '../../src/domain/session/kernel-variables.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { cleanEnvironment } from '../support/command-line.ts'
+import { cleanEnvironment } from '../support/programs/command-line.ts'
 import { blocksOfTest, type DocumentBlock } from '../support/document-blocks.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** What a newcomer types, out of the README and docs/, in its order, against a server that `npm start` has started. */
 

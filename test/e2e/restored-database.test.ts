@@ -5,9 +5,14 @@ import { createClient, type Client, type SessionEvent } from '../../src/client/n
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { whyNoPostgres } from '../support/distribution.ts'
-import { burnTransactions, privatePostgres, standbyOf, type PrivatePostgres } from '../support/private-postgres.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { webhookReceiver } from '../support/webhook-receiver.ts'
+import {
+  burnTransactions,
+  privatePostgres,
+  standbyOf,
+  type PrivatePostgres,
+} from '../support/database/private-postgres.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { webhookReceiver } from '../support/servers/webhook-receiver.ts'
 
 /** The outbox is ordered by transaction ids, which begin again elsewhere when a database moves. */
 

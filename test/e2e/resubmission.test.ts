@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { exhaustedSessions } from '../support/due-retries.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { exhaustedSessions } from '../support/sessions/due-retries.ts'
 import { eventually } from '../support/eventually.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { testServer } from '../support/test-server.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { testServer } from '../support/servers/test-server.ts'
 
 /** 6,000 sessions resubmitted by a filter, by a real server that is killed by SIGKILL in the middle, twice. */
 

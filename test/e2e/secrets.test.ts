@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
-import { cleanEnvironment, MAIN, startCommand } from '../support/command-line.ts'
+import { cleanEnvironment, MAIN, startCommand } from '../support/programs/command-line.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
-import { emptyDatabase } from '../support/database.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { emptyDatabase } from '../support/database/database.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** Secrets from the command line to the kernels of each attempt, and the key that servers share. */
 

@@ -8,9 +8,9 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { heapFlags, readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
-import { emptyDatabase, testDatabase } from '../support/database.ts'
-import { lastingPort } from '../support/lasting-port.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { emptyDatabase, testDatabase } from '../support/database/database.ts'
+import { lastingPort } from '../support/agents/lasting-port.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** The server as a process: what it prints, how it starts and stops, and what it leaves behind. */
 

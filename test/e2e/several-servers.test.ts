@@ -15,12 +15,12 @@ import { connectionString, openCluster, type Cluster } from '../../src/store/pos
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastingPort } from '../support/lasting-port.ts'
-import { copyPreparedCluster } from '../support/prepared-cluster.ts'
-import { misbookedSlots } from '../support/session-rows.ts'
-import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { TEST_SETTINGS } from '../support/test-settings.ts'
+import { lastingPort } from '../support/agents/lasting-port.ts'
+import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { misbookedSlots } from '../support/database/session-rows.ts'
+import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { TEST_SETTINGS } from '../support/database/test-settings.ts'
 
 /**
  * Three servers with their roles split and shared, and two agents in processes of their own, on one PostgreSQL. Every

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { heapFlags, startServer } from '../../src/cli/demo/server-process.ts'
-import { MAIN } from '../support/command-line.ts'
-import { copyPreparedCluster } from '../support/prepared-cluster.ts'
-import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/pseudo-terminal.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { MAIN } from '../support/programs/command-line.ts'
+import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/programs/pseudo-terminal.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /**
  * A terminal sends Ctrl-C to all processes of its foreground group, a supervisor sends SIGTERM to all of a group, and
@@ -15,7 +15,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
  */
 
 const WITHIN = { timeout: 40_000, interval: 20 }
-const FORWARDER = join(import.meta.dirname, '../support/forward-signals.mjs')
+const FORWARDER = join(import.meta.dirname, '../support/programs/forward-signals.mjs')
 
 type Signal = 'SIGINT' | 'SIGTERM'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
-import { emptyDatabase } from '../support/database.ts'
-import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/subscribers.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { emptyDatabase } from '../support/database/database.ts'
+import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/servers/subscribers.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** As the bench of fan-out does it with twenty times as many, on sockets of their own in a process of their own. */
 

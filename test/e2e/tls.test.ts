@@ -2,11 +2,11 @@ import { copyFile, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { MAIN, startCommand } from '../support/command-line.ts'
-import { emptyDatabase } from '../support/database.ts'
+import { MAIN, startCommand } from '../support/programs/command-line.ts'
+import { emptyDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { spawnProgram, type SpawnedProgram } from '../support/spawned-program.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** A server that speaks TLS, its clients and agents, and certificates that are renewed under it. */
 

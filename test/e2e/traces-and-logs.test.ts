@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../src/client/node/index.ts'
-import { testDatabase, type TestDatabase } from '../support/database.ts'
-import { startOtlpReceiver } from '../support/otlp-receiver.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { startOtlpReceiver } from '../support/servers/otlp-receiver.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** One chain with a retry on a real server: what a collector gets of it, and what the log says of it. */
 

@@ -7,7 +7,7 @@ import { commandTree } from '../../src/cli/completion/tree.ts'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { addClientCommands } from '../../src/cli/program.ts'
 import { serverCommands } from '../../src/server-commands.ts'
-import { helpPages } from '../support/help-examples.ts'
+import { helpPages } from '../support/programs/help-examples.ts'
 import { codeIn, tableRows } from './document-tables.ts'
 import { ROOT } from './source-files.ts'
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { rolldown } from 'rolldown'
-import { startFaultProxy } from './fault-proxy.ts'
+import { startFaultProxy } from './agents/fault-proxy.ts'
 
 /** Bundles the installed package's browser entry with its dependencies into a script that defines `reprise`. */
 export async function bundleForBrowsers(directory: string): Promise<string> {

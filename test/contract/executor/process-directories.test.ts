@@ -6,7 +6,7 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { skipReason } from '../../support/distribution.ts'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
 
@@ -136,7 +136,7 @@ test.skipIf(unreadable !== null)('what its owner has locked is measured and drop
   const uid = AM_ROOT ? 65_534 : process.getuid!()
   chownSync(agentDir, uid, uid)
   const asUser = AM_ROOT ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] : ['env']
-  const program = join(CHECKOUT, 'test/support/chain-store-program.ts')
+  const program = join(CHECKOUT, 'test/support/programs/chain-store-program.ts')
   const chainId = kernelSpec().chainId
   const [command, ...args] = [...asUser, process.execPath, program, agentDir, chainId]
   const bytes = Number(execFileSync(command, args, { encoding: 'utf8' }))

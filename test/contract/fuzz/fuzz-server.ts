@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { needsArguments } from '../tenancy/field-paths.ts'
 import { createTenant, type Tenant } from '../tenancy/tenant.ts'
 

@@ -1,6 +1,6 @@
 import { serverAudits } from 'graphql-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 /** The GraphQL over HTTP specification, as the package graphql-http audits servers for it. */
 

@@ -10,7 +10,7 @@ import {
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 /** Relay's GraphQL server specification: object identification and cursor connections. New types are found by themselves. */
 

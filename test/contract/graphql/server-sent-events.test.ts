@@ -1,6 +1,6 @@
 import { createClient } from 'graphql-sse'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 /** GraphQL over server-sent events, in the mode of one connection for each operation, as graphql-sse speaks it. */
 

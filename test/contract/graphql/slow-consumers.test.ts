@@ -2,9 +2,9 @@ import { request, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { numbered, writeEvents } from '../../support/outbox.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { numbered, writeEvents } from '../../support/database/outbox.ts'
 
 /** Clients that do not read what they have subscribed to, on sockets of their own. */
 

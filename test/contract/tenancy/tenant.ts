@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { DEFAULT_DOMAIN_ID } from '../../support/factories.ts'
-import type { TestServer } from '../../support/graphql-server.ts'
+import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
+import type { TestServer } from '../../support/servers/graphql-server.ts'
 import type { Values } from './fill-arguments.ts'
 
 /** A tenant with something of everything, and how to know what is its. */

@@ -3,10 +3,10 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { commandLine, MAIN, startCommand } from '../../support/command-line.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/pseudo-terminal.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { commandLine, MAIN, startCommand } from '../../support/programs/command-line.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 /** What needs no agent: on a server behind which nothing drives sessions, so that all stays as a test has put it. */
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { createClient, type DeploymentEvent } from '../../../src/client/node/index.ts'
-import { commandLine, startCommand } from '../../support/command-line.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { commandLine, startCommand } from '../../support/programs/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 /** Deployments from the command line and the client, on a server with an agent that runs real processes. */
 

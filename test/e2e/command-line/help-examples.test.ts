@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heapFlags, readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { createClient, type Client, type CreateSessionInput } from '../../../src/client/node/index.ts'
 import { ROOT } from '../../guard/source-files.ts'
-import { cleanEnvironment } from '../../support/command-line.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { cleanEnvironment } from '../../support/programs/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { helpPages } from '../../support/help-examples.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { helpPages } from '../../support/programs/help-examples.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 /**
  * Every example of every `--help`, typed into a shell as it stands there, one after the other, with the files,

@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../../src/client/node/index.ts'
-import { commandLine, startCommand } from '../../support/command-line.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { lastingPort } from '../../support/lasting-port.ts'
-import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/pseudo-terminal.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { commandLine, startCommand } from '../../support/programs/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 /** Work from the command line, on a server with an agent that really runs it. */
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startRemoteCluster, type RemoteCluster } from '../remote/cluster.ts'
-import type { SpawnedProgram } from '../../support/spawned-program.ts'
+import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { eventually } from '../../support/eventually.ts'
 import { runs, watchedDeployment, type SeenRoute } from './watched-deployment.ts'
 

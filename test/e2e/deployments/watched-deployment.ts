@@ -1,10 +1,10 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import type { RemoteCluster } from '../remote/cluster.ts'
 
-const PROGRAM = join(import.meta.dirname, '../../support/served.mjs')
+const PROGRAM = join(import.meta.dirname, '../../support/programs/served.mjs')
 
 export interface SeenRoute {
   id: string

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
-import { testDatabase } from '../../support/database.ts'
+import { testDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { lastingPort } from '../../support/lasting-port.ts'
-import { spawnProgram, type SpawnedProgram } from '../../support/spawned-program.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { spawnProgram, type SpawnedProgram } from '../../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/main.ts')
-const SERVER = join(import.meta.dirname, '../../support/short-lease-program.ts')
+const SERVER = join(import.meta.dirname, '../../support/programs/short-lease-program.ts')
 
 /** Silence is borne for seconds, not for minutes. */
 export const SHORT_LEASE: Lease = {

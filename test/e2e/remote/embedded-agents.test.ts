@@ -3,13 +3,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
-import { emptyDatabase } from '../../support/database.ts'
+import { emptyDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { spawnProgram, type SpawnedProgram } from '../../support/spawned-program.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { spawnProgram, type SpawnedProgram } from '../../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { SHORT_LEASE } from './cluster.ts'
 
-const SERVER = join(import.meta.dirname, '../../support/short-lease-program.ts')
+const SERVER = join(import.meta.dirname, '../../support/programs/short-lease-program.ts')
 
 const programs: SpawnedProgram[] = []
 

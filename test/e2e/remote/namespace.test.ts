@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { skipReason } from '../../support/distribution.ts'
 import { eventually } from '../../support/eventually.ts'
-import { layCable, whyNoNamespaces, type Cable } from '../../support/network-namespace.ts'
+import { layCable, whyNoNamespaces, type Cable } from '../../support/agents/network-namespace.ts'
 import { startRemoteCluster, type RemoteCluster } from './cluster.ts'
 import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
 

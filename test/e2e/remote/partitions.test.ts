@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { startPartitionProxy, type PartitionProxy, type Passage } from '../../support/partition-proxy.ts'
-import type { SpawnedProgram } from '../../support/spawned-program.ts'
+import { startPartitionProxy, type PartitionProxy, type Passage } from '../../support/agents/partition-proxy.ts'
+import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { SHORT_LEASE, startRemoteCluster, type RemoteCluster } from './cluster.ts'
 import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
 

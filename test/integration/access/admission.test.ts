@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../../src/client/node/index.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { watchLoop } from '../../support/loop-hold.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { watchLoop } from '../../support/servers/loop-hold.ts'
 
 let server: TestServer
 

@@ -6,9 +6,9 @@ import { createRefusalLog } from '../../../src/services/access/refusal-log.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
 import { auditPageStatement, type AuditConditions } from '../../../src/store/sql/access/read-audit.sql.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { planOf } from '../../support/plans.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { planOf } from '../../support/database/plans.ts'
 
 let server: TestServer
 let projectId: string

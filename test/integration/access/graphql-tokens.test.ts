@@ -1,8 +1,8 @@
 /** Tokens: creation, listing, revocation, expiry, and who may do it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 let server: TestServer
 

@@ -1,8 +1,8 @@
 /** What tokens of another project, of each role, or none at all find and may do. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import type { SessionRow } from '../../support/factories.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import type { SessionRow } from '../../support/sessions/factories.ts'
 
 let server: TestServer
 let mine: SessionRow

@@ -1,7 +1,7 @@
 /** Making domains, projects, users and members, and what they see. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 let server: TestServer
 

@@ -5,11 +5,11 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
 import { ensureAdminToken } from '../../../src/services/access/ensure-admin-token.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { createFactories } from '../../support/factories.ts'
-import { recordedDatabase } from '../../support/recorded-database.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
+import { recordedDatabase } from '../../support/database/recorded-database.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 const log = pino({ enabled: false })
 let database: TestDatabase

@@ -1,7 +1,7 @@
 /** Tokens of users: their role, their quota, and changes of membership. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
 
 let server: TestServer
 

@@ -11,10 +11,10 @@ import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
 import type { SyncRequest } from '../../../src/domain/agent/protocol.ts'
 import { createAgentOwnership } from '../../../src/services/agent/agent-ownership.ts'
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
-import { sessionIn } from '../../support/drive-session.ts'
+import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { startGraphQLServer } from '../../support/graphql-server.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { startGraphQLServer } from '../../support/servers/graphql-server.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
 const given = useAgentApi()

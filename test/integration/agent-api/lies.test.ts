@@ -10,10 +10,10 @@ import {
   SLOTS_MAX,
   SYNC_BYTES_MAX,
 } from '../../../src/domain/limits.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
-import { sessionIn } from '../../support/drive-session.ts'
-import { observed, type PlayedAgent } from '../../support/played-agent.ts'
-import { kernelRows } from '../../support/session-rows.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
+import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { observed, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { kernelRows } from '../../support/database/session-rows.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
 const given = useAgentApi('once')

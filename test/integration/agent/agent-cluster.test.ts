@@ -1,7 +1,7 @@
 /** What the kernels of one session on several agents learn of each other. */
 import { expect, it } from 'vitest'
-import { chainRows } from '../../support/session-rows.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { chainRows } from '../../support/database/session-rows.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
 const given = useAgentProgram()

@@ -5,7 +5,7 @@ import {
   LOG_BYTES_PER_SYNC_MAX,
   LOG_HEAD_BYTES_PER_STREAM_MAX,
 } from '../../../src/domain/limits.ts'
-import { kernelRows } from '../../support/session-rows.ts'
+import { kernelRows } from '../../support/database/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
 const given = useAgentProgram()

@@ -1,7 +1,7 @@
 /** What an agent does while requests, answers or its server are lost. */
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { kernelRows, sessionRow } from '../../support/session-rows.ts'
+import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import type { Request } from './faulty-gateway.ts'
 import { signalFile } from './signal-file.ts'

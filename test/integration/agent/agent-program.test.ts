@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { kernelRows } from '../../support/session-rows.ts'
+import { kernelRows } from '../../support/database/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { signalFile } from './signal-file.ts'
 

@@ -1,7 +1,7 @@
 /** Stopping and starting an agent while kernels run, and what the next one does with them. */
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { kernelRows } from '../../support/session-rows.ts'
+import { kernelRows } from '../../support/database/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { signalFile } from './signal-file.ts'
 

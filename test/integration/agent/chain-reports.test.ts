@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import type { ChainReport } from '../../../src/domain/agent/protocol.ts'
 import { REPORTED_CHAINS_MAX } from '../../../src/domain/limits.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { type PlayedAgent, playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { type PlayedAgent, playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
 

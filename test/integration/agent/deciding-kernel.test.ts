@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { kernelRows } from '../../support/session-rows.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { kernelRows } from '../../support/database/session-rows.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { signalFile } from './signal-file.ts'
 

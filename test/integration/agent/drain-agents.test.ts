@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { drainAgent, removeAgent, resumeAgent } from '../../../src/services/agent/change-agent.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { history, sessionRow } from '../../support/session-rows.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { history, sessionRow } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 const refusal = (work: Promise<unknown>) =>

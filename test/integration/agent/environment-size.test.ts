@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { ARGUMENT_BYTES_MAX, COMMAND_BYTES_MAX, ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
-import { decisionRow, sessionRow } from '../../support/session-rows.ts'
+import { decisionRow, sessionRow } from '../../support/database/session-rows.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
 const given = useAgentProgram()

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { LogPiece, RegisterRequest } from '../../../src/domain/agent/protocol.ts'
 import { LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../../../src/domain/limits.ts'
-import { sessionIn } from '../../support/drive-session.ts'
-import { observed, playedAgent, type Report } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { history, kernelRows, sessionRow, statuses } from '../../support/session-rows.ts'
+import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { observed, playedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createProject } from '../../../src/services/access/create-tenants.ts'
 import { createToken } from '../../../src/services/access/create-token.ts'
 import { isolationWarning } from '../../../src/services/access/require-isolation.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
 

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { LEASE } from '../../../src/domain/agent/lease.ts'
 import { updateSilentAgents } from '../../../src/store/sql/agent/agent-lease.sql.ts'
 import { recordPresence, type ServerIdentity } from '../../../src/store/sql/server-presence.sql.ts'
-import { driveAll, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import {
   decisionRow,
   events,
@@ -16,8 +16,8 @@ import {
   misbookedSlots,
   sessionRow,
   statuses,
-} from '../../support/session-rows.ts'
-import { testServer } from '../../support/test-server.ts'
+} from '../../support/database/session-rows.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

@@ -2,10 +2,10 @@
 import { expect, it } from 'vitest'
 import type { SyncAnswer, SyncRequest } from '../../../src/domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../../../src/domain/limits.ts'
-import { sessionIn } from '../../support/drive-session.ts'
-import { observed, playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { kernelRows } from '../../support/session-rows.ts'
+import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { observed, playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { kernelRows } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

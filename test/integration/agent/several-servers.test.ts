@@ -2,11 +2,11 @@
 import { expect, it } from 'vitest'
 import type { LogPiece, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { sessionIn } from '../../support/drive-session.ts'
-import { observed, playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { kernelRows, sessionRow } from '../../support/session-rows.ts'
-import { testServer, type TestServer } from '../../support/test-server.ts'
+import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { observed, playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
+import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

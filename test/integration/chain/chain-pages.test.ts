@@ -1,6 +1,6 @@
 /** Pages of chains: orders, cursors, filters and bounds. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 

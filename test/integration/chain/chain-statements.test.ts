@@ -1,7 +1,7 @@
 /** The number of statements that reading chains costs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { recordStatements } from '../../support/record-statements.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 
 const LONG = 1_000
 let server: TestServer

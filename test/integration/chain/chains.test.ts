@@ -1,7 +1,7 @@
 /** Fields of a chain: its times, outlook, epochs and attempts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { insertRows } from '../../support/insert-rows.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
 
 let server: TestServer
 

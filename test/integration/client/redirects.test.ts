@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createClient, HttpStatusError, type Client } from '../../../src/client/node/index.ts'
-import { commandLine } from '../../support/command-line.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { commandLine } from '../../support/programs/command-line.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 let gate: Redirector

@@ -11,9 +11,9 @@ import {
   type Progress,
 } from '../../../src/client/node/index.ts'
 import type { NodeClientOptions } from '../../../src/client/node/index.ts'
-import { startFaultProxy, type Fault, type FaultProxy } from '../../support/fault-proxy.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { startStalledListener } from '../../support/stalled-listener.ts'
+import { startFaultProxy, type Fault, type FaultProxy } from '../../support/agents/fault-proxy.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { startStalledListener } from '../../support/agents/stalled-listener.ts'
 
 let server: TestServer
 let proxy: FaultProxy

@@ -9,10 +9,10 @@ import {
   type Progress,
 } from '../../../src/client/node/index.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startStalledListener } from '../../support/stalled-listener.ts'
-import { runProgram } from '../../support/run-program.ts'
-import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startStalledListener } from '../../support/agents/stalled-listener.ts'
+import { runProgram } from '../../support/programs/run-program.ts'
+import { startFaultProxy, type FaultProxy } from '../../support/agents/fault-proxy.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 let proxy: FaultProxy

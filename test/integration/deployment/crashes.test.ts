@@ -1,10 +1,10 @@
 /** Servers that are killed in the middle of work on a deployment. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { deploymentRow, deploymentServer, routeRows } from '../../support/deployment-server.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { deploymentRow, deploymentServer, routeRows } from '../../support/servers/deployment-server.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createFactories } from '../../support/factories.ts'
-import { runProgram } from '../../support/run-program.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
+import { runProgram } from '../../support/programs/run-program.ts'
 
 let database: TestDatabase
 

@@ -6,8 +6,8 @@ import { destroyDeployment } from '../../../src/services/deployment/destroy-depl
 import { scaleDeployment } from '../../../src/services/deployment/scale-deployment.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
 import { updateDeployment } from '../../../src/services/deployment/update-deployment.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

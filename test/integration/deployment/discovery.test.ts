@@ -10,7 +10,7 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createDiscoveryService } from '../../../src/scheduler/deployment/discovery-service.ts'
 import { writeDiscovery } from '../../../src/scheduler/deployment/write-discovery.handler.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 let parent: string

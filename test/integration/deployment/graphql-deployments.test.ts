@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { removeOldRevisions } from '../../../src/store/sql/retention/remove-old-revisions.sql.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { writeDeploymentEvents, writeEvents } from '../../support/outbox.ts'
-import { recordStatements } from '../../support/record-statements.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { writeDeploymentEvents, writeEvents } from '../../support/database/outbox.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 
 let server: TestServer
 const connections: { close(): unknown }[] = []

@@ -6,12 +6,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { askHealth } from '../../../src/scheduler/deployment/prober/ask-health.ts'
 import { claimHealthChecks } from '../../../src/store/sql/deployment/health-checks.sql.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import type { DeploymentRow } from '../../support/deployment-factories.ts'
-import { deploymentServer, routeRows, type DeploymentServer } from '../../support/deployment-server.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import type { DeploymentRow } from '../../support/sessions/deployment-factories.ts'
+import { deploymentServer, routeRows, type DeploymentServer } from '../../support/servers/deployment-server.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createFactories } from '../../support/factories.ts'
-import { syncGates } from '../../support/sync-gates.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
+import { syncGates } from '../../support/servers/sync-gates.ts'
 
 const servers: Server[] = []
 

@@ -2,10 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { RouteStatus } from '../../../src/domain/deployment/statuses.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import type { DeploymentRow } from '../../support/deployment-factories.ts'
-import { deploymentRow, deploymentServer, routeRows, type DeploymentServer } from '../../support/deployment-server.ts'
-import { createFactories } from '../../support/factories.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import type { DeploymentRow } from '../../support/sessions/deployment-factories.ts'
+import {
+  deploymentRow,
+  deploymentServer,
+  routeRows,
+  type DeploymentServer,
+} from '../../support/servers/deployment-server.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
 
 let database: TestDatabase
 let server: DeploymentServer

@@ -1,9 +1,14 @@
 /** What the handlers of deployments do, pass by pass, and what several servers do at once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createFactories } from '../../support/factories.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { deploymentRow, deploymentServer, routeRows, type DeploymentServer } from '../../support/deployment-server.ts'
-import { syncGates } from '../../support/sync-gates.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import {
+  deploymentRow,
+  deploymentServer,
+  routeRows,
+  type DeploymentServer,
+} from '../../support/servers/deployment-server.ts'
+import { syncGates } from '../../support/servers/sync-gates.ts'
 
 let database: TestDatabase
 let server: DeploymentServer

@@ -8,8 +8,8 @@ import type { EventFilter, OutboxEvent } from '../../../src/domain/events.ts'
 import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
 import { followEvents } from '../../../src/events/follow-events.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/outbox.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
 
 const log = pino({ enabled: false })
 const BEGINNING: EventCursor = { xid: 0n, id: 0n }

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { followKernelLogs } from '../../../src/events/follow-kernel-logs.ts'
 import { createLogRelay } from '../../../src/events/log-relay.ts'
 import { createTopics } from '../../../src/events/topics.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createFactories } from '../../support/factories.ts'
-import { startGraphQLServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { recordStatements } from '../../support/record-statements.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
+import { startGraphQLServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 
 const FOLLOWERS = 50
 

@@ -6,8 +6,8 @@ import type { OutboxEvent } from '../../../src/domain/events.ts'
 import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { numbered, writeEvents } from '../../support/outbox.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { numbered, writeEvents } from '../../support/database/outbox.ts'
 
 const log = pino({ enabled: false })
 const NEVER = 600_000

@@ -6,12 +6,12 @@ import { createEventBus } from '../../../src/events/bus.ts'
 import { createRelay } from '../../../src/events/relay.ts'
 import { createWakeExchange, WAKES_CHANNEL } from '../../../src/events/wake-exchange.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { driveAll, sessionIn } from '../../support/drive-session.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { numbered, writeEvents } from '../../support/outbox.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { testServer } from '../../support/test-server.ts'
+import { numbered, writeEvents } from '../../support/database/outbox.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const log = pino({ enabled: false })
 const NEVER = 600_000

@@ -1,7 +1,7 @@
 /** What strangers may write into names, which groups agents may join, and what GraphiQL keeps. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 

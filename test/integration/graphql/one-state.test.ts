@@ -1,9 +1,9 @@
 /** Whatever one operation or one event tells of a session is of one state, however fast it moves. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/event-cursor.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { moveSessions } from '../../support/move-sessions.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { moveSessions } from '../../support/sessions/move-sessions.ts'
 
 const OPERATIONS = 2_000
 const EVENTS = 500

@@ -1,7 +1,7 @@
 /** A document that is sent again: each request gets what it asks for, at the same cost. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { recordStatements } from '../../support/record-statements.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 
 let server: TestServer
 let id: string

@@ -1,9 +1,9 @@
 /** Requests that cost little to send and much to read: each is refused before it keeps others waiting. */
 import { connect as connectSocket } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { watchLoop, type LoopHold } from '../../support/loop-hold.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { watchLoop, type LoopHold } from '../../support/servers/loop-hold.ts'
 
 let server: TestServer
 let member: string

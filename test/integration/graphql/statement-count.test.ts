@@ -1,7 +1,7 @@
 /** The number of statements that pages of sessions cost. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { recordStatements } from '../../support/record-statements.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 
 const CHAIN_LENGTH = 10
 let server: TestServer

@@ -1,10 +1,10 @@
 /** Subscriptions to retries, sessions and logs, and the connections that carry them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { writeEvents, type WrittenEvent } from '../../support/outbox.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
 
 let server: TestServer
 const connections: { close(): unknown }[] = []

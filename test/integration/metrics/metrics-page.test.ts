@@ -1,9 +1,9 @@
 /** The metrics page: who may read it, its names and its figures. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { databaseOf } from '../../../src/store/prisma.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { sampleIn } from '../../support/metric-value.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { sampleIn } from '../../support/servers/metric-value.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 let server: TestServer
 

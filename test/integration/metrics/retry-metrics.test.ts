@@ -2,12 +2,12 @@
 import { expect, it } from 'vitest'
 import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
 import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { dueRetries } from '../../support/due-retries.ts'
-import { metricValue } from '../../support/metric-value.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { testServer } from '../../support/test-server.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { dueRetries } from '../../support/sessions/due-retries.ts'
+import { metricValue } from '../../support/servers/metric-value.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const RETRIED = { retryPolicy: { maxRetries: 1, retryDelay: 1, jitter: 'NONE' } } as const

@@ -1,10 +1,10 @@
 /** Property: whatever happens to chains, every promise holds and all of them end. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
-import { insertRows } from '../../support/insert-rows.ts'
-import { misbookedSlots } from '../../support/session-rows.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
+import { misbookedSlots } from '../../support/database/session-rows.ts'
 import { smallCluster, type Happening } from './small-cluster.ts'
 
 let database: TestDatabase

@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { FailureError } from '../../../src/domain/session/failure.ts'
-import { driveAll } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
-import { useResubmission } from '../../support/resubmission.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { testServer, type TestServer } from '../../support/test-server.ts'
+import { driveAll } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { useResubmission } from '../../support/sessions/resubmission.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { newChain, RESCHEDULES_MAX, step, TRIES_MAX, type ModelAttempt, type Step } from './counters.model.ts'
 
 const given = useScheduling()

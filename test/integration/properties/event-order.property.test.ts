@@ -6,7 +6,7 @@ import { compareCursors, type EventCursor } from '../../../src/domain/event-curs
 import type { OutboxEvent } from '../../../src/domain/events.ts'
 import type { Queryable } from '../../../src/store/database.ts'
 import { readEvents, readHorizon } from '../../../src/store/sql/event/read-events.sql.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 
 let database: TestDatabase

@@ -1,9 +1,9 @@
 /** Property: the slots of an agent are never oversold. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { misbookedSlots } from '../../support/session-rows.ts'
-import { playedAgent } from '../../support/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { misbookedSlots } from '../../support/database/session-rows.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
 
 const given = useScheduling()
 

@@ -3,9 +3,9 @@ import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
-import { ALL_SERVICES, testServer, type TestServer } from '../../support/test-server.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { ALL_SERVICES, testServer, type TestServer } from '../../support/servers/test-server.ts'
 
 /** What can happen to a cluster of two agents. Numbers pick among what there is, modulo its count. */
 export type Happening =

@@ -7,14 +7,14 @@ import type { CreateSessionInput } from '../../../src/services/session/create-se
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
 import { setQuota, type SetQuotaInput } from '../../../src/services/quota/set-quota.ts'
-import { meetingAt } from '../../support/blocked.ts'
-import { dueRetries } from '../../support/due-retries.ts'
-import { DEFAULT_DOMAIN_ID } from '../../support/factories.ts'
-import { insertRows } from '../../support/insert-rows.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, events } from '../../support/session-rows.ts'
-import { testServer } from '../../support/test-server.ts'
+import { meetingAt } from '../../support/database/blocked.ts'
+import { dueRetries } from '../../support/sessions/due-retries.ts'
+import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { decisionRow, events } from '../../support/database/session-rows.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const USER_ID = randomUUID()

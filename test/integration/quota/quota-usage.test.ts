@@ -5,10 +5,10 @@ import type { QuotaKey } from '../../../src/domain/quota/quota.ts'
 import { lockQuotas } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
 import { countPending, quotaKey } from '../../../src/store/sql/quota/quota-usage.sql.ts'
 import { readQuotas } from '../../../src/store/sql/quota/quotas.sql.ts'
-import { DEFAULT_DOMAIN_ID } from '../../support/factories.ts'
-import { insertRows } from '../../support/insert-rows.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const PROJECT = { scope: 'PROJECT', scopeId: DEFAULT_PROJECT_ID } as const

@@ -1,8 +1,8 @@
 /** Reading and setting quotas, and creation beyond them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 let server: TestServer
 

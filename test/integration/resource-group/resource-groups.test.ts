@@ -6,12 +6,12 @@ import { deleteResourceGroup } from '../../../src/services/resource-group/delete
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import { updateDeployment } from '../../../src/services/deployment/update-deployment.ts'
 import { updateResourceGroup } from '../../../src/services/resource-group/update-resource-group.ts'
-import { dueRetries } from '../../support/due-retries.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, kernelRows, sessionRow } from '../../support/session-rows.ts'
+import { dueRetries } from '../../support/sessions/due-retries.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 const as = (viewer: Partial<Viewer>): ServiceContext => ({

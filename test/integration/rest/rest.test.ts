@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SessionResource } from '../../../src/rest/session/session.resource.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 

@@ -6,12 +6,12 @@ import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { abortResubmission } from '../../../src/services/resubmission/abort-resubmission.ts'
 import type { SessionFilterInput } from '../../../src/services/session/session-where.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
-import { untilBlocked } from '../../support/blocked.ts'
-import { exhaustedSessions } from '../../support/due-retries.ts'
-import { resubmissionRow, useResubmission } from '../../support/resubmission.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { syncGates } from '../../support/sync-gates.ts'
-import { testServer } from '../../support/test-server.ts'
+import { untilBlocked } from '../../support/database/blocked.ts'
+import { exhaustedSessions } from '../../support/sessions/due-retries.ts'
+import { resubmissionRow, useResubmission } from '../../support/sessions/resubmission.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { syncGates } from '../../support/servers/sync-gates.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)

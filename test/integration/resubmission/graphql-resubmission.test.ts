@@ -1,11 +1,11 @@
 /** Mutations, queries and subscriptions on resubmissions. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { exhaustedSessions } from '../../support/due-retries.ts'
-import { createFactories, DEFAULT_PROJECT_ID } from '../../support/factories.ts'
-import { testServer } from '../../support/test-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { exhaustedSessions } from '../../support/sessions/due-retries.ts'
+import { createFactories, DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 let server: TestServer
 let factory: TestServer['factory']

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/event-cursor.ts'
 import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
 import { removeOld, type RetentionPolicy } from '../../../src/scheduler/retention/remove-old.handler.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { connect } from '../../support/graphql-stream.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
 
 const log = pino({ enabled: false })
 const NOTHING: RetentionPolicy = {

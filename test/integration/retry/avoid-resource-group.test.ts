@@ -1,9 +1,9 @@
 /** Retries that avoid the resource group of their failure. */
 import { beforeEach, expect, it } from 'vitest'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
 const ELSEWHERE = {

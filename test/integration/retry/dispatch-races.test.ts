@@ -7,13 +7,13 @@ import { terminateSession } from '../../../src/services/session/terminate-sessio
 import { updateRetry } from '../../../src/services/retry/update-retry.ts'
 import type { SyncPointName } from '../../../src/observability/sync-points.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { chainRows, decisionRow, events } from '../../support/session-rows.ts'
-import { syncGates } from '../../support/sync-gates.ts'
-import { testServer } from '../../support/test-server.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
+import { syncGates } from '../../support/servers/sync-gates.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const pools: Database[] = []

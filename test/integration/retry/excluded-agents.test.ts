@@ -1,11 +1,11 @@
 /** Agents that sessions, rules and resubmissions exclude or avoid. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { driveAll, failWith } from '../../support/drive-session.ts'
-import { startGraphQLServer, type TestServer as ApiServer } from '../../support/graphql-server.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
-import { chainRows, kernelRows } from '../../support/session-rows.ts'
-import { testServer, type TestServer } from '../../support/test-server.ts'
+import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
+import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { chainRows, kernelRows } from '../../support/database/session-rows.ts'
+import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 
 let api: ApiServer
 let server: TestServer

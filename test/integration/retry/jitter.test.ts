@@ -1,9 +1,9 @@
 /** The jitter of delays, as it is drawn and stored. */
 import { expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
-import { driveAll, failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
 

@@ -2,10 +2,10 @@
 import { expect, it } from 'vitest'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { chainRows, decisionRow, events } from '../../support/session-rows.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

@@ -6,8 +6,8 @@ import { createSession } from '../../../src/services/session/create-sessions.ts'
 import { readRetryDefaults } from '../../../src/services/retry/read-retry-defaults.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import { setRetryDefaults, type SetRetryDefaultsInput } from '../../../src/services/retry/set-retry-defaults.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

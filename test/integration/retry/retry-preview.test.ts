@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { PRESETS } from '../../../src/domain/retry/policy/presets.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 

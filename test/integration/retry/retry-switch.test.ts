@@ -6,11 +6,11 @@ import type { Viewer } from '../../../src/services/service-context.ts'
 import { readRetrySwitches } from '../../../src/services/retry/read-retry-switches.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/retry/set-retry-switch.ts'
-import { dueRetries } from '../../support/due-retries.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { chainRows, decisionRow, events } from '../../support/session-rows.ts'
-import { DEFAULT_PROJECT_ID, testServer } from '../../support/test-server.ts'
+import { dueRetries } from '../../support/sessions/due-retries.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
+import { DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const CLUSTER = { scope: 'CLUSTER' } as const

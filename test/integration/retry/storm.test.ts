@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { DISPATCH_BATCH_RETRIES_MAX } from '../../../src/domain/limits.ts'
 import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
-import { dueRetries } from '../../support/due-retries.ts'
+import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { eventually } from '../../support/eventually.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { testServer } from '../../support/test-server.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const STORM = 2_000

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { FailureError } from '../../../src/domain/session/failure.ts'
 import { tryPauseMs } from '../../../src/domain/session/judge.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
-import { driveAll, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import {
   decisionRow,
   events,
@@ -14,7 +14,7 @@ import {
   misbookedSlots,
   sessionRow,
   statuses,
-} from '../../support/session-rows.ts'
+} from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

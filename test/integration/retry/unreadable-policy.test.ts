@@ -1,8 +1,8 @@
 /** Stored policies that cannot be read. */
 import { expect, it } from 'vitest'
-import { driveAll, failWith } from '../../support/drive-session.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow } from '../../support/session-rows.ts'
+import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { decisionRow } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

@@ -4,10 +4,10 @@ import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
 import { updateRetry } from '../../../src/services/retry/update-retry.ts'
-import { driveAll, failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { chainRows, decisionRow, events } from '../../support/session-rows.ts'
+import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

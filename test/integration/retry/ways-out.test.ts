@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { isTerminal } from '../../../src/domain/session/statuses.ts'
-import { driveAll, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, kernelRows, misbookedSlots, sessionRow, statuses } from '../../support/session-rows.ts'
+import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { decisionRow, kernelRows, misbookedSlots, sessionRow, statuses } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

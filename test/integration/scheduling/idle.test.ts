@@ -1,7 +1,7 @@
 /** Services that have nothing to do rest. */
 import { expect, it } from 'vitest'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { ALL_SERVICES } from '../../support/test-server.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { ALL_SERVICES } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

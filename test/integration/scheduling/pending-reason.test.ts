@@ -4,12 +4,12 @@ import { CREATE_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain
 import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
-import { driveAll, failWith } from '../../support/drive-session.ts'
-import { insertRows } from '../../support/insert-rows.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { history } from '../../support/session-rows.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { history } from '../../support/database/session-rows.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const cpu = (amount: string) => [{ slot: 'cpu', amount }]

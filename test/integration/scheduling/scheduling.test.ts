@@ -3,11 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { CLAIM_BATCH_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
 import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
-import { driveAll, failWith } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { chainRows, decisionRow, history, kernelRows, misbookedSlots, sessionRow } from '../../support/session-rows.ts'
+import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import {
+  chainRows,
+  decisionRow,
+  history,
+  kernelRows,
+  misbookedSlots,
+  sessionRow,
+} from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

@@ -2,11 +2,11 @@
 import { afterEach, expect, it } from 'vitest'
 import { createSessions, type CreatedSession } from '../../../src/services/session/create-sessions.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { misbookedSlots } from '../../support/session-rows.ts'
-import { ALL_SERVICES, testServer } from '../../support/test-server.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { misbookedSlots } from '../../support/database/session-rows.ts'
+import { ALL_SERVICES, testServer } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 const pools: Database[] = []

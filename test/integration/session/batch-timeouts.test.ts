@@ -3,11 +3,11 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWakeExchange } from '../../../src/events/wake-exchange.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
-import { startSwarm } from '../../support/agent-swarm.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { startSwarm } from '../../support/agents/agent-swarm.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testServer } from '../../support/test-server.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 const AGENTS = 8
 const TIMED = 40

@@ -7,11 +7,11 @@ import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
 import { updateRetry } from '../../../src/services/retry/update-retry.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, events, sessionRow, statuses } from '../../support/session-rows.ts'
-import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { decisionRow, events, sessionRow, statuses } from '../../support/database/session-rows.ts'
+import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

@@ -6,10 +6,10 @@ import { ARGUMENT_BYTES_MAX, CREATE_SESSIONS_MAX } from '../../../src/domain/lim
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { events, sessionRow, statuses } from '../../support/session-rows.ts'
-import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { events, sessionRow, statuses } from '../../support/database/session-rows.ts'
+import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

@@ -1,7 +1,7 @@
 /** Creation ids: which are refused, and what a known one gives over GraphQL, REST and the command line. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandLine } from '../../support/command-line.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import { commandLine } from '../../support/programs/command-line.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 /** Which kernel decides how a session ended, in whatever order ends are reported. */
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent, type Report } from '../../support/played-agent.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import type { ServiceName } from '../../support/test-server.ts'
-import { decisionRow, kernelRows, sessionRow } from '../../support/session-rows.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import type { ServiceName } from '../../support/servers/test-server.ts'
+import { decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

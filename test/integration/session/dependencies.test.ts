@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
-import { driveAll, failWith } from '../../support/drive-session.ts'
+import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useResubmission } from '../../support/resubmission.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { chainRows, sessionRow } from '../../support/session-rows.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useResubmission } from '../../support/sessions/resubmission.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { chainRows, sessionRow } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)

@@ -1,11 +1,11 @@
 /** Sessions whose start expires, and how they are read afterwards. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer as ApiServer } from '../../support/graphql-server.ts'
-import { driveAll, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/played-agent.ts'
-import { kernelRows, sessionRow } from '../../support/session-rows.ts'
-import { testServer, type TestServer } from '../../support/test-server.ts'
+import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
+import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
+import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 
 let api: ApiServer
 let server: TestServer

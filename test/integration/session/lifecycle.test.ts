@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
-import { sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
-import { decisionRow, events, history, kernelRows, sessionRow, statuses } from '../../support/session-rows.ts'
-import type { ServiceName } from '../../support/test-server.ts'
+import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { decisionRow, events, history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
+import type { ServiceName } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
 

@@ -4,8 +4,8 @@ import { Prisma, type Session } from '../../../src/generated/prisma/client.ts'
 import { sessionReader, type SessionKey } from '../../../src/services/session/read-selected-sessions.ts'
 import type { PrismaClient } from '../../../src/store/prisma.ts'
 import { plainSelection } from '../../../src/store/sql/session/read-sessions.sql.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { createFactories } from '../../support/factories.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
 
 let database: TestDatabase
 let prisma: PrismaClient

@@ -1,9 +1,9 @@
 /** Pages of scheduling history of sessions, kernels and agents. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertRows } from '../../support/insert-rows.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { recordStatements } from '../../support/record-statements.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/test-server.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 let server: TestServer
 

@@ -1,7 +1,7 @@
 /** Filters on sessions, the same in GraphQL and REST. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { SessionRow } from '../../support/factories.ts'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
+import type { SessionRow } from '../../support/sessions/factories.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer
 let chain: SessionRow[]

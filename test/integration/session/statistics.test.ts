@@ -1,8 +1,8 @@
 /** Statistics of sessions over time, and the use of agents. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { insertRows } from '../../support/insert-rows.ts'
-import { recordStatements } from '../../support/record-statements.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { insertRows } from '../../support/database/insert-rows.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 
 let server: TestServer
 

@@ -1,9 +1,9 @@
 /** What a server does in one write is, event by event, what its handlers do one by one. */
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { failWith, sessionIn } from '../../support/drive-session.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { useScheduling } from '../../support/scheduling-fixture.ts'
+import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import {
   decisionRow,
   events,
@@ -12,7 +12,7 @@ import {
   misbookedSlots,
   sessionRow,
   statuses,
-} from '../../support/session-rows.ts'
+} from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 

@@ -17,10 +17,10 @@ import { readChainEpochs } from '../../../src/store/sql/chain/read-chain-epochs.
 import { readChainIds } from '../../../src/store/sql/chain/read-chain-ids.sql.ts'
 import { readChainTotals } from '../../../src/store/sql/chain/read-chain-totals.sql.ts'
 import { readChains } from '../../../src/store/sql/chain/read-chains.sql.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { addManyChains } from '../../support/many-chains.ts'
-import { analysedPlanIn, analysedPlanOf, readWhole, rowsRead, type PlanNode } from '../../support/plans.ts'
+import { addManyChains } from '../../support/sessions/many-chains.ts'
+import { analysedPlanIn, analysedPlanOf, readWhole, rowsRead, type PlanNode } from '../../support/database/plans.ts'
 
 const SESSIONS = 70_000
 /** Not a divisor of what sets chains apart: each project has some of each. */

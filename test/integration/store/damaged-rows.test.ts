@@ -4,8 +4,8 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
-import { emptyDatabase } from '../../support/database.ts'
-import { migrateUpTo } from '../../support/migrate-up-to.ts'
+import { emptyDatabase } from '../../support/database/database.ts'
+import { migrateUpTo } from '../../support/database/migrate-up-to.ts'
 
 const log = pino({ enabled: false })
 const AGENT = uuidv7()

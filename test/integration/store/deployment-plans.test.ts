@@ -1,10 +1,10 @@
 /** Plans of the statements on deployments: they cost by what lives, however many have been. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { deploymentServer, type DeploymentServer } from '../../support/deployment-server.ts'
-import { addManyDeployments } from '../../support/many-deployments.ts'
-import { analysedPlanOf, planOf, readWhole, rowsRead } from '../../support/plans.ts'
-import { recordedDatabase, type RecordedStatement } from '../../support/recorded-database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { deploymentServer, type DeploymentServer } from '../../support/servers/deployment-server.ts'
+import { addManyDeployments } from '../../support/sessions/many-deployments.ts'
+import { analysedPlanOf, planOf, readWhole, rowsRead } from '../../support/database/plans.ts'
+import { recordedDatabase, type RecordedStatement } from '../../support/database/recorded-database.ts'
 
 const MANY = { living: 120, routes: 8, ended: 3, destroyed: 4_500 }
 const LIVE_ROUTES = MANY.living * MANY.routes

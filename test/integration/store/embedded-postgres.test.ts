@@ -10,10 +10,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openCluster } from '../../../src/store/postgres/cluster.ts'
 import { isPostgres } from '../../../src/store/postgres/process-table.ts'
 import { stopServer } from '../../../src/store/postgres/postmaster.ts'
-import { copyPreparedCluster } from '../../support/prepared-cluster.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { copyPreparedCluster } from '../../support/database/prepared-cluster.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
-const PROGRAM = join(import.meta.dirname, '../../support/embedded-program.ts')
+const PROGRAM = join(import.meta.dirname, '../../support/programs/embedded-program.ts')
 const AS_ROOT = process.getuid?.() === 0
 const NOBODY = { uid: 65_534, gid: 65_534 }
 /** Not where node or this project lies in a directory that is root's alone. */

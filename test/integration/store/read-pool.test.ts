@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { createPrisma, databaseOf, readTogether, type PrismaClient } from '../../../src/store/prisma.ts'
 import { readFor } from '../../../src/store/reader.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 
 let database: TestDatabase
 

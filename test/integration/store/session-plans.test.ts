@@ -1,9 +1,9 @@
 /** Plans of reading sessions and decisions: the present ones are found without those of before. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { addManyChains, withoutTriggers } from '../../support/many-chains.ts'
-import { analysedPlanOf, readWhole, rowsRead } from '../../support/plans.ts'
-import { recordQueries } from '../../support/record-statements.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { addManyChains, withoutTriggers } from '../../support/sessions/many-chains.ts'
+import { analysedPlanOf, readWhole, rowsRead } from '../../support/database/plans.ts'
+import { recordQueries } from '../../support/database/record-statements.ts'
 
 const SESSIONS = 40_000
 const RETRIED = 40

@@ -6,9 +6,9 @@ import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { listen } from '../../../src/store/listen.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { createPrisma } from '../../../src/store/prisma.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startPartitionProxy, type PartitionProxy } from '../../support/partition-proxy.ts'
+import { startPartitionProxy, type PartitionProxy } from '../../support/agents/partition-proxy.ts'
 
 /** The network to the database swallows everything, and closes nothing: connections that are open stay so. */
 

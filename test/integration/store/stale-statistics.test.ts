@@ -1,8 +1,8 @@
 /** Statements on tables that were analysed while they were empty. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
-import { dueRetries, exhaustedSessions } from '../../support/due-retries.ts'
-import { testServer } from '../../support/test-server.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { dueRetries, exhaustedSessions } from '../../support/sessions/due-retries.ts'
+import { testServer } from '../../support/servers/test-server.ts'
 
 /** If autovacuum analyses a table while it is empty, plans are made for no rows until it comes again. */
 

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parserFor } from '../../../src/store/value-parsers.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { fits, neverIs, readColumnTypes, type ColumnType } from '../../support/statements/column-types.ts'
 import { describeStatement, type Column } from '../../support/statements/describe-statement.ts'
 import { FORMS } from '../../support/statements/forms.ts'

@@ -1,6 +1,6 @@
 /** A test database is as after the migrations once it is fresh. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 
 let database: TestDatabase
 

@@ -6,14 +6,14 @@ import { rotateWebhookSecret } from '../../../src/services/webhook/rotate-webhoo
 import { sendTestEvent } from '../../../src/services/webhook/send-test-event.ts'
 import { updateWebhook } from '../../../src/services/webhook/update-webhook.ts'
 import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { blocksOfTest } from '../../support/document-blocks.ts'
-import { createFactories, type SessionRow } from '../../support/factories.ts'
-import { metricValue } from '../../support/metric-value.ts'
-import { writeEvents } from '../../support/outbox.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/webhook-fixture.ts'
-import { webhookReceiver, type Received, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
+import { metricValue } from '../../support/servers/metric-value.ts'
+import { writeEvents } from '../../support/database/outbox.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
+import { webhookReceiver, type Received, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
 let database: TestDatabase
 let receiver: WebhookReceiver

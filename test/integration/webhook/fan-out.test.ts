@@ -1,10 +1,10 @@
 /** Which webhooks hear of which events. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createFactories, type SessionRow } from '../../support/factories.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { writeDeploymentEvents, writeEvents } from '../../support/outbox.ts'
-import { deliveryRows, webhookServer, type WebhookServer } from '../../support/webhook-fixture.ts'
+import { writeDeploymentEvents, writeEvents } from '../../support/database/outbox.ts'
+import { deliveryRows, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
 import { updateWebhook } from '../../../src/services/webhook/update-webhook.ts'
 
 const URL = 'https://example.com/hook'

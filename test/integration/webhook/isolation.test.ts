@@ -7,14 +7,14 @@ import {
   WEBHOOK_LEASE_MS,
 } from '../../../src/domain/limits.ts'
 import { deleteWebhook } from '../../../src/services/webhook/delete-webhook.ts'
-import { testDatabase, type TestDatabase } from '../../support/database.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createFactories, type SessionRow } from '../../support/factories.ts'
-import { writeEvents } from '../../support/outbox.ts'
-import { passTime } from '../../support/pass-time.ts'
-import { syncGates } from '../../support/sync-gates.ts'
-import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/webhook-fixture.ts'
-import { webhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
+import { writeEvents } from '../../support/database/outbox.ts'
+import { passTime } from '../../support/sessions/pass-time.ts'
+import { syncGates } from '../../support/servers/sync-gates.ts'
+import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
+import { webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
 let database: TestDatabase
 let session: SessionRow

@@ -9,7 +9,7 @@ import { WEBHOOK_EXCERPT_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { createAddressGuard } from '../../../src/events/webhook/address-guard.ts'
 import { resolveHost } from '../../../src/events/webhook/resolve-host.ts'
 import { createWebhookSender } from '../../../src/events/webhook/send-webhook.ts'
-import { webhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+import { webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
 let receiver: WebhookReceiver
 const opened: { close(): void }[] = []

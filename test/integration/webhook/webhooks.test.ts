@@ -1,10 +1,10 @@
 /** Mutations and queries on webhooks and their deliveries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer } from '../../support/graphql-server.ts'
-import { writeEvents } from '../../support/outbox.ts'
-import type { SessionRow } from '../../support/factories.ts'
-import { webhookServer, type WebhookServer } from '../../support/webhook-fixture.ts'
-import { webhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { writeEvents } from '../../support/database/outbox.ts'
+import type { SessionRow } from '../../support/sessions/factories.ts'
+import { webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
+import { webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
 let server: TestServer
 let worker: WebhookServer

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { heapFlags } from '../../../src/cli/demo/server-process.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+export const MAIN = join(ROOT, 'src/main.ts')
+
+export interface Ended {
+  status: number | null
+  stdout: string
+  stderr: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** The environment of this process, without variables that affect the command line. */
+export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
+  // Node's detection of colours also reads CI and variables of terminal multiplexers.
+  const heeded =
+    /^(REPRISE_|((NODE_DISABLE_|NO_|FORCE_)COLORS?|COLORTERM|COLUMNS|CI|TMUX|TEAMCITY_VERSION|TF_BUILD|XDG_CONFIG_HOME)$)/
+  return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !heeded.test(name))), ...environment }
+}
+
+/** A running command, with its output so far. */
+export function startCommand(args: readonly string[], environment: Environment, input?: string) {
+  const child = spawn(process.execPath, [...heapFlags(), MAIN, ...args], { env: cleanEnvironment(environment) })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text))
+  child.stdin.end(input)
+  const ended = once(child, 'close').then(([status]): Ended => ({ status: status as number | null, ...output }))
+  return { child, output, ended }
+}
+
+/** A command line for one server: `reprise('list', '--json')`. */
+export function commandLine(environment: Environment) {
+  return (...args: string[]): Promise<Ended> => startCommand(args, environment).ended
+}

@@ -1,0 +1,15 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSecretBox } from '../../../src/services/access/secret-box.ts'
+
+const KEY = Buffer.alloc(32, 'test')
+
+/** What encrypts secrets where a test needs no key of its own. */
+export const TEST_SECRETS = createSecretBox([KEY])
+
+/** The same key as a file, for servers in processes of their own. @returns its path */
+export async function writeTestSecretsKey(directory: string): Promise<string> {
+  const path = join(directory, 'test-secrets-key')
+  await writeFile(path, KEY.toString('base64'), { mode: 0o600 })
+  return path
+}

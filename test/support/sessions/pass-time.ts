@@ -1,0 +1,33 @@
+import type { Database } from '../../../src/store/database.ts'
+
+/**
+ * Moves all timestamps that affect decisions into the past, as if this much time had passed. Agents become silent only
+ * on request.
+ */
+export async function passTime(
+  db: Database,
+  seconds: number,
+  options: { silentAgents?: readonly string[]; serversGone?: boolean } = {},
+): Promise<void> {
+  const { silentAgents = [], serversGone = false } = options
+  const back = `make_interval(secs => ${seconds})`
+  await db.transaction(async (tx) => {
+    await tx.query(`UPDATE sessions SET created_at = created_at - ${back}, status_changed_at = status_changed_at - ${back},
+      next_try_at = next_try_at - ${back}, times_out_at = times_out_at - ${back}, starts_at = starts_at - ${back},
+      started_at = started_at - ${back}, terminated_at = terminated_at - ${back},
+      epoch_started_at = epoch_started_at - ${back}`)
+    await tx.query(`UPDATE kernels SET status_changed_at = status_changed_at - ${back}`)
+    await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back}`)
+    await tx.query(`UPDATE retry_switches SET refilled_at = refilled_at - ${back}, limit_until = limit_until - ${back},
+      disabled_until = disabled_until - ${back}`)
+    await tx.query(`UPDATE webhooks SET failing_since = failing_since - ${back}, resting_until = resting_until - ${back},
+      last_delivered_at = last_delivered_at - ${back}, previous_secret_expires_at = previous_secret_expires_at - ${back}`)
+    await tx.query(`UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at - ${back},
+      created_at = created_at - ${back}, failing_since = failing_since - ${back}`)
+    await tx.query(
+      `UPDATE agents SET last_heard_at = last_heard_at - ${back}, lease_from = lease_from - ${back} WHERE id = ANY($1::uuid[])`,
+      [silentAgents],
+    )
+    if (serversGone) await tx.query(`UPDATE servers SET last_seen_at = last_seen_at - ${back}`)
+  })
+}
