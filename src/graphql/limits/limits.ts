@@ -21,8 +21,8 @@ export const FILTERED_COUNT_COST = 3_000
 export const SEARCH_COST = 5_000
 /** Fields of the objects in all lists of an answer: twice what an operation may be assumed to have. */
 export const ANSWER_FIELDS_MAX = 200_000
-/** Fields of an answer that are made without a pause: 20 ms, and more than a full page of sessions has. */
-export const FIELDS_PER_TURN = 20_000
+/** Fields of an answer that are made without a pause: some 50 ms, and more than a page of sessions with their chains has. */
+export const FIELDS_PER_TURN = 50_000
 /** Length of lists that are not pages: chains, kernels, slots. */
 export const LIST_LENGTH_ASSUMED = 10
 /** Tokens of a document's text. */
