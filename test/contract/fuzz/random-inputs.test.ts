@@ -2,10 +2,9 @@ import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
 import { readFileSync } from 'node:fs'
-import { startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
+import type { ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { threadTimeOf, watchLoop } from '../../support/servers/loop-hold.ts'
-import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { writeTestSecretsKey } from '../../support/servers/test-secrets.ts'
+import { startServerBeside } from '../../support/servers/server-beside.ts'
 import { SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
 import { HOSTILE_TEXTS } from './hostile-places.ts'
 import { openSocket } from './operation-socket.ts'
@@ -34,17 +33,10 @@ const agent = new Agent({ keepAlive: true, maxSockets: LANES })
 beforeAll(async () => {
   server = await startFuzzServer()
   viewer = await server.factory.token({ role: 'VIEWER', projectId: server.tenant.projectId })
-  const dataDir = await temporaryDirectory('fuzz')
-  target = await startServer({
-    dataDir,
-    port: 0,
-    onLog: (line) => void (/"level":[4-6]0/.test(line) && complaints.push(line)),
-    env: {
-      REPRISE_DATABASE_URL: server.database.connectionString,
-      REPRISE_ROLES: 'api',
-      REPRISE_SECRETS_KEY_FILE: await writeTestSecretsKey(dataDir),
-    },
-  })
+  target = await startServerBeside(
+    server.database,
+    (line) => void (/"level":[4-6]0/.test(line) && complaints.push(line)),
+  )
   complaints.length = 0
 }, 60_000)
 afterAll(async () => {

@@ -1,9 +1,10 @@
 /** What one caller may have of a server, over all transports. */
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../../src/client/node/index.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
-import { watchLoop } from '../../support/servers/loop-hold.ts'
+import { threadTimeOf, watchLoop } from '../../support/servers/loop-hold.ts'
+import { startServerBeside } from '../../support/servers/server-beside.ts'
 
 let server: TestServer
 
@@ -106,10 +107,13 @@ test(
   { timeout: 120_000 },
   async () => {
     server = await startGraphQLServer()
+    const target = await startServerBeside(server.database)
+    onTestFinished(async () => void (await target.stop()))
     const asked = 20_000
-    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+    const socket = new WebSocket(`${target.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
     const outcomes = { answered: 0, refused: 0 }
-    const loop = watchLoop(server.url)
+    const loop = watchLoop(target.url, threadTimeOf(target.pid))
+    onTestFinished(() => loop.stop())
     await new Promise<void>((resolve) => {
       const payload = { authorization: `Bearer ${server.adminToken}` }
       socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload })))
@@ -127,7 +131,6 @@ test(
     expect(outcomes.answered).toBeGreaterThan(199)
     expect(outcomes.refused).toBeGreaterThan(0)
     loop.expectFree()
-    await loop.stop()
     socket.terminate()
   },
 )

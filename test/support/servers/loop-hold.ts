@@ -28,6 +28,8 @@ export function watchLoop(url: string, spentMs: () => number = ownThreadTime): L
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const seen = { worstMs: 0, probes: 0, stopped: false }
   const probing = probe()
+  // Whoever stops it hears of it.
+  probing.catch(() => {})
 
   async function probe(): Promise<void> {
     while (!seen.stopped) {
