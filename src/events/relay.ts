@@ -27,7 +27,7 @@ export function createRelay(options: {
   db: Database
   bus: EventBus
   log: Logger
-  /** Called before reading goes on after a fault: the database that answers may be another one, promoted meanwhile. */
+  /** Called where the database that answers may be another one, promoted meanwhile: after a fault, or on a new connection. */
   settle: () => Promise<void>
   pollIntervalMs?: number
 }): Relay {
@@ -53,13 +53,18 @@ export function createRelay(options: {
     let position = start
     let pause = pollIntervalMs
     let faults = 0
+    let settled = -1
     while (!stopped.signal.aborted) {
       if (woken) pause = RELOOK_PAUSE_MIN_MS
       woken = false
       try {
-        if (faults > 0) await settle()
+        const opened = db.opened()
+        if (faults > 0 || opened !== settled) await settle()
+        settled = opened
         const events = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
         faults = 0
+        // Read from a server that has not been looked at: it is asked first.
+        if (db.opened() !== settled) continue
         if (events.length > 0) {
           position = events.at(-1)!.cursor
           bus.publish(events)

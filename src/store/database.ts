@@ -26,6 +26,8 @@ export interface Database extends Queryable {
   ): Promise<{ rows: Row[]; rowCount: number | null }>
   /** Commits when `work` resolves, rolls back when it throws. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
+  /** How many connections were opened so far. Each may lead to another server than those before. */
+  opened(): number
   close(): Promise<void>
 }
 
@@ -46,7 +48,11 @@ export function openDatabase(options: {
   reportFaults(pool, options.onError)
   // When a checked-out connection breaks, its pending statements reject. Without a listener the error event would end
   // the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  let opened = 0
+  pool.on('connect', (client) => {
+    opened += 1
+    client.on('error', () => {})
+  })
   return {
     query: (text, values) =>
       readStatement(
@@ -59,6 +65,7 @@ export function openDatabase(options: {
         return tx.query(text, values)
       }),
     transaction,
+    opened: () => opened,
     close: () => pool.end(),
   }
 

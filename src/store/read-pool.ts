@@ -44,6 +44,7 @@ export class ReadPool extends pg.Pool {
   readonly #timeoutMs: number | undefined
   readonly #keepsSettings: boolean
   #ended: Promise<void> | undefined
+  #opened = 0
 
   constructor(options: ReadPoolOptions) {
     const { connectionString, connectionsMax, patience = PATIENCE, readTimeoutMs, keepsSettings } = options
@@ -62,6 +63,7 @@ export class ReadPool extends pg.Pool {
     reportFaults(this, options.onError)
     // When a checked-out connection breaks, its statements reject. Without a listener the event would end the process.
     this.on('connect', (client) => {
+      this.#opened += 1
       client.on('error', () => {})
       // Before all others on this connection; if it fails, so do they.
       if (keepsSettings && readTimeoutMs !== undefined)
@@ -123,6 +125,7 @@ export class ReadPool extends pg.Pool {
             work({ query: (text, values) => client.query({ text, values: values as unknown[], types: PARSERS }) }),
           ),
         ),
+      opened: () => this.#opened,
       close: () => this.end(),
     }
   }

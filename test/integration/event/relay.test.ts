@@ -153,3 +153,21 @@ test('carries more events than one batch at once', async () => {
   await soon(() => expect(published).toHaveLength(4_500))
   expect(numbers()).toEqual(Array.from({ length: 4_500 }, (_, n) => n))
 })
+
+test('asks a server that it has not read from whether the database has moved, also if nothing failed', async () => {
+  const db = openDatabase({ connectionString: database.connectionString, connectionsMax: 1, onError: () => lost++ })
+  let lost = 0
+  let settled = 0
+  const own = createRelay({ db, bus: createEventBus(), log, settle: async () => void settled++, pollIntervalMs: NEVER })
+  running.push(own)
+  await own.start()
+  await soon(() => expect(settled).toBeGreaterThan(0))
+  const { rows } = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  const before = settled
+  await database.db.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid])
+  await soon(() => expect(lost).toBe(1))
+  own.wake()
+  await soon(() => expect(settled).toBeGreaterThan(before))
+  await own.stop()
+  await db.close()
+})

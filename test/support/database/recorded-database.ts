@@ -20,6 +20,7 @@ export function recordedDatabase(db: Database): { db: Database; statements: Map<
       ...record(db),
       queryWithin: (timeoutMs, text, values) => db.queryWithin(timeoutMs, text, values),
       transaction: (work) => db.transaction((tx) => work(record(tx))),
+      opened: () => db.opened(),
       close: () => db.close(),
     },
   }

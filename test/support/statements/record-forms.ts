@@ -21,6 +21,7 @@ export async function recordForms(runs: readonly ((db: Database) => Promise<unkn
     ...asked,
     queryWithin: (_timeoutMs, text) => note(text),
     transaction: (work) => work(asked),
+    opened: () => 0,
     close: () => Promise.resolve(),
   }
   for (const run of runs) await run(db).catch(() => {})
