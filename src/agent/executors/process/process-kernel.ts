@@ -41,8 +41,6 @@ export interface ProcessKernel {
   uid: number | null
   /** Its processes have a PID namespace of their own, whose first process is not in the shim's group. */
   namespaced: boolean
-  /** When the first process of that namespace was first seen to be ready. */
-  insideSeenAt: number | null
   cgroup: KernelCgroup | null
   memoryLimitBytes: number | null
   /** Wall-clock time of the SIGKILL, once a stop is ordered. */
@@ -97,7 +95,6 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     image: null,
     uid: null,
     namespaced: false,
-    insideSeenAt: null,
     cgroup: null,
     memoryLimitBytes: memoryLimit(spec),
     killAt: null,

@@ -21,8 +21,10 @@ import { quote } from './shell/quote.ts'
  * - The command enters the kernel's cgroup, the shim does not. So the shim can kill all that the command has left
  *   there, and writes `exit` only once nothing of it is left. In a PID namespace the operating system does the same.
  * - The way into the isolation begins with the agent's rights, so it gets nothing of the session: an inner shell, which
- *   has no rights to lose any more, reads environment and command from its input. Its signals are not those of the
- *   outer group: it leads a session of its own, and has written `inside` once it can take them.
+ *   has no rights to lose any more, reads environment and command from its input.
+ * - In a PID namespace that shell is the first process, and leads a session of its own. It sets no traps: the operating
+ *   system spares the first process, and the command has the default actions from its fork on, so no signal is lost once
+ *   the fork is seen. It writes `inside` when it will fork nothing but the command.
  * - The pipe (fd 8) informs the running agent; the file informs a later one.
  * - The last line kills what the command left in the group, and the shim itself.
  */
@@ -100,14 +102,11 @@ ${end}
 /** The first process of the namespace waits for the command. In its own user namespace it has a count of its own. */
 function asFirstProcess({ places }: Launch, bounds: string, command: string, processes: number): string {
   const count = places.uid === null ? `ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null; ` : ''
-  return `trap : HUP INT QUIT USR1 USR2 ALRM PIPE
-trap stopped=1 TERM
-exec 7>&-
+  return `exec 7>&-
 cd ${quote(places.work)} || exit 126
 ${count}${bounds}
 echo inside >&9
 exec 9>&-
-[ -z "$stopped" ] || exit 143
 (${command}) </dev/null
 exit $?`
 }

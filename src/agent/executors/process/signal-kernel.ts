@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { readStatus } from '../kernel-directory/kernel-directory.ts'
-import { isAlive, readProcStat } from './proc-stat.ts'
+import { isAlive, readProcStat, scanProcesses } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { parseStatus } from '../kernel-directory/shim-status.ts'
@@ -9,10 +10,6 @@ import { signalProcess } from './signal-process.ts'
 function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
   if (kernel.shim !== null && isAlive(kernel.shim)) signalProcess(-kernel.shim.pid, signal)
 }
-
-/** After `inside`, the first process forks the command, which for a moment takes no signals. */
-const FORK_WITHIN_MS = 50
-const JUST_LAUNCHED_MS = 1_000
 
 /**
  * To the command and its process group. What makes the namespaces does not pass signals on, but dies of them: there the
@@ -27,13 +24,21 @@ export function signalCommand(kernel: ProcessKernel, signal: NodeJS.Signals): bo
   }
   const { innerPid, inside } = parseStatus(readStatus(kernel.path))
   if (innerPid === null || !inside) return false
-  const now = performance.now()
-  kernel.insideSeenAt ??= now
-  if (now - kernel.insideSeenAt < FORK_WITHIN_MS && now - kernel.launchedAt < JUST_LAUNCHED_MS) return false
+  if (!hasChild(innerPid)) return false
   const launcher = readProcStat(innerPid)?.parent ?? 0
   if (kernel.shim !== null && readProcStat(launcher)?.parent === kernel.shim.pid && isAlive(kernel.shim))
     signalProcess(-innerPid, signal)
   return true
+}
+
+/** After `inside`, the first process has no child but the command, which takes signals from its fork on. */
+function hasChild(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1') !== ''
+  } catch {
+    // It has ended, or this system does not list children.
+    return readProcStat(pid) === null || scanProcesses().some(({ parent }) => parent === pid)
+  }
 }
 
 /** Sends SIGKILL. The stop must be on disk before: the shim dies as well and leaves no exit line. */
