@@ -20,7 +20,7 @@ import { enforceBatchTimeouts } from './session/enforce-batch-timeouts.handler.t
 import type { LineProgress } from './scheduling/line-progress.ts'
 import { prepareSessions } from './session/prepare-sessions.handler.ts'
 import { promote } from './session/promote-sessions.handler.ts'
-import { detectAndEnd, promoteAndEnd, promoteAndStart } from './session/promote-strides.handler.ts'
+import { detectAndEnd, promoteAndEnd, promoteAndStart } from './session/promote-fused.handler.ts'
 import { resubmitSessions } from './resubmission/resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-groups.ts'
 import { startSessions } from './session/start-sessions.handler.ts'
@@ -43,7 +43,7 @@ export interface SchedulerContext {
    * Whether consecutive steps that nothing can interrupt are written as one. Otherwise each handler takes one step, and
    * the statuses in between can be observed.
    */
-  strides: boolean
+  fused: boolean
 }
 
 type WokenName = Exclude<
@@ -58,7 +58,7 @@ export function isWoken(name: ServiceName): name is WokenName {
 }
 
 /** Promotions that also take the steps certain to follow. */
-const STRIDES: Readonly<Partial<Record<PromotionName, (context: SchedulerContext) => Promise<RunReport>>>> = {
+const FUSED: Readonly<Partial<Record<PromotionName, (context: SchedulerContext) => Promise<RunReport>>>> = {
   'promote-to-prepared': promoteAndStart,
   'promote-to-running': promoteAndEnd,
   'detect-termination': detectAndEnd,
@@ -71,8 +71,8 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     defineMeasuredService(context, name, intervalMs, runOnce)
   const promotion = (name: PromotionName) =>
     service(name, COORDINATOR_INTERVAL_MS, () => {
-      const stride = context.strides ? STRIDES[name] : undefined
-      return stride ? stride(context) : promote(context, PROMOTIONS[name].name)
+      const fused = context.fused ? FUSED[name] : undefined
+      return fused ? fused(context) : promote(context, PROMOTIONS[name].name)
     })
   const lines = new Map<string, LineProgress>()
   return {

@@ -50,7 +50,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
     trace: NO_TRACER,
     server,
     lease: LEASE,
-    strides: true,
+    fused: true,
   })
   const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
   return {

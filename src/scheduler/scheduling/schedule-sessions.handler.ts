@@ -18,20 +18,20 @@ type Candidate = PendingSession & { kernels: [] }
 
 /**
  * PENDING → SCHEDULED: assigns the sessions of one resource group to its agents, in the order of its sequencer. With
- * `strides`, the step to PREPARING, which nothing can prevent, is written at once, and the agents are woken.
+ * `fused`, the step to PREPARING, which nothing can prevent, is written at once, and the agents are woken.
  */
 export function scheduleSessions(
   group: PendingGroup,
   progress: LineProgress,
-  { sync, strides }: { sync: SyncPoints; strides: boolean },
+  { sync, fused }: { sync: SyncPoints; fused: boolean },
 ): LifecycleHandler<Candidate> {
   let locked: LockedGroup | undefined
   let nextLane: string | null = null
   const agents = new Map<string, string[]>()
   return {
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
-    followedBy: strides ? LIFECYCLE_HANDLERS['prepare-sessions'] : null,
-    wakes: strides ? ['promote-to-prepared'] : ['prepare-sessions'],
+    followedBy: fused ? LIFECYCLE_HANDLERS['prepare-sessions'] : null,
+    wakes: fused ? ['promote-to-prepared'] : ['prepare-sessions'],
     agentsOf: ({ id }) => agents.get(id) ?? [],
     async claim(tx) {
       progress.lookAgain = false
@@ -48,10 +48,10 @@ export function scheduleSessions(
       const ready = unlessDrained(group, startable, result)
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
       if (locked && ready.length > 0) {
-        const kernelsTo = strides ? 'PREPARING' : 'SCHEDULED'
+        const kernelsTo = fused ? 'PREPARING' : 'SCHEDULED'
         const placement = await placePending(tx, { ...group, ...locked, kernelsTo }, ready, sync)
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
-        if (strides) for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
+        if (fused) for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
         result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
         moreAtOnce ||= placement.ranOut
       }

@@ -5,10 +5,10 @@ import type { Logger } from '../../observability/log.ts'
 import type { Database } from '../../store/database.ts'
 import { applyMoves, type SessionMove } from '../../store/sql/session/apply-moves.sql.ts'
 import {
-  claimBereftSessions,
+  claimSessionsWithoutKernels,
   endAbandonedKernels,
   endOrphanedKernels,
-  type BereftSession,
+  type SessionWithoutKernels,
 } from '../../store/sql/session/sweep-leftovers.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
@@ -28,23 +28,27 @@ export async function sweepLeftovers(context: {
   const limit = CLAIM_BATCH_SESSIONS_MAX
   const abandoned = await endAbandonedKernels(db, lease.lostAfterMs, limit)
   const orphans = await endOrphanedKernels(db, LEFTOVER_AFTER_MS, limit)
-  const bereft = await db.transaction(async (tx) => {
-    const sessions = await claimBereftSessions(tx, LEFTOVER_AFTER_MS, limit)
+  const withoutKernels = await db.transaction(async (tx) => {
+    const sessions = await claimSessionsWithoutKernels(tx, LEFTOVER_AFTER_MS, limit)
     return applyMoves(tx, PHASE, sessions.map(failureOf))
   })
   if (abandoned > 0) wake.wake('prepare-sessions', 'start-sessions', 'detect-termination')
-  if (abandoned > 0 || bereft.size > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
+  if (abandoned > 0 || withoutKernels.size > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
   if (orphans.length > 0) wake.wakeAgents([...new Set(orphans)])
-  if (bereft.size > 0) wake.wake('events')
-  const done = abandoned + orphans.length + bereft.size
+  if (withoutKernels.size > 0) wake.wake('events')
+  const done = abandoned + orphans.length + withoutKernels.size
   if (done > 0) {
-    const counts = { abandonedKernels: abandoned, orphanedKernels: orphans.length, bereftSessions: bereft.size }
+    const counts = {
+      abandonedKernels: abandoned,
+      orphanedKernels: orphans.length,
+      sessionsWithoutKernels: withoutKernels.size,
+    }
     log.warn(counts, 'leftover kernels and sessions were ended')
   }
-  return { done, more: Math.max(abandoned, orphans.length, bereft.size) === limit }
+  return { done, more: Math.max(abandoned, orphans.length, withoutKernels.size) === limit }
 }
 
-function failureOf({ id, status }: BereftSession): SessionMove {
+function failureOf({ id, status }: SessionWithoutKernels): SessionMove {
   const message = 'it has no kernel left that could end it'
   return {
     id,

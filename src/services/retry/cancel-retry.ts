@@ -1,5 +1,5 @@
 import { cancelPendingRetry } from '../../store/sql/retry/change-retry.sql.ts'
-import { requireChanged, whoseRetry, type PendingRetryInput } from './pending-retry.ts'
+import { requireChanged, retryTarget, type PendingRetryInput } from './pending-retry.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 
@@ -12,7 +12,7 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
   requireChanged(
     input,
     await cancelPendingRetry(context.db, {
-      ...whoseRetry(context, input),
+      ...retryTarget(context, input),
       says: `cancelled by ${context.viewer.name}`,
     }),
   )

@@ -11,7 +11,7 @@ export interface PendingRetryInput {
 }
 
 /** @throws RepriseError SESSION_NOT_FOUND */
-export function whoseRetry({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
+export function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
   requireSessionId(sessionId)
   return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
 }

@@ -1,5 +1,5 @@
 import { makeRetryDue } from '../../store/sql/retry/change-retry.sql.ts'
-import { requireChanged, whoseRetry, type PendingRetryInput } from './pending-retry.ts'
+import { requireChanged, retryTarget, type PendingRetryInput } from './pending-retry.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 
@@ -12,7 +12,7 @@ export async function retryNow(context: ServiceContext, input: PendingRetryInput
   requireChanged(
     input,
     await makeRetryDue(context.db, {
-      ...whoseRetry(context, input),
+      ...retryTarget(context, input),
       says: `made due at once by ${context.viewer.name}`,
     }),
   )

@@ -10,7 +10,7 @@ import { lockDecision, updateRetryRow } from '../../store/sql/retry/update-retry
 import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import { decideSession, decisionRow, eventFacts } from './decide-session.ts'
-import { requireChanged, whoseRetry } from './pending-retry.ts'
+import { requireChanged, retryTarget } from './pending-retry.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
 
@@ -29,10 +29,10 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
   const { db, viewer, wake, metrics } = context
   assertMayChange(viewer)
   const { sessionId, policy: written, ...unknown } = input
-  const whose = whoseRetry(context, input)
+  const target = retryTarget(context, input)
   const given = parse(written, Object.keys(unknown))
   const decision = await db.transaction(async (tx) => {
-    const phase = await lockDecision(tx, whose)
+    const phase = await lockDecision(tx, target)
     const pending = phase === 'SCHEDULED' || phase === 'HELD'
     requireChanged(input, phase === undefined ? undefined : { sessionId, phase, changed: pending })
     const made = await decideAnew(context, tx, sessionId, given)

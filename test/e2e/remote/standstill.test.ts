@@ -10,7 +10,7 @@ import { startRemoteCluster, type RemoteCluster } from './cluster.ts'
 import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
 
 /**
- * Agents and their nurseries are stopped or killed while each has a kernel; another agent takes the retries. The
+ * Agents and their fork servers are stopped or killed while each has a kernel; another agent takes the retries. The
  * kernels themselves note when they lived.
  */
 
@@ -18,8 +18,8 @@ const FENCE_AFTER_MS = 6_000
 
 interface Victim {
   agent: SpawnedProgram
-  nursery: number
-  /** The agent and everything that runs in its directory: nursery, keeper, shim, kernel. */
+  forkServer: number
+  /** The agent and everything that runs in its directory: fork server, keeper, shim, kernel. */
   all(): number[]
 }
 
@@ -47,9 +47,9 @@ function stopAll({ all }: Victim): void {
 const MISDEEDS: Record<string, (victim: Victim) => void> = {
   'agent stopped': ({ agent }) => signal('SIGSTOP', agent.pid),
   'agent killed': ({ agent }) => signal('SIGKILL', agent.pid),
-  'nursery killed': ({ nursery }) => (signal('SIGKILL', nursery), proxy.set('cut')),
-  'both killed': ({ agent, nursery }) => signal('SIGKILL', agent.pid, nursery),
-  'both stopped': ({ agent, nursery }) => signal('SIGSTOP', agent.pid, nursery),
+  'fork server killed': ({ forkServer }) => (signal('SIGKILL', forkServer), proxy.set('cut')),
+  'both killed': ({ agent, forkServer }) => signal('SIGKILL', agent.pid, forkServer),
+  'both stopped': ({ agent, forkServer }) => signal('SIGSTOP', agent.pid, forkServer),
   suspended: stopAll,
 }
 
@@ -69,11 +69,11 @@ afterAll(async () => {
 }, 60_000)
 
 async function startVictim(name: string): Promise<void> {
-  const url = name === 'nursery killed' ? proxy.url : cluster.url
+  const url = name === 'fork server killed' ? proxy.url : cluster.url
   const agent = await cluster.startAgent({ name: nameOf(name), url, token: await cluster.token() })
-  const nursery = Number(readFileSync(join(cluster.agentDir(nameOf(name)), 'nursery'), 'latin1'))
+  const forkServer = Number(readFileSync(join(cluster.agentDir(nameOf(name)), 'nursery'), 'latin1'))
   const all = () => [agent.pid, ...processesIn(cluster.agentDir(nameOf(name))).map(Number)]
-  victims.set(name, { agent, nursery, all })
+  victims.set(name, { agent, forkServer, all })
 }
 
 const nameOf = (name: string) => name.replace(' ', '-')

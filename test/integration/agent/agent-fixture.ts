@@ -45,7 +45,10 @@ export interface AgentFixture {
   configure(settings: { fence_after_ms?: number; stop_grace_ms?: number }): Promise<void>
 }
 
-/** A real server on a database of the file's own, with its services running unless `live` is false, and agents to be started. */
+/**
+ * A real server on a database of the file's own, with its services running unless `live` is false, and agents to be
+ * started.
+ */
 export function useAgentProgram({ live = true } = {}): AgentFixture {
   let database: TestDatabase
   let server: TestServer
@@ -142,7 +145,7 @@ async function readKept(db: Database, kernelId: string, stream: LogStreamName): 
   return rows.map(({ text }) => text).join('')
 }
 
-/** Whatever the test left running in there. The nursery of a stopped agent looks every 2 s whether it may leave. */
+/** Whatever the test left running in there. The fork server of a stopped agent looks every 2 s whether it may leave. */
 async function endKernels(agentDir: string): Promise<void> {
   const executor = createProcessExecutor({ agentDir, log }, { changed: () => {} })
   await executor.recover()

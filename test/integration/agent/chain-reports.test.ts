@@ -36,12 +36,12 @@ async function remembered(): Promise<unknown[]> {
 }
 
 test('a chain is dropped where it ran, was known to have a directory, and has been removed since', async () => {
-  const [removed, untold, kept] = (await endedChains(3)) as [string, string, string]
+  const [removed, unreported, kept] = (await endedChains(3)) as [string, string, string]
   expect(await report(given.agent, [removed, kept])).toEqual([])
-  await remove(removed, untold)
+  await remove(removed, unreported)
   // Restored from a dump, or another database: what is not there may be there again.
-  expect(await report(given.agent, [removed, untold, kept, uuidv7()])).toEqual([removed])
-  expect(await report(given.agent, [removed, untold, kept])).toEqual([removed])
+  expect(await report(given.agent, [removed, unreported, kept, uuidv7()])).toEqual([removed])
+  expect(await report(given.agent, [removed, unreported, kept])).toEqual([removed])
   expect(await report(given.agent, [kept])).toEqual([])
   expect(await remembered()).toEqual([kept])
 })

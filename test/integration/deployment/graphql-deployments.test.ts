@@ -161,7 +161,7 @@ describe('a deployment', () => {
     const six = await server.factory.route(web, { host: 'fd00::1', port: 9_002 })
     const fresh = await server.factory.route(web, { status: 'PROVISIONING' })
     // Healthy, but not told to service discovery yet.
-    const untold = await server.factory.route(web, { published: false })
+    const unpublished = await server.factory.route(web, { published: false })
     for (const [entity, id, result] of [
       ['DEPLOYMENT', web.id, 'SUCCESS'],
       ['ROUTE', healthy.id, 'STALE'],
@@ -194,7 +194,7 @@ describe('a deployment', () => {
       none: { totalCount: 0 },
     })
     const ids = ({ edges }: any) => edges.map(({ node }: any) => node.routeId)
-    expect(ids(deployment.routes)).toEqual([untold, fresh, six, healthy, gone].map(({ id }) => id))
+    expect(ids(deployment.routes)).toEqual([unpublished, fresh, six, healthy, gone].map(({ id }) => id))
     expect(deployment.routes.totalCount).toBe(5)
     expect(deployment.routes.edges[3].node).toMatchObject({
       deployment: { name: 'shown' },
@@ -202,7 +202,7 @@ describe('a deployment', () => {
       session: { sessionId: healthy.session.id, route: { routeId: healthy.id } },
       schedulingHistory: { edges: [{ node: { result: 'STALE' } }] },
     })
-    expect(ids(deployment.healthy)).toEqual([untold.id, six.id])
+    expect(ids(deployment.healthy)).toEqual([unpublished.id, six.id])
     expect(deployment.healthy).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } })
     const next = await read(
       `query ($id: UUID!, $after: String) { deployment(id: $id) { routes(status: [HEALTHY], first: 2, after: $after) { ${ROUTES} } } }`,

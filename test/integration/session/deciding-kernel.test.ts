@@ -89,7 +89,7 @@ const UNORDERED = `SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
 describe('of the kernels of a session', () => {
   it.each([
     ['step by step', 'run', 4],
-    ['in strides', 'stride', 1],
+    ['fused', 'runFused', 1],
   ] as const)(
     'the same one decides in whatever order their ends are told: %s',
     async (_, how, oneIn) => {

@@ -50,9 +50,9 @@ export interface TestServer {
   metrics: Metrics
   /** Runs each service once, in this order, one step each; returns how much each did. */
   run(...names: ServiceName[]): Promise<number[]>
-  /** The same with strides, as a real server does it. */
-  stride(...names: ServiceName[]): Promise<number[]>
-  /** Runs all services with strides until none finds anything to do. */
+  /** The same with fused transitions, as a real server does it. */
+  runFused(...names: ServiceName[]): Promise<number[]>
+  /** Runs all services with fused transitions until none finds anything to do. */
   settle(): Promise<void>
   /** Runs all services periodically and when woken, as in a real server, until this is disposed. */
   start(): AsyncDisposable
@@ -68,8 +68,8 @@ export function testServer(
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
   const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server, lease: LEASE }
-  const services = createSchedulerServices({ ...parts, strides: false })
-  const striding = createSchedulerServices({ ...parts, strides: true })
+  const services = createSchedulerServices({ ...parts, fused: false })
+  const fusing = createSchedulerServices({ ...parts, fused: true })
   const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
   const runnerOf = (those: SchedulerServices) => {
     return async (...names: ServiceName[]) => {
@@ -78,7 +78,7 @@ export function testServer(
       return done
     }
   }
-  const stride = runnerOf(striding)
+  const runFused = runnerOf(fusing)
   return {
     db,
     hub,
@@ -87,21 +87,21 @@ export function testServer(
     context,
     metrics,
     run: runnerOf(services),
-    stride,
+    runFused,
     async settle() {
       for (let round = 0; round < 50; round++) {
-        if ((await stride(...ALL_SERVICES)).every((done) => done === 0)) return
+        if ((await runFused(...ALL_SERVICES)).every((done) => done === 0)) return
       }
       throw new Error('the scheduler finds work without end')
     },
     start() {
       for (const name of ALL_SERVICES) {
-        void striding[name].start()
-        if (isWoken(name)) hub.on(name, striding[name].wake)
+        void fusing[name].start()
+        if (isWoken(name)) hub.on(name, fusing[name].wake)
       }
       return {
         async [Symbol.asyncDispose]() {
-          await Promise.all(Object.values(striding).map((service) => service.stop()))
+          await Promise.all(Object.values(fusing).map((service) => service.stop()))
         },
       }
     },

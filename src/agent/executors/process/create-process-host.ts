@@ -11,7 +11,7 @@ import { giveUpLaunch } from './launch-kernel.ts'
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts'
 import { type KernelCgroups, openKernelCgroups } from './limits/kernel-cgroups.ts'
 import { createMemoryWatch } from './limits/memory-watch.ts'
-import { createNursery } from './fence/nursery.ts'
+import { createForkServer } from './fence/fork-server.ts'
 import { readBootId } from './proc-stat.ts'
 import type { ProcessHost, ProcessLimits } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
@@ -64,7 +64,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     cgroups: selectCgroups(agentDir, memoryLimit, options.cgroupMount, log),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     kernels,
-    nursery: createNursery(kernelsDir, log, {
+    forkServer: createForkServer(kernelsDir, log, {
       message: (message) => handleShimMessage(host, message),
       gone: (reason) => kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
     }),

@@ -37,7 +37,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
   if (host.closed) return
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
-  host.nursery.launch(kernel.id, kernel.token)
+  host.forkServer.launch(kernel.id, kernel.token)
   host.wakeTicker()
 }
 

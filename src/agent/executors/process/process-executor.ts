@@ -13,7 +13,8 @@ import { forgetKernel, stopKernel } from './stop-kernel.ts'
 
 /**
  * Runs kernels as processes on this machine (Linux only, since it reads /proc). Each runs under a shim in its own
- * session, so it outlives the agent. The headers of shim, nursery and kernel directory describe what a crash leaves.
+ * session, so it outlives the agent. The headers of shim, fork server and kernel directory describe what a crash
+ * leaves.
  */
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
   const host = createProcessHost(options, hooks)
@@ -51,7 +52,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     name: 'process',
     async recover() {
       host.keeper.open()
-      host.nursery.open()
+      host.forkServer.open()
       await recoverKernels(host)
       await chains.resume()
     },
@@ -86,7 +87,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.closed = true
       host.close()
       await Promise.all([...host.kernels.values()].map(({ busy }) => busy))
-      host.nursery.close()
+      host.forkServer.close()
       host.keeper.close(host.kernels.size > 0)
       host.cgroups?.close()
     },

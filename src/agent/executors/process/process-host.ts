@@ -3,7 +3,7 @@ import type { ImagePresets } from './image-preset.ts'
 import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
-import type { Nursery } from './fence/nursery.ts'
+import type { ForkServer } from './fence/fork-server.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
 /** Bounds of each kernel. */
@@ -29,7 +29,7 @@ export interface ProcessHost {
   readonly cgroups: KernelCgroups | null
   readonly limits: ProcessLimits
   readonly kernels: Map<string, ProcessKernel>
-  readonly nursery: Nursery
+  readonly forkServer: ForkServer
   readonly keeper: Keeper
   readonly log: Logger
   /** Cgroups of ended kernels that could not be removed yet because a process was still dying. */

@@ -29,7 +29,7 @@ export interface ProcessKernel {
   readonly path: string
   phase: Phase
   startWanted: boolean
-  /** The nursery has the order. From here on, only the shim's claim decides whether the command runs. */
+  /** The fork server has the order. From here on, only the shim's claim decides whether the command runs. */
   handedOver: boolean
   /** Identifies the launch in the shim's messages. */
   token: string

@@ -1,5 +1,5 @@
 import { endKernel, failKernel } from './end-kernel.ts'
-import type { ShimMessage } from './fence/nursery.ts'
+import type { ShimMessage } from './fence/fork-server.ts'
 import { parseProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'

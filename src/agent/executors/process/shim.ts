@@ -14,7 +14,7 @@ import { quote } from './shell/quote.ts'
  * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full disk
  *   rarely loses the exit line. One `write` per line is atomic without a rename.
  * - A fence that has passed, or is one of an earlier boot, keeps the command from running: the launch may have waited
- *   in a machine or a nursery that stood still. It is looked at after the line `began`, for the keeper's sake.
+ *   in a machine or a fork server that stood still. It is looked at after the line `began`, for the keeper's sake.
  * - Signals to the group are caught, not ignored: the command gets the default action back, and the shim keeps waiting.
  * - The command misses a signal that arrives between its fork and the reset of its traps. The mark `stop` is written
  *   before any signal of a stop, and is checked after the reset.

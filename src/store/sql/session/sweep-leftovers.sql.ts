@@ -55,7 +55,7 @@ export async function endOrphanedKernels(db: Queryable, endedForMs: number, limi
   return rows.map(({ agentId }) => agentId)
 }
 
-export interface BereftSession {
+export interface SessionWithoutKernels {
   id: string
   status: 'SCHEDULED' | 'PREPARING' | 'PULLING' | 'PREPARED' | 'CREATING' | 'RUNNING'
 }
@@ -66,7 +66,7 @@ export interface BereftSession {
  * transaction.
  * Index: sessions_active.
  */
-const BEREFT_SQL = `
+const WITHOUT_KERNELS_SQL = `
 SELECT s.id, s.status FROM sessions s
 WHERE s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING')
   AND s.status_changed_at < now() - make_interval(secs => $1 / 1000.0)
@@ -75,6 +75,10 @@ WHERE s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 
 ORDER BY s.status_changed_at LIMIT $2
 FOR UPDATE OF s SKIP LOCKED`
 
-export async function claimBereftSessions(tx: Queryable, forMs: number, limit: number): Promise<BereftSession[]> {
-  return (await tx.query<BereftSession>(BEREFT_SQL, [forMs, limit])).rows
+export async function claimSessionsWithoutKernels(
+  tx: Queryable,
+  forMs: number,
+  limit: number,
+): Promise<SessionWithoutKernels[]> {
+  return (await tx.query<SessionWithoutKernels>(WITHOUT_KERNELS_SQL, [forMs, limit])).rows
 }

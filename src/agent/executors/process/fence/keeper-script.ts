@@ -12,9 +12,9 @@ const STOPS_END = 7
 const BLOCK = 512
 
 /**
- * The keeper: one detached `sh` per agent that keeps the fence, whatever becomes of agent and nursery. It has its own
- * session and no input, ignores the signals that end others, and where it may, it has a real-time priority and is the
- * last that a lack of memory kills. It runs in `kernels/` and reads
+ * The keeper: one detached `sh` per agent that keeps the fence, whatever becomes of agent and fork server. It has its
+ * own session and no input, ignores the signals that end others, and where it may, it has a real-time priority and is
+ * the last that a lack of memory kills. It runs in `kernels/` and reads
  *
  *   ../keeper  its own pid and start time; it leaves when another keeper has written its own
  *   ../kept    pid and start time of the agent, while the agent uses this directory
@@ -27,10 +27,10 @@ const BLOCK = 512
  * agent is gone and no kernel is left, or none that lives beyond the fence.
  *
  * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
- * LOG_FILE_BYTES_MAX, it gives back to the disk what lies between the parts that are shipped. The file keeps its length,
- * so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and a note there
- * counts what has been left out by then; `stdout.cut` keeps that number and the note's length. The agent punches holes,
- * too, ten times a second while it runs.
+ * LOG_FILE_BYTES_MAX, it gives back to the disk what lies between the parts that are shipped. The file keeps its
+ * length, so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and a
+ * note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length. The agent
+ * punches holes, too, ten times a second while it runs.
  *
  * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
  * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence

@@ -6,7 +6,8 @@ export interface ProjectUids {
   /**
    * Always the same one for the same project, and never one of another.
    *
-   * @param projectId null if the server does not tell it: such kernels share an id, as with a server of an older version
+   * @param projectId null if the server does not tell it: such kernels share an id, as with a server of an older
+   * version
    * @throws if the range is used up
    */
   of(projectId: string | null): number
@@ -20,7 +21,7 @@ export interface UidRange {
 /** Nothing hands these out: above what containers get from /etc/subuid and systemd, below what 31 bits hold. */
 export const DEFAULT_UIDS: UidRange = { first: 2_000_000_000, last: 2_000_065_535 }
 
-const UNTOLD = 'unknown'
+const UNKNOWN = 'unknown'
 
 /**
  * `project-uids.json` maps each project's id to its place in the range. A place is never given to another project: the
@@ -31,7 +32,7 @@ export function openProjectUids(agentDir: string, { first, last }: UidRange): Pr
   const places = new Map(Object.entries(readPlaces(path)))
   return {
     of(projectId) {
-      const key = projectId ?? UNTOLD
+      const key = projectId ?? UNKNOWN
       const known = places.get(key)
       if (known !== undefined) return first + known
       const place = places.size

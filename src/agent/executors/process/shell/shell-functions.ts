@@ -1,6 +1,6 @@
 /**
- * For the scripts of nursery and keeper. `alive PID TICKS`: whether that very process (start time in clock ticks, as in
- * /proc) is there and is no zombie. Overwrites the positional parameters only within the function.
+ * For the scripts of fork server and keeper. `alive PID TICKS`: whether that very process (start time in clock ticks,
+ * as in /proc) is there and is no zombie. Overwrites the positional parameters only within the function.
  */
 export const ALIVE_FUNCTION = `alive() {
   [ -n "$2" ] && read -r stat </proc/$1/stat || return 1

@@ -28,7 +28,7 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
     sweep.run(now)
     if (now - reapedAt >= REAP_INTERVAL_MS || !hasWork(host)) {
       reapedAt = now
-      host.nursery.reap()
+      host.forkServer.reap()
     }
     for (const group of host.cgroupsToRemove) {
       if (host.cgroups?.remove(group) !== false) host.cgroupsToRemove.delete(group)

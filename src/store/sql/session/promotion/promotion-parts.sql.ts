@@ -22,16 +22,16 @@ export const RUN = `(
  */
 export const ENDED = `(
       SELECT k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
-        k.role || k.index AS kernel, k.role || k.index || ' ended without an exit code' AS untold
+        k.role || k.index AS kernel, k.role || k.index || ' ended without an exit code' AS without_exit_code
       FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND ${DECIDES}
       ORDER BY k.stopped, k.role = 'main' DESC, k.index LIMIT 1) AS ended`
 
 const ENDED_COLUMNS = {
   exit_code: 'ended.exit_code',
   result: `CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END`,
-  status_reason: `CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.untold) END`,
+  status_reason: `CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.without_exit_code) END`,
   status_data: `CASE WHEN ended.failed THEN jsonb_build_object('kernel', ended.kernel, 'error', coalesce(ended.error,
-        jsonb_build_object('name', 'kernel-vanished', 'message', ended.untold))) END`,
+        jsonb_build_object('name', 'kernel-vanished', 'message', ended.without_exit_code))) END`,
 }
 
 const list = (write: (value: string, column: string) => string) =>

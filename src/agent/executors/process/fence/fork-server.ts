@@ -9,17 +9,18 @@ import { splitOnce } from '../../kernel-directory/shim-status.ts'
 const KEEPER_DONE = 10
 
 /**
- * The nursery: one small `sh` that starts the shims. Forking from Node copies the page tables of the whole server each
- * time (measured: 1.5 ms at 60 MB resident, 13 ms at 450 MB, blocking the event loop); the nursery forks in a fraction
- * of a millisecond whatever the server's size.
+ * The fork server: one small `sh` that starts the shims. Forking from Node copies the page tables of the whole server
+ * each time (measured: 1.5 ms at 60 MB resident, 13 ms at 450 MB, blocking the event loop); the fork server forks in a
+ * fraction of a millisecond whatever the server's size.
  *
  * Input: one line `<kernelId> <token>` per launch, which runs `./<kernelId>/run.<token>` in a new session. An empty
  * line reaps ended shims. Output: the lines of all shims, through one pipe.
  *
- * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the nursery then
- * starts a new keeper whenever there is none. It exits when a later nursery has taken over, or when no kernel is left.
+ * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the fork server
+ * then starts a new keeper whenever there is none. It exits when a later fork server has taken over, or when no kernel
+ * is left. Its pid is in the file `nursery`, under which one of an earlier release finds its successor.
  */
-const NURSERY_SCRIPT = `exec 8>&1 1>/dev/null
+const FORK_SERVER_SCRIPT = `exec 8>&1 1>/dev/null
 ${ALIVE_FUNCTION}
 echo $$ >../nursery
 while read -r kernel token; do
@@ -46,14 +47,14 @@ export interface ShimMessage {
   rest: string
 }
 
-export interface NurseryEvents {
+export interface ForkServerEvents {
   message(message: ShimMessage): void
-  /** The nursery has exited. Kernels that it was told to start and that have not begun may never begin. */
+  /** The fork server has exited. Kernels that it was told to start and that have not begun may never begin. */
   gone(reason: string): void
 }
 
-export interface Nursery {
-  /** Starts the nursery before the first launch, so that the nursery of an earlier instance exits. */
+export interface ForkServer {
+  /** Starts the fork server before the first launch, so that the fork server of an earlier instance exits. */
   open(): void
   launch(kernelId: string, token: string): void
   /** Reaps ended shims now rather than with the next launch. */
@@ -62,12 +63,12 @@ export interface Nursery {
   close(): void
 }
 
-export function createNursery(kernelsDir: string, log: Logger, events: NurseryEvents): Nursery {
+export function createForkServer(kernelsDir: string, log: Logger, events: ForkServerEvents): ForkServer {
   let child: ChildProcess | null = null
   let closed = false
 
   function begin(): ChildProcess {
-    const started = spawn('/bin/sh', ['-c', NURSERY_SCRIPT, 'reprise-nursery'], {
+    const started = spawn('/bin/sh', ['-c', FORK_SERVER_SCRIPT, 'reprise-fork-server'], {
       cwd: kernelsDir,
       detached: true,
       env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },
@@ -78,7 +79,7 @@ export function createNursery(kernelsDir: string, log: Logger, events: NurseryEv
       if (!closed) events.gone(reason)
     }
     started.once('error', (error) => lost(error.message))
-    started.once('exit', (code, signal) => lost(`the nursery ended with ${signal ?? code}`))
+    started.once('exit', (code, signal) => lost(`the fork server ended with ${signal ?? code}`))
     started.stdin.on('error', () => undefined)
     started.stdout.setEncoding('latin1').on(
       'data',
@@ -86,7 +87,7 @@ export function createNursery(kernelsDir: string, log: Logger, events: NurseryEv
     )
     started.stderr.setEncoding('utf8').on(
       'data',
-      lineReader((line) => log.warn({ line }, 'nursery')),
+      lineReader((line) => log.warn({ line }, 'fork server')),
     )
     return started
   }

@@ -51,18 +51,18 @@ async function stepByStep(exitCode: number, input: Partial<CreateSessionInput>) 
   return storedOf(id)
 }
 
-async function inStrides(exitCode: number, input: Partial<CreateSessionInput>) {
+async function fused(exitCode: number, input: Partial<CreateSessionInput>) {
   const { server, agent, db } = given
   const id = await server.create(input)
-  await server.stride('schedule-sessions')
+  await server.runFused('schedule-sessions')
   expect(await statuses(db, id)).toMatch(/^PREPARING:( PREPARING)+$/)
   await agent.comply()
-  await server.stride('promote-to-prepared')
+  await server.runFused('promote-to-prepared')
   expect(await statuses(db, id)).toMatch(/^CREATING:( CREATING)+$/)
   agent.obey(await agent.sync())
   agent.exitAll(exitCode)
   await agent.sync()
-  await server.stride('promote-to-running')
+  await server.runFused('promote-to-running')
   await server.run('decide-retries')
   return storedOf(id)
 }
@@ -75,7 +75,7 @@ describe.each([
 ])('a session that %s', (_, exitCode, input) => {
   it('leaves the same behind as step by step', async () => {
     const expected = await stepByStep(exitCode, input)
-    expect(await inStrides(exitCode, input)).toEqual(expected)
+    expect(await fused(exitCode, input)).toEqual(expected)
     expect(expected.history).toHaveLength(7)
     expect(await misbookedSlots(given.db)).toEqual([])
   })
@@ -86,7 +86,7 @@ it('ends from RUNNING with a single write, too', async () => {
   const id = await sessionIn(server, agent, 'RUNNING')
   agent.exitAll(3)
   await agent.sync()
-  await server.stride('detect-termination')
+  await server.runFused('detect-termination')
   expect(await sessionRow(db, id)).toMatchObject({
     status: 'ERROR',
     result: 'FAILURE',
@@ -106,11 +106,11 @@ it('stays TERMINATING while another of its kernels is there', async () => {
   const [main] = await kernelRows(db, id)
   agent.observe(main!.id, { status: 'EXITED', exitCode: 0 })
   await agent.sync()
-  await server.stride('promote-to-running')
+  await server.runFused('promote-to-running')
   expect(await statuses(db, id)).toBe('TERMINATING: TERMINATED RUNNING')
-  await server.stride('terminate-sessions')
+  await server.runFused('terminate-sessions')
   await agent.comply()
-  await server.stride('promote-to-terminated')
+  await server.runFused('promote-to-terminated')
   expect(await statuses(db, id)).toBe('TERMINATED: TERMINATED TERMINATED')
 })
 
@@ -120,7 +120,7 @@ it('runs on where a kernel of it has ended well that does not decide', async () 
   await agent.comply()
   agent.observe((await kernelRows(db, id))[1]!.id, { status: 'EXITED', exitCode: 0 })
   await agent.sync()
-  await server.stride('promote-to-running', 'detect-termination')
+  await server.runFused('promote-to-running', 'detect-termination')
   expect(await statuses(db, id)).toBe('RUNNING: RUNNING TERMINATED')
 })
 
@@ -129,11 +129,11 @@ it('does not start what is on a lost agent', async () => {
   const id = await sessionIn(server, agent, 'PREPARING')
   await agent.comply()
   await sql(`UPDATE agents SET status = 'LOST'`)
-  await server.stride('promote-to-prepared')
+  await server.runFused('promote-to-prepared')
   expect(await statuses(db, id)).toBe('PREPARED: PREPARED')
   expect((await events(db, id)).at(-1)).toBe('session.status_changed PREPARING→PREPARED')
   await sql(`UPDATE kernels SET error = '{"name": "agent-lost", "message": "it is lost"}'`)
-  await server.stride('start-sessions')
+  await server.runFused('start-sessions')
   expect((await sessionRow(db, id)).status).not.toBe('CREATING')
 })
 
@@ -142,19 +142,19 @@ it('tells the agents of what it gives them', async () => {
   await server.create()
   const rung: string[] = []
   server.hub.onAgent(agent.id, () => rung.push('agent'))
-  await server.stride('schedule-sessions')
+  await server.runFused('schedule-sessions')
   expect(rung).toHaveLength(1)
   await agent.comply()
-  await server.stride('promote-to-prepared')
+  await server.runFused('promote-to-prepared')
   expect(rung).toHaveLength(2)
 })
 
 it('waits for nobody who is given to an agent just as that is lost: what is left there is swept', async () => {
   const { server, agent, db, sql } = given
   const id = await server.create()
-  await server.stride('schedule-sessions')
+  await server.runFused('schedule-sessions')
   await sql(`UPDATE agents SET status = 'LOST'`)
   await passTime(db, 41, { silentAgents: [agent.id] })
-  await server.stride('sweep-leftovers', 'prepare-sessions')
+  await server.runFused('sweep-leftovers', 'prepare-sessions')
   expect(await statuses(db, id)).toBe('PENDING: PENDING')
 })

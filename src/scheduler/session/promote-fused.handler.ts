@@ -8,10 +8,10 @@ import {
   promoteToEnd,
   promoteToStart,
   type Ended,
-} from '../../store/sql/session/promotion/promote-strides.sql.ts'
+} from '../../store/sql/session/promotion/promote-fused.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
-interface StrideContext {
+interface PromotionContext {
   db: Database
   wake: Wake
   log: Logger
@@ -21,7 +21,7 @@ interface StrideContext {
 const LIMIT = CLAIM_BATCH_SESSIONS_MAX
 
 /** promote-to-prepared and start-sessions as one step, for sessions whose agents are all alive. */
-export async function promoteAndStart({ db, wake, log, trace }: StrideContext): Promise<RunReport> {
+export async function promoteAndStart({ db, wake, log, trace }: PromotionContext): Promise<RunReport> {
   const begunAt = new Date()
   const debug = log.isLevelEnabled('debug')
   const { moved, waiting, agentIds, started } = await promoteToStart(db, LIMIT, debug)
@@ -42,14 +42,14 @@ export async function promoteAndStart({ db, wake, log, trace }: StrideContext): 
 }
 
 /** promote-to-running; for sessions that have already ended, also detect-termination and promote-to-terminated. */
-export async function promoteAndEnd({ db, wake }: StrideContext): Promise<RunReport> {
+export async function promoteAndEnd({ db, wake }: PromotionContext): Promise<RunReport> {
   const ended = await promoteToEnd(db, LIMIT)
   if (ended.running > 0) wake.wake('detect-termination', 'enforce-batch-timeouts')
   return tell(wake, ended)
 }
 
 /** detect-termination; for sessions of which nothing is left, also promote-to-terminated. */
-export async function detectAndEnd({ db, wake }: StrideContext): Promise<RunReport> {
+export async function detectAndEnd({ db, wake }: PromotionContext): Promise<RunReport> {
   return tell(wake, await detectEnd(db, LIMIT))
 }
 
