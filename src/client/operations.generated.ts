@@ -17,7 +17,7 @@ export type AgentFilter = {
   status?: Array<AgentStatus> | null | undefined;
 };
 
-/** Which of the agents with room is chosen. */
+/** Which of the agents with free capacity is chosen. */
 export type AgentSelector =
   /** The agent that would be most full. */
   | 'CONCENTRATED'
@@ -209,7 +209,7 @@ export type CreateSessionInput = {
   agentLabels?: Array<LabelInput> | null | undefined;
   /** Only these agents may run it, and its retries; none: all. */
   allowAgents?: Array<string> | null | undefined;
-  /** Agents to avoid: used only if no other has room. */
+  /** Agents to avoid: used only if no other has free capacity. */
   avoidAgents?: Array<string> | null | undefined;
   /** Batch timeout: seconds that user code may run. */
   batchTimeout?: number | null | undefined;
@@ -1105,7 +1105,7 @@ export type SetRetrySwitchInput = {
   disabled?: boolean | null | undefined;
   /** Of the domain or project; nothing for the cluster. */
   name?: string | null | undefined;
-  /** Retries beyond it are held until there is room. Null removes the limit. */
+  /** Retries beyond it are held until the rate allows them. Null removes the limit. */
   rateLimit?: RateLimitInput | null | undefined;
   /** Where. */
   scope: RetryScope;

@@ -86,24 +86,27 @@ export const GROUP_TRIES_MAX = 1_000
 export const TRY_PAUSE_MIN_MS = 100
 export const TRY_PAUSE_MAX_MS = 10_000
 /**
- * A session holds the line after this many later ones were started before it. The index sessions_holding_line repeats
- * the number.
+ * A session is overdue when this many later ones were started before it. The index sessions_holding_line repeats the
+ * number.
  */
 export const HEAD_OF_LINE_SKIPS_MAX = 50
 /**
- * Sessions for which one group keeps room at once; others that hold the line come next. In simulations with every tenth
+ * Overdue sessions for which one group reserves capacity at once; the others come next. In simulations with every tenth
  * session large and more work than fits, 1 makes large ones wait for two running times and 4 for one; 20 leave a third
- * of the cluster idle and 4 a seventh.
+ * of the agents idle and 4 a seventh.
  */
-export const LINE_KEEPS_MAX = 4
-/** Sessions that hold the line claimed in one scheduling pass: the first in line. */
-export const LINE_HOLDERS_MAX = 64
-/** Lanes read in one scheduling pass: each is one index probe, about 30 µs. The next pass continues after them. */
-export const LANES_PER_LOOK_MAX = 256
-/** Consecutive passes that continue from lane to lane although nothing fits; after that, an interval passes first. */
-export const LANE_LOOKS_MAX = 8
+export const RESERVATIONS_MAX = 4
+/** Overdue sessions claimed in one scheduling pass: the first of the queue. */
+export const OVERDUE_PER_PASS_MAX = 64
+/**
+ * Scheduling classes read in one scheduling pass: each is one index probe, about 30 µs. The next pass continues after
+ * them.
+ */
+export const CLASSES_PER_PASS_MAX = 256
+/** Consecutive passes that continue from class to class although nothing fits; after that, an interval passes first. */
+export const CLASS_PASSES_MAX = 8
 /** Expired sessions claimed in addition in one pass. */
-export const EXPIRED_PER_LOOK_MAX = 100
+export const EXPIRED_PER_PASS_MAX = 100
 /**
  * How often a session that waits for others is checked: after a tenth of the time that it has waited, within these
  * bounds.
@@ -111,7 +114,7 @@ export const EXPIRED_PER_LOOK_MAX = 100
 export const DEPENDENCY_PAUSE_MIN_MS = 1_000
 export const DEPENDENCY_PAUSE_MAX_MS = 30_000
 /** How far a session's position in line is counted for its pending reason. */
-export const LINE_PLACE_MAX = 1_000
+export const QUEUE_POSITION_MAX = 1_000
 
 // Deployments
 /** How often deployments and routes are checked without a wake-up: one statement if there are none. */
@@ -159,8 +162,8 @@ export const CREATE_SESSIONS_BYTES_MAX = 8 * 1024 * 1024
 export const STRANGER_BYTES_MAX = 16 * 1024
 /**
  * Values in the JSON of one request, keys of its objects, and their nesting: 5 µs of coercion a value, so that a
- * request never keeps the others waiting for long. The largest retry policy, with 20 rules of 256 exit codes, has 11,000
- * values, and the deepest filter 14 levels.
+ * request never keeps the others waiting for long. The largest retry policy, with 20 rules of 256 exit codes, has
+ * 11,000 values, and the deepest filter 14 levels.
  */
 export const REQUEST_VALUES_MAX: JsonBounds = { values: 20_000, keys: 10_000, depth: 32 }
 /** The same with nothing but `createSessions`: 1000 sessions with 100 values each. */
@@ -201,7 +204,9 @@ export const STATISTICS_RANGE_MAX_SECONDS = 2_678_400
 export const STATISTICS_TIMEOUT_MS = 10_000
 /** A search text: far longer than the words of names and labels. */
 export const SEARCH_LENGTH_MAX = 256
-/** Sessions, chains and decisions are counted up to here: a page of ten thousand is nobody's, and each row takes time. */
+/**
+ * Sessions, chains and decisions are counted up to here: a page of ten thousand is nobody's, and each row takes time.
+ */
 export const COUNTED_ROWS_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
 /** The nesting of filters, and their total number. */

@@ -17,7 +17,7 @@ import type { BackgroundService, RunReport } from './background-service.ts'
 import { decideRetries } from './retry/decide-retries.handler.ts'
 import { dispatchRetries } from './retry/dispatch-retries.handler.ts'
 import { enforceBatchTimeouts } from './session/enforce-batch-timeouts.handler.ts'
-import type { LineProgress } from './scheduling/line-progress.ts'
+import type { QueueProgress } from './scheduling/queue-progress.ts'
 import { prepareSessions } from './session/prepare-sessions.handler.ts'
 import { promote } from './session/promote-sessions.handler.ts'
 import { detectAndEnd, promoteAndEnd, promoteAndStart } from './session/promote-fused.handler.ts'
@@ -74,7 +74,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
       const fused = context.fused ? FUSED[name] : undefined
       return fused ? fused(context) : promote(context, PROMOTIONS[name].name)
     })
-  const lines = new Map<string, LineProgress>()
+  const lines = new Map<string, QueueProgress>()
   return {
     'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context, lines)),
     'prepare-sessions': service('prepare-sessions', COORDINATOR_INTERVAL_MS, () =>

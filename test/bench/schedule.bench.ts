@@ -11,7 +11,7 @@ import { countTo, percentile } from './waiting.ts'
 const AGENTS = 200
 const CREATE_BATCH_SESSIONS = 1_000
 const LOOKS = 40
-/** Kinds of session, so that a line has this many lanes. */
+/** Kinds of session, so that a line has this many scheduling classes. */
 const KINDS = [
   { cpu: '1', mem: '1g' },
   { cpu: '2', mem: '1g' },

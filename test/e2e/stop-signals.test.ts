@@ -32,21 +32,21 @@ function send(signal: Signal, { press, seen }: Started): void {
   else process.kill(-Number(/group (\d+)/.exec(seen.text)![1]), signal)
 }
 
-/** The second signal comes from at once to 2 ms later; each of the two lanes has its own data. */
-const TRIES: { signal: Signal; delayUs: number; lane: number }[] = Array.from({ length: 50 }, (_, n) => ({
+/** The second signal comes from at once to 2 ms later; each of the two runs has its own data. */
+const TRIES: { signal: Signal; delayUs: number; run: number }[] = Array.from({ length: 50 }, (_, n) => ({
   signal: n % 4 < 2 ? 'SIGINT' : 'SIGTERM',
   delayUs: Math.floor(n / 4) ** 2 * 14,
-  lane: n % 2,
+  run: n % 2,
 }))
 
 describe.skipIf(!PSEUDO_TERMINAL)('a signal that comes twice', () => {
   test('stops the server as one does, each of 50 times', { timeout: 300_000 }, async () => {
     const root = await temporaryDirectory('signals')
-    const lanes = [0, 1].map(async (lane) => {
-      const dataDir = join(root, `data-${lane}`)
+    const runs = [0, 1].map(async (run) => {
+      const dataDir = join(root, `data-${run}`)
       await mkdir(dataDir)
       await copyPreparedCluster(join(dataDir, 'postgres'))
-      for (const { signal, delayUs } of TRIES.filter((each) => each.lane === lane)) {
+      for (const { signal, delayUs } of TRIES.filter((each) => each.run === run)) {
         const started = startForwarded(['serve'], delayUs, { REPRISE_DATA_DIR: dataDir, REPRISE_PORT: '0' })
         await vi.waitFor(() => expect(started.seen.text).toMatch(/reprise ready http/), WITHIN)
         send(signal, started)
@@ -55,7 +55,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('a signal that comes twice', () => {
         expect({ signal, delayUs, status, left, text }).toEqual({ signal, delayUs, status: 0, left: [], text })
       }
     })
-    await Promise.all(lanes)
+    await Promise.all(runs)
   })
 
   test('stops an agent', { timeout: 120_000 }, async () => {

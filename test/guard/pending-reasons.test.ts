@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { explainPending, ROOM_IS_KEPT, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
+import { explainPending, CAPACITY_IS_RESERVED, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../src/domain/scheduling/quantity.ts'
-import { room, shape } from '../unit/scheduling/lines.ts'
+import { agentWith, request } from '../unit/scheduling/lines.ts'
 import { codeIn, proseOf } from './document-tables.ts'
 
 const GIB = String(2 ** 30)
@@ -16,26 +16,26 @@ const FREE: PendingFacts = {
   restsForMs: null,
   drained: null,
   lastError: null,
-  shape: shape({ cpu: '4' }),
-  rooms: [room('a', { cpu: '8', mem: GIB })],
+  request: request({ cpu: '4' }),
+  agents: [agentWith('a', { cpu: '8', mem: GIB })],
   absent: {},
   quotas: [],
   before: 0,
 }
 
-const one = (capacity: Record<string, string>, free = capacity) => ({ rooms: [room('a', capacity, free)] })
+const one = (capacity: Record<string, string>, free = capacity) => ({ agents: [agentWith('a', capacity, free)] })
 const two = (capacity: Record<string, string>, free = capacity) => ({
-  rooms: [room('a', capacity, free), room('b', capacity, free)],
+  agents: [agentWith('a', capacity, free), agentWith('b', capacity, free)],
 })
-const crossed = [room('a', { cpu: '8', mem: '1' }), room('b', { cpu: '1', mem: GIB })]
+const crossed = [agentWith('a', { cpu: '8', mem: '1' }), agentWith('b', { cpu: '1', mem: GIB })]
 const crossedNow = [
-  room('a', { cpu: '8', mem: GIB }, { cpu: '8', mem: '1' }),
-  room('b', { cpu: '8', mem: GIB }, { cpu: '1', mem: GIB }),
+  agentWith('a', { cpu: '8', mem: GIB }, { cpu: '8', mem: '1' }),
+  agentWith('b', { cpu: '8', mem: GIB }, { cpu: '1', mem: GIB }),
 ]
-const wide = shape({ cpu: '4' }, { size: 8, mode: 'MULTI_NODE' })
-const kept = room('a', { cpu: '8' })
-kept.free.set('cpu', 0n)
-kept.kept.set('cpu', 8_000_000_000n)
+const wide = request({ cpu: '4' }, { size: 8, mode: 'MULTI_NODE' })
+const reserved = agentWith('a', { cpu: '8' })
+reserved.free.set('cpu', 0n)
+reserved.reserved.set('cpu', 8_000_000_000n)
 
 const quota = (of: { maxRunning?: number; slots?: Record<string, string>; used?: Record<string, string> }) => ({
   name: 'project p',
@@ -52,19 +52,19 @@ const EACH: Partial<PendingFacts>[] = [
   { restsForMs: 12_000, lastError: 'agent a was silent for 40 s' },
   { restsForMs: 12_000 },
   { drained: 'resource group g is being drained: the machines move' },
-  { rooms: [], absent: { LOST: 2, DRAINING: 1 } },
-  { shape: shape({ cpu: '4' }, { allowAgents: ['b'] }) },
-  { shape: shape({ cpu: '4' }, { excludeAgents: ['a'] }) },
-  { shape: shape({ cpu: '16' }) },
-  { shape: shape({ cpu: '4', mem: GIB }), rooms: crossed },
-  { shape: wide, ...two({ cpu: '8' }) },
+  { agents: [], absent: { LOST: 2, DRAINING: 1 } },
+  { request: request({ cpu: '4' }, { allowAgents: ['b'] }) },
+  { request: request({ cpu: '4' }, { excludeAgents: ['a'] }) },
+  { request: request({ cpu: '16' }) },
+  { request: request({ cpu: '4', mem: GIB }), agents: crossed },
+  { request: wide, ...two({ cpu: '8' }) },
   one({ cpu: '8' }, { cpu: '3' }),
-  { shape: shape({ cpu: '4', mem: GIB }), rooms: crossedNow },
-  { shape: wide, ...two({ cpu: '32' }, { cpu: '8' }) },
+  { request: request({ cpu: '4', mem: GIB }), agents: crossedNow },
+  { request: wide, ...two({ cpu: '32' }, { cpu: '8' }) },
   { quotas: [quota({ maxRunning: 2 })] },
   { quotas: [quota({ slots: { cpu: '8' }, used: { cpu: '6' } })] },
   { quotas: [quota({ slots: { cpu: '2' } })] },
-  { rooms: [kept] },
+  { agents: [reserved] },
   {},
   { before: 12 },
   { sequencer: 'DRF', before: 12 },
@@ -72,7 +72,7 @@ const EACH: Partial<PendingFacts>[] = [
 
 test('docs/scheduling.md has each reason, and each that it has is given', async () => {
   const given = [...new Set(EACH.map((facts) => explainPending({ ...FREE, ...facts })))]
-  expect(given).toContain(ROOM_IS_KEPT)
+  expect(given).toContain(CAPACITY_IS_RESERVED)
   const section = (await proseOf('docs/scheduling.md')).split('## Why a session waits')[1]!.split('\n## ')[0]!
   const rows = section.split('\n').filter((line) => line.startsWith('| `'))
   const told = rows.flatMap((row) => codeIn(row.split(' | ')[0]!))

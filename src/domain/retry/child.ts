@@ -40,28 +40,28 @@ export interface DerivedChild {
   avoidGroups: string[]
 }
 
-/** The part of a verdict that shapes the child, as stored with the decision; decisions of before exclude nothing. */
-export type ChildShape = Pick<RetryVerdict, 'cause' | 'counted' | 'growth' | 'avoid'> &
+/** The part of a verdict that changes the child, as stored with the decision; decisions of before exclude nothing. */
+export type ChildChanges = Pick<RetryVerdict, 'cause' | 'counted' | 'growth' | 'avoid'> &
   Partial<Pick<RetryVerdict, 'exclude'>>
 
-export function deriveChild(parent: RetriedParent, shape: ChildShape): DerivedChild {
+export function deriveChild(parent: RetriedParent, changes: ChildChanges): DerivedChild {
   const failedAgain = parent.avoidGroups.includes(parent.resourceGroup) ? [parent.resourceGroup] : []
   return {
     parentSessionId: parent.id,
     chainId: parent.chainId,
     creationId: retryCreationId(parent.chainCreationId, parent.attempt + 1),
     attempt: parent.attempt + 1,
-    retryCount: parent.retryCount + (shape.counted ? 1 : 0),
-    uncountedRetries: parent.uncountedRetries + (shape.counted ? 0 : 1),
+    retryCount: parent.retryCount + (changes.counted ? 1 : 0),
+    uncountedRetries: parent.uncountedRetries + (changes.counted ? 0 : 1),
     epoch: parent.epoch,
     epochStartedAt: parent.epochStartedAt,
     origin: 'AUTO_RETRY',
-    retryCause: shape.cause,
-    resourceSlots: { ...(shape.growth?.resourceSlots ?? parent.resourceSlots) },
-    batchTimeout: shape.growth ? shape.growth.batchTimeout : parent.batchTimeout,
-    avoidAgents: withLast(parent.avoidAgents, shape.avoid.agents),
-    excludeAgents: withLast(parent.excludeAgents, shape.exclude?.agents ?? []),
-    avoidGroups: withLast(parent.avoidGroups, [...shape.avoid.groups, ...failedAgain]),
+    retryCause: changes.cause,
+    resourceSlots: { ...(changes.growth?.resourceSlots ?? parent.resourceSlots) },
+    batchTimeout: changes.growth ? changes.growth.batchTimeout : parent.batchTimeout,
+    avoidAgents: withLast(parent.avoidAgents, changes.avoid.agents),
+    excludeAgents: withLast(parent.excludeAgents, changes.exclude?.agents ?? []),
+    avoidGroups: withLast(parent.avoidGroups, [...changes.avoid.groups, ...failedAgain]),
   }
 }
 

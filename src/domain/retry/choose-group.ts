@@ -1,7 +1,7 @@
 import { explainShortage } from '../scheduling/explain-shortage.ts'
 import { parseQuantities } from '../scheduling/quantity.ts'
-import { openRoom, type AgentRoom } from '../scheduling/room.ts'
-import { shapeOf, type Shape } from '../scheduling/shape.ts'
+import { agentCapacity, type AgentCapacity } from '../scheduling/agent-capacity.ts'
+import { resourceRequest, type ResourceRequest } from '../scheduling/resource-request.ts'
 import type { ClusterMode } from '../session/statuses.ts'
 
 export interface GroupSeeker {
@@ -29,20 +29,24 @@ export interface GroupAgent {
 
 /**
  * Chooses the group for a retry that avoids its own, among those whose agents could take it if nothing ran on them:
- * first groups that have agents enough which it does not avoid, then those that it does not avoid, by name, then the one
- * that it has avoided for the longest. It stays in its own group only if there is no other.
+ * first groups that have agents enough which it does not avoid, then those that it does not avoid, by name, then the
+ * one that it has avoided for the longest. It stays in its own group only if there is no other.
  */
 export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]): string {
   if (!seeker.avoidGroups.includes(seeker.resourceGroup)) return seeker.resourceGroup
-  const shape = shapeOf({ ...seeker, kernels: seeker.clusterSize, slots: parseQuantities(seeker.resourceSlots) })
+  const request = resourceRequest({
+    ...seeker,
+    kernels: seeker.clusterSize,
+    slots: parseQuantities(seeker.resourceSlots),
+  })
   const groups = Map.groupBy(agents, ({ resourceGroup }) => resourceGroup)
   groups.delete(seeker.resourceGroup)
   const candidates = [...groups]
-    .map(([name, those]) => ({ name, rooms: those.map(emptyRoom) }))
-    .filter(({ name, rooms }) => couldTake(rooms, shape, name))
-    .map(({ name, rooms }) => {
-      const unavoided = rooms.filter(({ id }) => !seeker.avoidAgents.includes(id))
-      const place = [couldTake(unavoided, shape, name) ? 0 : 1, seeker.avoidGroups.lastIndexOf(name)] as const
+    .map(([name, those]) => ({ name, pool: those.map(idleAgent) }))
+    .filter(({ name, pool }) => couldTake(pool, request, name))
+    .map(({ name, pool }) => {
+      const unavoided = pool.filter(({ id }) => !seeker.avoidAgents.includes(id))
+      const place = [couldTake(unavoided, request, name) ? 0 : 1, seeker.avoidGroups.lastIndexOf(name)] as const
       return { name, place }
     })
   const [first] = candidates.toSorted(
@@ -51,11 +55,11 @@ export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]):
   return first?.name ?? seeker.resourceGroup
 }
 
-function emptyRoom({ id, labels, capacity: amounts }: GroupAgent): AgentRoom {
+function idleAgent({ id, labels, capacity: amounts }: GroupAgent): AgentCapacity {
   const capacity = parseQuantities(amounts)
-  return openRoom({ id, labels, capacity, free: new Map(capacity) })
+  return agentCapacity({ id, labels, capacity, free: new Map(capacity) })
 }
 
-function couldTake(rooms: readonly AgentRoom[], shape: Shape, group: string): boolean {
-  return explainShortage(shape, rooms, group) === undefined
+function couldTake(agents: readonly AgentCapacity[], request: ResourceRequest, group: string): boolean {
+  return explainShortage(request, agents, group) === undefined
 }

@@ -1,29 +1,32 @@
 import { createHeap } from './heap.ts'
 import type { Quantities } from './quantity.ts'
-import { giveBack, hasRoom, keep, take, unkeptOf, type AgentRoom } from './room.ts'
+import { giveBack, fits, reserve, take, unreservedOf, type AgentCapacity } from './agent-capacity.ts'
 import { preferenceOf, type AgentSelector } from './select-agent.ts'
-import { suits, unitOf, type Shape, type Unit } from './shape.ts'
+import { suits, unitOf, type ResourceRequest, type Unit } from './resource-request.ts'
 
 /**
- * The agents of one group during one scheduling pass. Except for a release, room only shrinks, so a shape that did not
- * fit is not tried again.
+ * The agents of one group during one scheduling pass. Except for a release, free capacity only shrinks, so a request
+ * that did not fit is not tried again.
  */
 export interface AgentPool {
-  readonly rooms: readonly AgentRoom[]
+  readonly agents: readonly AgentCapacity[]
   /** The agent that was chosen last. */
   readonly roundRobinAt: string | null
   /** The agent of each kernel; undefined if the session does not fit, and then nothing is taken. */
-  place(shape: Shape, avoidAgents: Avoided): string[] | undefined
+  place(request: ResourceRequest, avoidAgents: Avoided): string[] | undefined
   /**
-   * Keeps room where the session will fit soonest: on the agents that lack the least. They only gain room while it is
-   * kept, so the session comes closer to fitting with each pass. Undefined if these agents could never take it, and
-   * then nothing is kept.
+   * Reserves capacity where the session will fit soonest: on the agents that lack the least. Their free capacity only
+   * grows meanwhile, so the session comes closer to fitting with each pass. Undefined if these agents could never take
+   * it, and then nothing is reserved.
    */
-  keepFor(shape: Shape, avoidAgents: Avoided): Kept | undefined
-  release(kept: Kept): void
+  reserve(request: ResourceRequest, avoidAgents: Avoided): Reservation | undefined
+  release(reservation: Reservation): void
 }
 
-/** The place of each agent to avoid, from 1: the greater, the later it is chosen. An agent that is not to be avoided has none. */
+/**
+ * The place of each agent to avoid, from 1: the greater, the later it is chosen. An agent that is not to be avoided has
+ * none.
+ */
 export type Avoided = ReadonlyMap<string, number>
 
 /** The agents to avoid, the one to be chosen last at the end. */
@@ -31,44 +34,44 @@ export function avoidedInOrder(agentIds: readonly string[]): Avoided {
   return new Map(agentIds.map((id, index) => [id, index + 1]))
 }
 
-export interface Kept {
+export interface Reservation {
   demand: Quantities
-  rooms: readonly AgentRoom[]
+  agents: readonly AgentCapacity[]
 }
 
 interface Candidate {
-  room: AgentRoom
-  /** The position in `rooms`, which are in id order. */
+  agent: AgentCapacity
+  /** The position in `agents`, which are in id order. */
   index: number
-  /** The room's version when `preference` was computed. */
+  /** The agent's version when `preference` was computed. */
   version: number
   preference: number
 }
 
 interface Candidates {
   unit: Unit
-  /** The agents that still have room for one unit. */
+  /** The agents that still have capacity for one unit. */
   open: Candidate[]
   full: boolean
 }
 
-/** `roundRobinAt` is the agent that was chosen last; `rooms` are in id order. */
+/** `roundRobinAt` is the agent that was chosen last; `agents` are in id order. */
 export function createAgentPool(
-  rooms: readonly AgentRoom[],
+  agents: readonly AgentCapacity[],
   selector: AgentSelector,
   roundRobinAt: string | null,
 ): AgentPool {
-  const shapes = new Map<string, Candidates>()
-  let turn = roundRobinAt === null ? -1 : rooms.findLastIndex(({ id }) => id <= roundRobinAt)
+  const requests = new Map<string, Candidates>()
+  let turn = roundRobinAt === null ? -1 : agents.findLastIndex(({ id }) => id <= roundRobinAt)
 
-  function candidatesOf(shape: Shape): Candidates {
-    const known = shapes.get(shape.key)
+  function candidatesOf(request: ResourceRequest): Candidates {
+    const known = requests.get(request.key)
     if (known) return known
-    const open = rooms.flatMap((room, index) =>
-      suits(shape, room) ? [{ room, index, version: -1, preference: 0 }] : [],
+    const open = agents.flatMap((agent, index) =>
+      suits(request, agent) ? [{ agent, index, version: -1, preference: 0 }] : [],
     )
-    const candidates = { unit: unitOf(shape), open, full: false }
-    shapes.set(shape.key, candidates)
+    const candidates = { unit: unitOf(request), open, full: false }
+    requests.set(request.key, candidates)
     return candidates
   }
 
@@ -76,10 +79,10 @@ export function createAgentPool(
   function refresh({ open, unit }: Candidates): void {
     let kept = 0
     for (const candidate of open) {
-      if (candidate.version !== candidate.room.version) {
-        if (!hasRoom(candidate.room.free, unit.demand)) continue
-        candidate.version = candidate.room.version
-        candidate.preference = preferenceOf(candidate.room, unit.demand, selector)
+      if (candidate.version !== candidate.agent.version) {
+        if (!fits(candidate.agent.free, unit.demand)) continue
+        candidate.version = candidate.agent.version
+        candidate.preference = preferenceOf(candidate.agent, unit.demand, selector)
       }
       open[kept++] = candidate
     }
@@ -88,14 +91,14 @@ export function createAgentPool(
 
   function rankOf({ index, preference }: Candidate): number {
     if (selector !== 'ROUND_ROBIN') return preference
-    return index > turn ? index - turn : index - turn + rooms.length
+    return index > turn ? index - turn : index - turn + agents.length
   }
 
   function choose(candidates: Candidates, avoidAgents: Avoided): Candidate | undefined {
     refresh(candidates)
     const { open } = candidates
     if (avoidAgents.size === 0) return lowest(open, rankOf)
-    const placeOf = ({ room }: Candidate) => avoidAgents.get(room.id) ?? 0
+    const placeOf = ({ agent }: Candidate) => avoidAgents.get(agent.id) ?? 0
     const least = Math.min(...open.map(placeOf))
     return lowest(
       open.filter((candidate) => placeOf(candidate) === least),
@@ -104,56 +107,56 @@ export function createAgentPool(
   }
 
   return {
-    rooms,
+    agents,
     get roundRobinAt() {
-      return turn === -1 ? null : rooms[turn]!.id
+      return turn === -1 ? null : agents[turn]!.id
     },
-    place(shape, avoidAgents) {
-      const candidates = candidatesOf(shape)
+    place(request, avoidAgents) {
+      const candidates = candidatesOf(request)
       if (candidates.full) return undefined
       const { unit } = candidates
       const turnBefore = turn
-      const chosen: AgentRoom[] = []
+      const chosen: AgentCapacity[] = []
       for (let n = 0; n < unit.count; n++) {
         const candidate = choose(candidates, avoidAgents)
         if (!candidate) {
-          for (const room of chosen) giveBack(room, unit.demand)
+          for (const agent of chosen) giveBack(agent, unit.demand)
           turn = turnBefore
           candidates.full = true
           return undefined
         }
-        take(candidate.room, unit.demand)
+        take(candidate.agent, unit.demand)
         turn = candidate.index
-        chosen.push(candidate.room)
+        chosen.push(candidate.agent)
       }
-      return chosen.flatMap((room) => Array.from({ length: unit.kernels }, () => room.id))
+      return chosen.flatMap((agent) => Array.from({ length: unit.kernels }, () => agent.id))
     },
-    keepFor(shape, avoidAgents) {
-      const { demand, count } = unitOf(shape)
-      const nearest = createHeap<{ room: AgentRoom; lack: number }>(
-        (a, b) => a.lack < b.lack || (a.lack === b.lack && a.room.id < b.room.id),
+    reserve(request, avoidAgents) {
+      const { demand, count } = unitOf(request)
+      const nearest = createHeap<{ agent: AgentCapacity; lack: number }>(
+        (a, b) => a.lack < b.lack || (a.lack === b.lack && a.agent.id < b.agent.id),
       )
-      const add = (room: AgentRoom) => {
-        const lack = lackOf(room, demand) + (avoidAgents.get(room.id) ?? 0) * AVOIDED
-        if (couldTake(room, demand)) nearest.push({ room, lack })
+      const add = (agent: AgentCapacity) => {
+        const lack = lackOf(agent, demand) + (avoidAgents.get(agent.id) ?? 0) * AVOIDED
+        if (couldTake(agent, demand)) nearest.push({ agent, lack })
       }
-      for (const room of rooms) if (suits(shape, room)) add(room)
-      const kept: AgentRoom[] = []
-      while (kept.length < count) {
-        const room = nearest.pop()?.room
-        if (!room) {
-          for (const one of kept) keep(one, demand, -1n)
+      for (const agent of agents) if (suits(request, agent)) add(agent)
+      const reserved: AgentCapacity[] = []
+      while (reserved.length < count) {
+        const agent = nearest.pop()?.agent
+        if (!agent) {
+          for (const one of reserved) reserve(one, demand, -1n)
           return undefined
         }
-        keep(room, demand)
-        kept.push(room)
-        add(room)
+        reserve(agent, demand)
+        reserved.push(agent)
+        add(agent)
       }
-      return { demand, rooms: kept }
+      return { demand, agents: reserved }
     },
-    release(kept) {
-      for (const room of kept.rooms) keep(room, kept.demand, -1n)
-      shapes.clear()
+    release(reservation) {
+      for (const agent of reservation.agents) reserve(agent, reservation.demand, -1n)
+      requests.clear()
     },
   }
 }
@@ -169,8 +172,8 @@ function lowest<T>(all: readonly T[], of: (one: T) => number): T | undefined {
   return best
 }
 
-function couldTake(room: AgentRoom, demand: Quantities): boolean {
-  for (const [slot, amount] of demand) if (unkeptOf(room, slot) < amount) return false
+function couldTake(agent: AgentCapacity, demand: Quantities): boolean {
+  for (const [slot, amount] of demand) if (unreservedOf(agent, slot) < amount) return false
   return true
 }
 
@@ -178,7 +181,7 @@ function couldTake(room: AgentRoom, demand: Quantities): boolean {
 const AVOIDED = 1e9
 
 /** The fraction of the demand that is not free, for the slot with the greatest such fraction; 0 if it fits. */
-function lackOf({ free }: AgentRoom, demand: Quantities): number {
+function lackOf({ free }: AgentCapacity, demand: Quantities): number {
   let lack = 0
   for (const [slot, amount] of demand) lack = Math.max(lack, Number(amount - (free.get(slot) ?? 0n)) / Number(amount))
   return lack

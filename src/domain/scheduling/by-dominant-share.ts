@@ -2,8 +2,8 @@ import { dominantShare, isLess, type Share } from './dominant-share.ts'
 import { createHeap } from './heap.ts'
 import { addQuantities } from './quantity.ts'
 import type { Quantities, Quantity } from './quantity.ts'
-import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
-import { totalOf } from './shape.ts'
+import { compareAge, isOverdue, type Sequence, type Sequenced } from './sequence.ts'
+import { totalOf } from './resource-request.ts'
 
 /** What each owner has in use, and the total capacity. */
 export interface Shares {
@@ -44,7 +44,7 @@ export function byDominantShare<Session extends Sequenced>(
       const oldestFirst = band.toSorted(compareAge)
       const owners = Map.groupBy(oldestFirst, (session) => session.owner)
       const line = new Map([...owners.keys()].map((name) => [name, ownerNamed(name)]))
-      for (const session of oldestFirst.filter(holdsLine)) {
+      for (const session of oldestFirst.filter(isOverdue)) {
         owner = line.get(session.owner)
         yield session
       }
@@ -53,7 +53,7 @@ export function byDominantShare<Session extends Sequenced>(
       )
       for (const [name, theirs] of owners) {
         const one = line.get(name)!
-        one.waiting = theirs.filter((session) => !holdsLine(session)).toReversed()
+        one.waiting = theirs.filter((session) => !isOverdue(session)).toReversed()
         heap.push(one)
       }
       for (let first = heap.pop(); first; first = heap.pop()) {
@@ -89,7 +89,7 @@ export function byDominantShare<Session extends Sequenced>(
       return given
     },
     placed() {
-      addQuantities(owner!.used, totalOf(given!.shape))
+      addQuantities(owner!.used, totalOf(given!.request))
       owner!.share = dominantShare(owner!.used, totals)
     },
     ranOut() {

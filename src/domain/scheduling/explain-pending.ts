@@ -1,9 +1,9 @@
-import { HEAD_OF_LINE_SKIPS_MAX, LINE_PLACE_MAX } from '../limits.ts'
-import { fitsBesideKept, explainShortage } from './explain-shortage.ts'
-import { firstQuotaShortage, type QuotaRoom } from './quota-room.ts'
-import type { AgentRoom } from './room.ts'
+import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
+import { fitsUnreserved, explainShortage } from './explain-shortage.ts'
+import { firstQuotaShortage, type QuotaUse } from './quota-use.ts'
+import type { AgentCapacity } from './agent-capacity.ts'
 import type { Sequencer } from './sequence.ts'
-import { totalOf, type Shape } from './shape.ts'
+import { totalOf, type ResourceRequest } from './resource-request.ts'
 
 /** The facts, at one moment, about a PENDING session and its resource group. */
 export interface PendingFacts {
@@ -18,26 +18,26 @@ export interface PendingFacts {
   drained: string | null
   /** The last error of this session; null for none. */
   lastError: string | null
-  shape: Shape
-  /** The agents that accept work, with room kept for the sessions that hold the line before it. */
-  rooms: readonly AgentRoom[]
+  request: ResourceRequest
+  /** The agents that accept work, less what is reserved for overdue sessions before it. */
+  agents: readonly AgentCapacity[]
   /** The agents of its group that accept no work: a count by status. */
   absent: Readonly<Record<string, number>>
-  quotas: readonly QuotaRoom[]
-  /** The number of sessions before it in line, counted up to LINE_PLACE_MAX + 1. */
+  quotas: readonly QuotaUse[]
+  /** The number of sessions before it in line, counted up to QUEUE_POSITION_MAX + 1. */
   before: number
 }
 
-export const ROOM_IS_KEPT = `the room that it needs is kept for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
+export const CAPACITY_IS_RESERVED = `the capacity that it needs is reserved for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
 
 /** Why the session still waits, in words with numbers: the first applicable reason. */
 export function explainPending(facts: PendingFacts): string {
   return (
     beforeLine(facts) ??
     facts.drained ??
-    noRoom(facts) ??
+    noCapacity(facts) ??
     overQuota(facts) ??
-    (isKeptOut(facts) ? ROOM_IS_KEPT : placeInLine(facts))
+    (isReserved(facts) ? CAPACITY_IS_RESERVED : positionInQueue(facts))
   )
 }
 
@@ -51,23 +51,23 @@ function beforeLine({ dependencies, startsAt, restsForMs, lastError }: PendingFa
   return lastError === null ? rests : `${rests} after a failure: ${lastError}`
 }
 
-function noRoom({ shape, rooms, group, absent }: PendingFacts): string | undefined {
-  const shortage = explainShortage(shape, rooms, group)
-  if (!shortage || rooms.length > 0) return shortage?.long
+function noCapacity({ request, agents, group, absent }: PendingFacts): string | undefined {
+  const shortage = explainShortage(request, agents, group)
+  if (!shortage || agents.length > 0) return shortage?.long
   const others = Object.entries(absent).map(([status, count]) => `${count} ${status}`)
   return `${shortage.long} (${others.length > 0 ? others.join(', ') : 'it has none'})`
 }
 
-function overQuota({ quotas, shape }: PendingFacts): string | undefined {
-  return firstQuotaShortage(quotas, totalOf(shape))?.long
+function overQuota({ quotas, request }: PendingFacts): string | undefined {
+  return firstQuotaShortage(quotas, totalOf(request))?.long
 }
 
-function isKeptOut({ shape, rooms }: PendingFacts): boolean {
-  return !fitsBesideKept(shape, rooms)
+function isReserved({ request, agents }: PendingFacts): boolean {
+  return !fitsUnreserved(request, agents)
 }
 
-function placeInLine({ sequencer, before, group }: PendingFacts): string {
-  const many = before > LINE_PLACE_MAX ? `more than ${LINE_PLACE_MAX}` : String(before)
+function positionInQueue({ sequencer, before, group }: PendingFacts): string {
+  const many = before > QUEUE_POSITION_MAX ? `more than ${QUEUE_POSITION_MAX}` : String(before)
   const sessions = before === 1 ? 'session' : 'sessions'
   if (sequencer === 'DRF')
     return `waits for its turn by dominant shares, with ${many} other ${sessions} of resource group ${group}`

@@ -1,7 +1,7 @@
 import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
-import { freeOf, type AgentRoom } from './room.ts'
-import { suits, unitOf, type Shape, type Unit } from './shape.ts'
+import { freeOf, type AgentCapacity } from './agent-capacity.ts'
+import { suits, unitOf, type ResourceRequest, type Unit } from './resource-request.ts'
 
 /**
  * Why no agent can take a session. `short` names what it needs and stays the same while it waits for the same thing;
@@ -14,27 +14,31 @@ export interface Shortage {
   long: string
 }
 
-type Has = (room: AgentRoom, slot: string) => Quantity
+type Has = (agent: AgentCapacity, slot: string) => Quantity
 
-/** Undefined if it fits into what is free, including room kept for others. */
-export function explainShortage(shape: Shape, rooms: readonly AgentRoom[], group: string): Shortage | undefined {
-  if (rooms.length === 0) return always(`no agent of resource group ${group} is alive`)
-  const suitable = rooms.filter((room) => suits(shape, room))
-  if (suitable.length === 0 && rooms.some((room) => suits({ ...shape, excludeAgents: new Set() }, room))) {
+/** Undefined if it fits into what is free, including what is reserved for others. */
+export function explainShortage(
+  request: ResourceRequest,
+  agents: readonly AgentCapacity[],
+  group: string,
+): Shortage | undefined {
+  if (agents.length === 0) return always(`no agent of resource group ${group} is alive`)
+  const suitable = agents.filter((agent) => suits(request, agent))
+  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, excludeAgents: new Set() }, agent))) {
     return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)
   }
   if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
-  const unit = unitOf(shape)
-  const ever = shortOf(unit, suitable, (room, slot) => room.capacity.get(slot) ?? 0n)
+  const unit = unitOf(request)
+  const ever = shortOf(unit, suitable, (agent, slot) => agent.capacity.get(slot) ?? 0n)
   if (ever) return always(neverWords(unit, ever, group))
   const now = shortOf(unit, suitable, freeOf)
   return now && { forGood: false, ...nowWords(unit, now, group) }
 }
 
-/** Whether it fits into what is free and not kept for others. */
-export function fitsBesideKept(shape: Shape, rooms: readonly AgentRoom[]): boolean {
-  const suitable = rooms.filter((room) => suits(shape, room))
-  return shortOf(unitOf(shape), suitable, (room, slot) => room.free.get(slot) ?? 0n) === undefined
+/** Whether it fits into what is free and not reserved for others. */
+export function fitsUnreserved(request: ResourceRequest, agents: readonly AgentCapacity[]): boolean {
+  const suitable = agents.filter((agent) => suits(request, agent))
+  return shortOf(unitOf(request), suitable, (agent, slot) => agent.free.get(slot) ?? 0n) === undefined
 }
 
 function neverWords(unit: Unit, { slot, most }: Short, group: string): string {
@@ -45,7 +49,7 @@ function neverWords(unit: Unit, { slot, most }: Short, group: string): string {
   }
   return unit.count === 1
     ? `no agent of resource group ${group} has all of ${all(unit.demand)}, which it asks for on one agent`
-    : `the agents of resource group ${group} have room for at most ${most} of its ${unit.count} kernels of ${all(unit.demand)}`
+    : `the agents of resource group ${group} have capacity for at most ${most} of its ${unit.count} kernels of ${all(unit.demand)}`
 }
 
 function nowWords(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
@@ -62,8 +66,8 @@ function nowWords(unit: Unit, { slot, most }: Short, group: string): Pick<Shorta
     const words = `${needs}, no ${agent} all of it`
     return { short: words, long: words }
   }
-  const room = `for each of its ${unit.count} kernels; the agents of resource group ${group} have room for`
-  return { short: `${needs} ${room} fewer`, long: `${needs} ${room} ${most}` }
+  const each = `for each of its ${unit.count} kernels; the agents of resource group ${group} have capacity for`
+  return { short: `${needs} ${each} fewer`, long: `${needs} ${each} ${most}` }
 }
 
 function always(words: string): Shortage {
@@ -76,21 +80,21 @@ type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint 
  * The slot of which no agent has enough for one unit, with the most that any agent has; or else how many units fit in
  * total, if too few.
  */
-function shortOf(unit: Unit, rooms: readonly AgentRoom[], has: Has): Short | undefined {
+function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
   for (const [slot, needed] of unit.demand) {
     let most = 0n
-    for (const room of rooms) if (has(room, slot) > most) most = has(room, slot)
+    for (const agent of agents) if (has(agent, slot) > most) most = has(agent, slot)
     if (most < needed) return { slot, most }
   }
   let units = 0n
-  for (const room of rooms) units += unitsIn(room, unit, has)
+  for (const agent of agents) units += unitsIn(agent, unit, has)
   return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
 }
 
-function unitsIn(room: AgentRoom, { demand, count }: Unit, has: Has): bigint {
+function unitsIn(agent: AgentCapacity, { demand, count }: Unit, has: Has): bigint {
   let units = BigInt(count)
   for (const [slot, needed] of demand) {
-    const fit = has(room, slot) / needed
+    const fit = has(agent, slot) / needed
     if (fit < units) units = fit > 0n ? fit : 0n
   }
   return units

@@ -1,8 +1,8 @@
-import { compareAge, holdsLine, type Sequence, type Sequenced } from './sequence.ts'
+import { compareAge, isOverdue, type Sequence, type Sequenced } from './sequence.ts'
 
 /**
  * `covered`: this many sessions from the head of the line were given without gaps; beyond them, only the first of each
- * lane were.
+ * class were.
  */
 export function inOrderOfAge<Session extends Sequenced>(
   sessions: readonly Session[],
@@ -15,8 +15,8 @@ export function inOrderOfAge<Session extends Sequenced>(
   const turns = order.toSorted(
     (a, b) =>
       b.priority - a.priority ||
-      Number(holdsLine(b)) - Number(holdsLine(a)) ||
-      (holdsLine(a) ? compareAge(a, b) : placeOf.get(a)! - placeOf.get(b)!),
+      Number(isOverdue(b)) - Number(isOverdue(a)) ||
+      (isOverdue(a) ? compareAge(a, b) : placeOf.get(a)! - placeOf.get(b)!),
   )
   let end = order.length
   let turn = -1

@@ -1,5 +1,5 @@
 import type { Quantities } from './quantity.ts'
-import type { AgentRoom } from './room.ts'
+import type { AgentCapacity } from './agent-capacity.ts'
 
 export type AgentSelector = 'CONCENTRATED' | 'DISPERSED' | 'ROUND_ROBIN'
 
@@ -10,25 +10,25 @@ export type AgentSelector = 'CONCENTRATED' | 'DISPERSED' | 'ROUND_ROBIN'
  * sessions that do, as long as another agent fits. These floating point numbers only express a preference; whether a
  * session fits is computed exactly.
  */
-export function preferenceOf(room: AgentRoom, demand: Quantities, selector: AgentSelector): number {
+export function preferenceOf(agent: AgentCapacity, demand: Quantities, selector: AgentSelector): number {
   if (selector === 'ROUND_ROBIN') return 0
-  const fill = fillWith(room, demand)
-  return unaskedKinds(room, demand) + (selector === 'DISPERSED' ? fill : 1 - fill)
+  const fill = fillWith(agent, demand)
+  return unaskedKinds(agent, demand) + (selector === 'DISPERSED' ? fill : 1 - fill)
 }
 
 /** 0 to 1. */
-function fillWith(room: AgentRoom, demand: Quantities): number {
+function fillWith(agent: AgentCapacity, demand: Quantities): number {
   let fill = 0
   for (const [slot, amount] of demand) {
-    const capacity = room.capacity.get(slot) ?? 0n
-    const used = capacity - (room.free.get(slot) ?? 0n) + amount
+    const capacity = agent.capacity.get(slot) ?? 0n
+    const used = capacity - (agent.free.get(slot) ?? 0n) + amount
     fill = Math.max(fill, Number(used) / Number(capacity))
   }
   return fill
 }
 
 /** Each kind outweighs any fill, which is at most 1. */
-function unaskedKinds({ capacity }: AgentRoom, demand: Quantities): number {
+function unaskedKinds({ capacity }: AgentCapacity, demand: Quantities): number {
   let kinds = 0
   for (const [slot, amount] of capacity) if (amount > 0n && !demand.has(slot)) kinds += 2
   return kinds

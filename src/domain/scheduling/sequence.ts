@@ -1,5 +1,5 @@
 import { HEAD_OF_LINE_SKIPS_MAX } from '../limits.ts'
-import type { Shape } from './shape.ts'
+import type { ResourceRequest } from './resource-request.ts'
 
 export type Sequencer = 'FIFO' | 'LIFO' | 'DRF'
 
@@ -11,12 +11,12 @@ export interface Sequenced {
   createdAt: number
   /** The user, or the project if there is none: DRF counts the shares of owners. */
   owner: string
-  shape: Shape
+  request: ResourceRequest
   skips: number
 }
 
 /**
- * The order of placement. In each priority band the sessions that hold the line come first, oldest first; the others
+ * The order of placement. In each priority band the overdue sessions come first, oldest first; the others
  * follow in the sequencer's order.
  */
 export interface Sequence<Session extends Sequenced> {
@@ -27,12 +27,13 @@ export interface Sequence<Session extends Sequenced> {
   /** Reports that the session last returned by `next` was placed. */
   placed(): void
   /**
-   * Reports that the lane of the session last returned by `next` may have more waiting sessions that were not given.
+   * Reports that the scheduling class of the session last returned by `next` may have more waiting sessions that were
+   * not given.
    */
   ranOut(): void
 }
 
-export function holdsLine({ skips }: Pick<Sequenced, 'skips'>): boolean {
+export function isOverdue({ skips }: Pick<Sequenced, 'skips'>): boolean {
   return skips >= HEAD_OF_LINE_SKIPS_MAX
 }
 

@@ -50,9 +50,9 @@ export async function dispatchRetries(context: {
     if (due.length === 0) return NOTHING
     // The races: two servers find the same retry due, or a user cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')
-    const { sound, shapes, unreadable, exhausted } = siftDueRetries(due)
+    const { sound, changes, unreadable, exhausted } = siftDueRetries(due)
     const { go, held } = await admitRetries(tx, sound)
-    const children = await retryChildren(tx, go, shapes)
+    const children = await retryChildren(tx, go, changes)
     const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
     const created = go.filter((retry) => !refusals.has(retry.sessionId))
     await settleDispatched(

@@ -1,6 +1,6 @@
 import { deriveChild } from '../../domain/retry/child.ts'
 import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
-import type { StoredShape } from '../../domain/retry/policy/stored-shape.ts'
+import type { StoredChildChanges } from '../../domain/retry/policy/stored-child-changes.ts'
 import { childSession } from '../../services/session/child-session.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
@@ -11,9 +11,9 @@ import { readAliveAgents } from '../../store/sql/agent/read-alive-agents.sql.ts'
 export async function retryChildren(
   tx: Queryable,
   retries: readonly DueRetry[],
-  shapes: ReadonlyMap<string, StoredShape>,
+  changes: ReadonlyMap<string, StoredChildChanges>,
 ): Promise<Map<string, NewSession>> {
-  const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, shapes.get(retry.sessionId)!)]))
+  const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, changes.get(retry.sessionId)!)]))
   const movers = [...children.values()].filter(({ avoidGroups, resourceGroup }) => avoidGroups.includes(resourceGroup))
   const agents: GroupAgent[] = movers.length > 0 ? await readAliveAgents(tx) : []
   for (const child of movers) {
@@ -22,9 +22,9 @@ export async function retryChildren(
   return children
 }
 
-function childOf(retry: DueRetry, stored: StoredShape): NewSession {
-  const shape = { cause: retry.cause, counted: retry.counted, ...stored }
+function childOf(retry: DueRetry, stored: StoredChildChanges): NewSession {
+  const changes = { cause: retry.cause, counted: retry.counted, ...stored }
   const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
-  const derived = deriveChild(parent, shape)
+  const derived = deriveChild(parent, changes)
   return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })
 }

@@ -1,6 +1,6 @@
 import { isTooLate } from '../../domain/retry/budget.ts'
 import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
-import { readStoredShape, type StoredShape } from '../../domain/retry/policy/stored-shape.ts'
+import { readStoredChildChanges, type StoredChildChanges } from '../../domain/retry/policy/stored-child-changes.ts'
 import type { Refusal } from '../../services/retry/add-children.ts'
 import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import type { ExhaustedRetry } from '../../store/sql/retry/settle-retries.sql.ts'
@@ -10,7 +10,7 @@ export interface SiftedRetries {
   /** May be dispatched if nothing holds them. */
   sound: DueRetry[]
   /** Of the sound ones' children, by parent. */
-  shapes: Map<string, StoredShape>
+  changes: Map<string, StoredChildChanges>
   /**
    * By parent: policy or decision were damaged since the decision, which would otherwise fail the statement that
    * creates all children of the batch.
@@ -21,18 +21,18 @@ export interface SiftedRetries {
 }
 
 export function siftDueRetries(due: readonly DueRetry[]): SiftedRetries {
-  const sifted: SiftedRetries = { sound: [], shapes: new Map(), unreadable: new Map(), exhausted: [] }
+  const sifted: SiftedRetries = { sound: [], changes: new Map(), unreadable: new Map(), exhausted: [] }
   for (const retry of due) {
     const policy = readStoredPolicy(retry.retryPolicy)
-    const shape = readStoredShape(retry.details)
-    if (typeof policy === 'string' || typeof shape === 'string') {
-      const message = typeof policy === 'string' ? policy : (shape as string)
+    const changes = readStoredChildChanges(retry.details)
+    if (typeof policy === 'string' || typeof changes === 'string') {
+      const message = typeof policy === 'string' ? policy : (changes as string)
       sifted.unreadable.set(retry.sessionId, { code: 'VALIDATION_FAILED', message })
     } else if (isTooLate(policy.maxElapsed, retry.epochStartedAt, nowOf(retry))) {
       sifted.exhausted.push({ retry, settled: exhausted(retry, policy.maxElapsed!) })
     } else {
       sifted.sound.push(retry)
-      sifted.shapes.set(retry.sessionId, shape)
+      sifted.changes.set(retry.sessionId, changes)
     }
   }
   return sifted

@@ -3,13 +3,13 @@ import { byDominantShare } from '../../domain/scheduling/by-dominant-share.ts'
 import { inOrderOfAge } from '../../domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession, type Placement } from '../../domain/scheduling/place.ts'
 import { addQuantities, parseQuantities, type Quantity } from '../../domain/scheduling/quantity.ts'
-import type { QuotaRoom } from '../../domain/scheduling/quota-room.ts'
-import type { AgentRoom } from '../../domain/scheduling/room.ts'
+import type { QuotaUse } from '../../domain/scheduling/quota-use.ts'
+import type { AgentCapacity } from '../../domain/scheduling/agent-capacity.ts'
 import type { Sequence } from '../../domain/scheduling/sequence.ts'
-import { shapeOf } from '../../domain/scheduling/shape.ts'
+import { resourceRequest } from '../../domain/scheduling/resource-request.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readAgentRooms } from '../../store/sql/scheduling/agent-room.sql.ts'
+import { readAgentCapacity } from '../../store/sql/scheduling/agent-capacity.sql.ts'
 import {
   assignKernels,
   recordOvertaken,
@@ -18,7 +18,7 @@ import {
 } from '../../store/sql/scheduling/assign-kernels.sql.ts'
 import type { PendingSession } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
-import { readQuotaRoom } from '../../store/sql/scheduling/quota-room.sql.ts'
+import { lockQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import { readUseByOwner } from '../../store/sql/scheduling/read-use-by-owner.sql.ts'
 
 /** Places sessions on the agents of their group and records the assignments. */
@@ -28,18 +28,20 @@ export async function placePending(
   sessions: readonly PendingSession[],
   sync: SyncPoints,
 ): Promise<Placement> {
-  const quotasOf = group.hasQuotas ? await readQuotaRoom(tx, sessions) : () => []
+  const quotasOf = group.hasQuotas ? await lockQuotaUse(tx, sessions) : () => []
   // The race: another server counts the use of the same quota for another group.
   await sync.reached('schedule:after-quotas')
-  const rooms = (await readAgentRooms(tx, [group.name])).get(group.name) ?? []
-  const pool = createAgentPool(rooms, group.selector, group.roundRobinAt)
+  const agents = (await readAgentCapacity(tx, [group.name])).get(group.name) ?? []
+  const pool = createAgentPool(agents, group.selector, group.roundRobinAt)
   const line = {
     sessions: sessions.map((session) => toPlaceable(session, quotasOf(session))),
-    longLanes: new Set(sessions.filter(({ laneIsLong }) => laneIsLong).map(({ lane }) => lane)),
+    longClasses: new Set(
+      sessions.filter(({ classIsLong }) => classIsLong).map(({ schedulingClass }) => schedulingClass),
+    ),
     group: group.name,
   }
   const covered = sessions.filter(({ atHead }) => atHead).length
-  const sequence = await sequenceOf(tx, group, line.sessions, covered, rooms)
+  const sequence = await sequenceOf(tx, group, line.sessions, covered, agents)
   const placement = place({ ...line, sequence }, pool)
   await assignKernels(
     tx,
@@ -58,21 +60,25 @@ async function sequenceOf(
   { name, sequencer }: PendingGroup,
   sessions: readonly PlaceableSession[],
   covered: number,
-  rooms: readonly AgentRoom[],
+  agents: readonly AgentCapacity[],
 ): Promise<Sequence<PlaceableSession>> {
   if (sequencer !== 'DRF') return inOrderOfAge(sessions, sequencer === 'LIFO', covered)
   const totals = new Map<string, Quantity>()
-  for (const { capacity } of rooms) addQuantities(totals, capacity)
+  for (const { capacity } of agents) addQuantities(totals, capacity)
   return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
 }
 
-function toPlaceable(session: PendingSession, quotas: QuotaRoom[]): PlaceableSession {
+function toPlaceable(session: PendingSession, quotas: QuotaUse[]): PlaceableSession {
   const { id, priority, createdAt, skips, kernelIds } = session
-  const shape = shapeOf({ ...session, kernels: kernelIds.length, slots: parseQuantities(session.resourceSlots) })
+  const request = resourceRequest({
+    ...session,
+    kernels: kernelIds.length,
+    slots: parseQuantities(session.resourceSlots),
+  })
   return {
     id,
-    lane: `${session.projectId} ${session.userId} ${priority} ${shape.key}`,
-    claimedLane: session.lane,
+    schedulingClass: `${session.projectId} ${session.userId} ${priority} ${request.key}`,
+    claimedClass: session.schedulingClass,
     priority,
     createdAt,
     owner: session.userId ?? session.projectId,
@@ -80,6 +86,6 @@ function toPlaceable(session: PendingSession, quotas: QuotaRoom[]): PlaceableSes
     kernelIds,
     quotas,
     avoidAgents: avoidedInOrder(session.avoidAgents),
-    shape,
+    request,
   }
 }

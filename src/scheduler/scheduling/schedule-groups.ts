@@ -4,21 +4,21 @@ import { groupsWithPending, requeueRested } from '../../store/sql/scheduling/pen
 import type { RunReport } from '../background-service.ts'
 import type { CoordinatorContext } from '../coordinator.ts'
 import { runLifecycle } from '../lifecycle.ts'
-import { newLineProgress, type LineProgress } from './line-progress.ts'
+import { newQueueProgress, type QueueProgress } from './queue-progress.ts'
 import { scheduleSessions } from './schedule-sessions.handler.ts'
 
 /** Returns sessions that have rested to their queue, then runs one pass over the queue of each resource group. */
 export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints; fused: boolean },
-  lines: Map<string, LineProgress>,
+  lines: Map<string, QueueProgress>,
 ): Promise<RunReport> {
   const { requeued, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
-    const line = lines.get(group.name) ?? newLineProgress()
+    const line = lines.get(group.name) ?? newQueueProgress()
     lines.set(group.name, line)
     const report = await runLifecycle(context, scheduleSessions(group, line, context))
-    reports.push({ ...report, more: line.lookAgain })
+    reports.push({ ...report, more: line.passAgain })
   }
   const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
   return {

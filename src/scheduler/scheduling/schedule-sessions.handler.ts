@@ -11,7 +11,7 @@ import {
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
-import { nextClaim, noteLook, type LineProgress } from './line-progress.ts'
+import { nextClaim, notePass, type QueueProgress } from './queue-progress.ts'
 import { placePending } from './place-pending.ts'
 
 type Candidate = PendingSession & { kernels: [] }
@@ -22,11 +22,11 @@ type Candidate = PendingSession & { kernels: [] }
  */
 export function scheduleSessions(
   group: PendingGroup,
-  progress: LineProgress,
+  progress: QueueProgress,
   { sync, fused }: { sync: SyncPoints; fused: boolean },
 ): LifecycleHandler<Candidate> {
   let locked: LockedGroup | undefined
-  let nextLane: string | null = null
+  let nextClass: string | null = null
   const agents = new Map<string, string[]>()
   return {
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
@@ -34,19 +34,19 @@ export function scheduleSessions(
     wakes: fused ? ['promote-to-prepared'] : ['prepare-sessions'],
     agentsOf: ({ id }) => agents.get(id) ?? [],
     async claim(tx) {
-      progress.lookAgain = false
+      progress.passAgain = false
       locked = await lockGroup(tx, group.name)
       if (!locked) return []
       const claimed = await claimLine(tx, group, progress)
-      nextLane = claimed.nextLane
-      if (claimed.sessions.length === 0) noteLook(progress, { placed: 0, moreAtOnce: false, nextLane: null })
+      nextClass = claimed.nextClass
+      if (claimed.sessions.length === 0) notePass(progress, { placed: 0, moreAtOnce: false, nextClass: null })
       return claimed.sessions.map((session) => ({ ...session, kernels: [] }))
     },
     async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       const startable = sessions.filter((session) => mayStart(session, result))
       const ready = unlessDrained(group, startable, result)
-      let moreAtOnce = startable.length < sessions.length && sessions.some(({ laneIsLong }) => laneIsLong)
+      let moreAtOnce = startable.length < sessions.length && sessions.some(({ classIsLong }) => classIsLong)
       if (locked && ready.length > 0) {
         const kernelsTo = fused ? 'PREPARING' : 'SCHEDULED'
         const placement = await placePending(tx, { ...group, ...locked, kernelsTo }, ready, sync)
@@ -55,7 +55,7 @@ export function scheduleSessions(
         result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
         moreAtOnce ||= placement.ranOut
       }
-      noteLook(progress, { placed: result.successes.length, moreAtOnce, nextLane })
+      notePass(progress, { placed: result.successes.length, moreAtOnce, nextClass })
       return result
     },
   }
@@ -77,7 +77,7 @@ function unlessDrained(
 }
 
 /** The queue is usually short, and a short queue has a cheaper query plan. */
-async function claimLine(tx: Queryable, group: PendingGroup, progress: LineProgress): Promise<ClaimedLine> {
+async function claimLine(tx: Queryable, group: PendingGroup, progress: QueueProgress): Promise<ClaimedLine> {
   const claim = nextClaim(group, progress)
   const short = claim.head > 0 && !progress.lineIsLong ? await claimShortLine(tx, claim) : undefined
   const claimed = short ?? (await claimPending(tx, claim))

@@ -4,7 +4,7 @@ import { lockQuotas } from '../../store/sql/quota/lock-quotas.sql.ts'
 import { countPending, quotaKey } from '../../store/sql/quota/quota-usage.sql.ts'
 
 /**
- * The room that these owners' limits on pending sessions leave. The quotas are locked for the transaction, so that
+ * What these owners' limits on pending sessions leave. The quotas are locked for the transaction, so that
  * nobody else takes the same places; without quotas, nothing is counted.
  */
 export async function lockPendingPlaces(tx: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {

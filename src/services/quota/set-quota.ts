@@ -27,7 +27,7 @@ export type SetQuotaInput = z.input<typeof schema>
 /**
  * Limits what a user, a project or a domain may have at once, for administrators of the cluster. Existing objects stay,
  * even if they exceed the limit. In force on every server when this returns; retries that were held because of the
- * quota are released as room becomes available.
+ * quota are released as places become free.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
  */
 export async function setQuota(context: ServiceContext, input: SetQuotaInput): Promise<UsedQuota> {

@@ -8,7 +8,7 @@ import { lockPendingPlaces } from '../quota/pending-limits.ts'
 
 export interface AddedSessions {
   inserted: Set<string>
-  /** By id: a limit on pending sessions leaves no room for them. */
+  /** By id: a limit on pending sessions leaves no place for them. */
   refused: Map<string, RepriseError>
 }
 

@@ -1,14 +1,14 @@
 import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
 import { explainPending } from '../../domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
-import { firstQuotaShortage, type QuotaRoom } from '../../domain/scheduling/quota-room.ts'
-import type { AgentRoom } from '../../domain/scheduling/room.ts'
-import { shapeOf, totalOf } from '../../domain/scheduling/shape.ts'
-import { readAgentRooms } from '../../store/sql/scheduling/agent-room.sql.ts'
-import { readQuotaUse } from '../../store/sql/scheduling/quota-room.sql.ts'
+import { firstQuotaShortage, type QuotaUse } from '../../domain/scheduling/quota-use.ts'
+import type { AgentCapacity } from '../../domain/scheduling/agent-capacity.ts'
+import { resourceRequest, totalOf } from '../../domain/scheduling/resource-request.ts'
+import { readAgentCapacity } from '../../store/sql/scheduling/agent-capacity.sql.ts'
+import { readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import {
   readAbsentAgents,
-  readHolders,
+  readOverdue,
   readPending,
   type PendingDemand,
 } from '../../store/sql/scheduling/read-pending.sql.ts'
@@ -26,15 +26,15 @@ export async function explainPendingSessions(
   const pending = await readPending(db, sessionIds)
   if (pending.length === 0) return new Map()
   const groups = [...new Set(pending.map(({ group }) => group))]
-  const [rooms, holders, absent] = await Promise.all([
-    readAgentRooms(db, groups),
-    readHolders(db, groups),
+  const [agents, overdue, absent] = await Promise.all([
+    readAgentCapacity(db, groups),
+    readOverdue(db, groups),
     readAbsentAgents(db, groups),
   ])
-  const quotasOf = await readQuotaUse(db, [...pending, ...holders])
-  for (const [group, theirs] of rooms) {
-    keepFor(
-      holders.filter((holder) => holder.group === group && fitsQuotas(holder, quotasOf(holder))),
+  const quotasOf = await readQuotaUse(db, [...pending, ...overdue])
+  for (const [group, theirs] of agents) {
+    reserve(
+      overdue.filter((session) => session.group === group && fitsQuotas(session, quotasOf(session))),
       theirs,
     )
   }
@@ -44,8 +44,8 @@ export async function explainPendingSessions(
       const facts = {
         ...session,
         dependencies: { total, open, failed },
-        shape: shapeOfDemand(session),
-        rooms: holders.some((holder) => holder.id === id) ? unkept(rooms.get(group)) : (rooms.get(group) ?? []),
+        request: requestOfDemand(session),
+        agents: overdue.some((one) => one.id === id) ? unreserved(agents.get(group)) : (agents.get(group) ?? []),
         absent: absent.get(group) ?? {},
         quotas: quotasOf(session),
       }
@@ -54,24 +54,24 @@ export async function explainPendingSessions(
   )
 }
 
-function shapeOfDemand(session: PendingDemand) {
-  return shapeOf({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
+function requestOfDemand(session: PendingDemand) {
+  return resourceRequest({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
 }
 
-function fitsQuotas(session: PendingDemand, quotas: readonly QuotaRoom[]): boolean {
-  return firstQuotaShortage(quotas, totalOf(shapeOfDemand(session))) === undefined
+function fitsQuotas(session: PendingDemand, quotas: readonly QuotaUse[]): boolean {
+  return firstQuotaShortage(quotas, totalOf(requestOfDemand(session))) === undefined
 }
 
-/** Reserves room as the scheduler does. */
-function keepFor(holders: readonly PendingDemand[], rooms: readonly AgentRoom[]): void {
-  const pool = createAgentPool(rooms, 'DISPERSED', null)
-  for (const holder of holders) pool.keepFor(shapeOfDemand(holder), avoidedInOrder(holder.avoidAgents))
+/** Reserves capacity as the scheduler does. */
+function reserve(overdue: readonly PendingDemand[], agents: readonly AgentCapacity[]): void {
+  const pool = createAgentPool(agents, 'DISPERSED', null)
+  for (const session of overdue) pool.reserve(requestOfDemand(session), avoidedInOrder(session.avoidAgents))
 }
 
-/** Sessions for which room is reserved may use that room. */
-function unkept(rooms: readonly AgentRoom[] = []): AgentRoom[] {
-  return rooms.map((room) => {
-    const free = new Map([...room.free].map(([slot, amount]) => [slot, amount + (room.kept.get(slot) ?? 0n)]))
-    return { ...room, free, kept: new Map() }
+/** A session may use the capacity that is reserved for itself. */
+function unreserved(agents: readonly AgentCapacity[] = []): AgentCapacity[] {
+  return agents.map((agent) => {
+    const free = new Map([...agent.free].map(([slot, amount]) => [slot, amount + (agent.reserved.get(slot) ?? 0n)]))
+    return { ...agent, free, reserved: new Map() }
   })
 }

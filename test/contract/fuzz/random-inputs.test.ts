@@ -12,11 +12,11 @@ import { bent, randomDocuments, randomOf, type Random } from './random-inputs.ts
 import { internalsIn } from './verdict.ts'
 
 /**
- * Inputs by the thousand from one who may only read: `FUZZ_INPUTS=500000` for more, `FUZZ_SEED` for others. Each lane
+ * Inputs by the thousand from one who may only read: `FUZZ_INPUTS=500000` for more, `FUZZ_SEED` for others. Each sender
  * has a sequence of its own, which its seed reproduces.
  */
 const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 20_000)
-const LANES = 4
+const SENDERS = 4
 /** Before that, most of the time goes into compiling what they run. */
 const WARM_UP = 400
 const ASKED_LENGTH_MAX = 60_000
@@ -28,7 +28,7 @@ let server: FuzzServer
 let target: ServerProcess
 const complaints: string[] = []
 let viewer: string
-const agent = new Agent({ keepAlive: true, maxSockets: LANES })
+const agent = new Agent({ keepAlive: true, maxSockets: SENDERS })
 
 beforeAll(async () => {
   server = await startFuzzServer()
@@ -144,8 +144,8 @@ test(
     const loop = watchLoop(target.url, threadTimeOf(target.pid))
     onTestFinished(() => loop.stop())
 
-    async function lane(number: number): Promise<void> {
-      const seed = SEED * LANES + number
+    async function sender(number: number): Promise<void> {
+      const seed = SEED * SENDERS + number
       const random = randomOf(seed)
       const document = randomDocuments(schema, server.tenant.values, random)
       let socket = await openSocket(target.url, viewer)
@@ -157,7 +157,7 @@ test(
         }
         return text
       }
-      for (let n = number; n < INPUTS; n += LANES) {
+      for (let n = number; n < INPUTS; n += SENDERS) {
         if (n === WARM_UP) await loop.begin()
         const way = random.below(20)
         const given = document()
@@ -185,7 +185,7 @@ test(
     }
 
     const resident = residentBytes()
-    await Promise.all(Array.from({ length: LANES }, (_, number) => lane(number)))
+    await Promise.all(Array.from({ length: SENDERS }, (_, number) => sender(number)))
     expect(faults.slice(0, 10)).toEqual([])
     loop.expectFree()
     // Enough of it comes to where it is executed.

@@ -1,7 +1,7 @@
 /** Why a pending session waits, in each case. */
 import { describe, expect, it } from 'vitest'
 import { CREATE_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
-import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'
+import { CAPACITY_IS_RESERVED } from '../../../src/domain/scheduling/explain-pending.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
@@ -66,14 +66,14 @@ describe('a pending session says that', () => {
     expect(await reasonOf(short)).toBe('needs cpu 5, the most that an agent of resource group default has free is 4')
   })
 
-  it('its room is kept for another, which itself lacks room', async () => {
+  it('its capacity is reserved for another, which itself lacks some', async () => {
     const { server, sql } = given
     await server.create({ resourceSlots: cpu('10') })
     await server.run('schedule-sessions')
     const holder = await server.create({ resourceSlots: cpu('60') })
     await sql('UPDATE sessions SET skips = $2 WHERE id = $1', [holder, HEAD_OF_LINE_SKIPS_MAX])
     const id = await server.create({ resourceSlots: cpu('5') })
-    expect(await reasonOf(id)).toBe(ROOM_IS_KEPT)
+    expect(await reasonOf(id)).toBe(CAPACITY_IS_RESERVED)
     expect(await reasonOf(holder)).toBe('needs cpu 60, the most that an agent of resource group default has free is 54')
   })
 

@@ -194,7 +194,7 @@ it('a session expires wherever it stands in the line, and while it rests', async
   expect(await sessionRow(db, rests)).toMatchObject({ status: 'CANCELLED' })
 })
 
-it('the number in the index of those that hold the line is the limit', async () => {
+it('the number in the index of overdue sessions is the limit', async () => {
   const [index] = await given.sql(`SELECT indexdef FROM pg_indexes WHERE indexname = 'sessions_holding_line'`)
   expect(index!['indexdef']).toContain(`(skips >= ${HEAD_OF_LINE_SKIPS_MAX})`)
 })

@@ -1,7 +1,7 @@
 /** The line of pending sessions: who waits, who passes, who holds it up. */
 import { describe, expect, it } from 'vitest'
 import { CLAIM_BATCH_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
-import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'
+import { CAPACITY_IS_RESERVED } from '../../../src/domain/scheduling/explain-pending.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
@@ -117,7 +117,7 @@ describe('the line', () => {
     await server.run('schedule-sessions')
     expect(await sessionRow(db, small)).toMatchObject({
       status: 'PENDING',
-      pendingReason: ROOM_IS_KEPT,
+      pendingReason: CAPACITY_IS_RESERVED,
     })
     await sql(`UPDATE kernels SET slots_held = false WHERE session_id = $1`, [holder])
     await server.run('schedule-sessions')

@@ -26,8 +26,8 @@ const SESSIONS = 70_000
 /** Not a divisor of what sets chains apart: each project has some of each. */
 const PROJECTS = 7
 const LIMIT = 21
-/** A lane of each state in each project. */
-const LANES = 6
+/** A range of each state in each project. */
+const RANGES = 6
 
 let database: TestDatabase
 let projects: string[]
@@ -115,8 +115,8 @@ describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
     const plan = await explainList({ order, direction })
     expect(plan.sequential).toEqual([])
     expect(plan.indexes).toContain(INDEX_OF[order])
-    // Of each lane a page, then the page itself with its newest attempts and their decisions.
-    expect(plan.rows).toBeLessThanOrEqual(LANES * LIMIT + 3 * LIMIT)
+    // Of each range a page, then the page itself with its newest attempts and their decisions.
+    expect(plan.rows).toBeLessThanOrEqual(RANGES * LIMIT + 3 * LIMIT)
   })
 
   test('a page in the middle costs no more than the first', async () => {
@@ -128,7 +128,7 @@ describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
     const { key, chain_id: chainId } = middle.rows[0]!
     const plan = await explainList({ order, after: [{ key, chainId }] })
     expect(plan.sequential).toEqual([])
-    expect(plan.rows).toBeLessThanOrEqual(LANES * LIMIT + 3 * LIMIT)
+    expect(plan.rows).toBeLessThanOrEqual(RANGES * LIMIT + 3 * LIMIT)
     const page = await listChains(database.db, query({ order, after: [{ key, chainId }] }))
     expect(page).toHaveLength(LIMIT)
   })
@@ -136,7 +136,7 @@ describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
   test('of all projects', async () => {
     const plan = await explainList({ order, visibleProjectId: null })
     expect(plan.sequential).toEqual([])
-    expect(plan.rows).toBeLessThanOrEqual((PROJECTS + 1) * LANES * LIMIT + 3 * LIMIT)
+    expect(plan.rows).toBeLessThanOrEqual((PROJECTS + 1) * RANGES * LIMIT + 3 * LIMIT)
   })
 })
 

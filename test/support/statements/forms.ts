@@ -116,7 +116,7 @@ function* sessions(): Generator<Run> {
 function* pending(): Generator<Run> {
   for (const youngestFirst of [false, true]) {
     for (const expired of [0, 1]) {
-      const claim = { resourceGroup: 'default', head: 1, lanes: 1, fromLane: null, laneSessions: 1, holders: 1 }
+      const claim = { resourceGroup: 'default', head: 1, classes: 1, fromClass: null, classSessions: 1, overdue: 1 }
       yield (db) => claimPending(db, { ...claim, youngestFirst, expired })
       yield (db) => claimShortLine(db, { ...claim, youngestFirst, expired })
     }

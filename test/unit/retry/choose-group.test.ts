@@ -36,7 +36,7 @@ it.each<[string, Partial<GroupSeeker>, GroupAgent[], string]>([
   ['one with the labels', { agentLabels: { gpu: 'a' } }, agents('b/1', ['c/1', { labels: { gpu: 'a' } }]), 'c'],
   ['one with the slots', { resourceSlots: { cpu: '6' } }, agents('b/1', ['c/1', { capacity: { cpu: '6' } }]), 'c'],
   [
-    'one with room for all kernels on an agent',
+    'one with capacity for all kernels on an agent',
     { clusterSize: 3 },
     agents('b/1', 'b/2', ['c/1', { capacity: { cpu: '6' } }]),
     'c',

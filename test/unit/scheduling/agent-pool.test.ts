@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { agentsOf, placeAll, room, session } from './lines.ts'
+import { agentsOf, placeAll, agentWith, session } from './lines.ts'
 
 const cpu = (amount: string) => ({ cpu: amount })
 const three = () => [session('s', cpu('1')), session('t', cpu('1')), session('u', cpu('1'))]
 
 describe('DISPERSED', () => {
   it('takes the agent that would be the least full', () => {
-    expect(agentsOf(placeAll(three(), [room('a', cpu('9')), room('b', cpu('9'), cpu('8'))]))).toEqual({
+    expect(agentsOf(placeAll(three(), [agentWith('a', cpu('9')), agentWith('b', cpu('9'), cpu('8'))]))).toEqual({
       s: 'a',
       t: 'a',
       u: 'b',
@@ -14,16 +14,16 @@ describe('DISPERSED', () => {
   })
 
   it('goes by the share of each agent, not by kernels or amounts', () => {
-    const rooms = [room('a', cpu('4')), room('b', cpu('64'), cpu('60'))]
-    expect(agentsOf(placeAll([session('s', cpu('2'))], rooms))).toEqual({ s: 'b' })
+    const agents = [agentWith('a', cpu('4')), agentWith('b', cpu('64'), cpu('60'))]
+    expect(agentsOf(placeAll([session('s', cpu('2'))], agents))).toEqual({ s: 'b' })
   })
 
   it('goes by the slot that would be the fullest, of those asked for', () => {
-    const rooms = [
-      room('a', { cpu: '8', mem: '8' }, { cpu: '8', mem: '3' }),
-      room('b', { cpu: '8', mem: '8' }, { cpu: '5', mem: '8' }),
+    const agents = [
+      agentWith('a', { cpu: '8', mem: '8' }, { cpu: '8', mem: '3' }),
+      agentWith('b', { cpu: '8', mem: '8' }, { cpu: '5', mem: '8' }),
     ]
-    const placement = placeAll([session('s', { cpu: '1', mem: '1' }), session('t', cpu('1'))], rooms)
+    const placement = placeAll([session('s', { cpu: '1', mem: '1' }), session('t', cpu('1'))], agents)
     expect(agentsOf(placement)).toEqual({ s: 'b', t: 'a' })
   })
 })
@@ -31,37 +31,41 @@ describe('DISPERSED', () => {
 describe('CONCENTRATED', () => {
   const options = { selector: 'CONCENTRATED' } as const
   it('takes the one that would be the fullest', () => {
-    const rooms = [room('a', cpu('9')), room('b', cpu('9'), cpu('2'))]
-    expect(agentsOf(placeAll(three(), rooms, options))).toEqual({ s: 'b', t: 'b', u: 'a' })
+    const agents = [agentWith('a', cpu('9')), agentWith('b', cpu('9'), cpu('2'))]
+    expect(agentsOf(placeAll(three(), agents, options))).toEqual({ s: 'b', t: 'b', u: 'a' })
   })
 
   it('leaves agents with devices to those that ask for them', () => {
-    const rooms = [room('a', { cpu: '4', 'cuda.device': '2' }, cpu('1')), room('b', cpu('64'))]
+    const agents = [agentWith('a', { cpu: '4', 'cuda.device': '2' }, cpu('1')), agentWith('b', cpu('64'))]
     const line = [session('s', cpu('1')), session('t', { cpu: '1', 'cuda.device': '1' })]
-    expect(agentsOf(placeAll(line, rooms, options))).toEqual({ s: 'b', t: 'a' })
+    expect(agentsOf(placeAll(line, agents, options))).toEqual({ s: 'b', t: 'a' })
   })
 })
 
 describe('ROUND_ROBIN', () => {
   it('takes one after the other, on from where it stood, and past those that are full', () => {
-    const rooms = () => [room('a', cpu('9')), room('b', cpu('9'), cpu('0')), room('c', cpu('9'))]
+    const agents = () => [agentWith('a', cpu('9')), agentWith('b', cpu('9'), cpu('0')), agentWith('c', cpu('9'))]
     const options = { selector: 'ROUND_ROBIN' } as const
-    const first = placeAll(three(), rooms(), options)
+    const first = placeAll(three(), agents(), options)
     expect(agentsOf(first)).toEqual({ s: 'a', t: 'c', u: 'a' })
     expect(first.roundRobinAt).toBe('a')
-    expect(agentsOf(placeAll(three(), rooms(), { ...options, roundRobinAt: 'a' }))).toEqual({ s: 'c', t: 'a', u: 'c' })
+    expect(agentsOf(placeAll(three(), agents(), { ...options, roundRobinAt: 'a' }))).toEqual({ s: 'c', t: 'a', u: 'c' })
     // The agent that it stood at is gone.
-    expect(agentsOf(placeAll(three(), rooms(), { ...options, roundRobinAt: 'bb' }))).toEqual({ s: 'c', t: 'a', u: 'c' })
+    expect(agentsOf(placeAll(three(), agents(), { ...options, roundRobinAt: 'bb' }))).toEqual({
+      s: 'c',
+      t: 'a',
+      u: 'c',
+    })
   })
 })
 
 describe('whatever the selector', () => {
   it('goes only to agents that are allowed and have the labels, and to avoided ones last', () => {
-    const rooms = [
-      room('a', cpu('1')),
-      room('b', cpu('1')),
-      room('c', cpu('1')),
-      room('d', cpu('1'), cpu('1'), { zone: 'x', disk: 'ssd' }),
+    const agents = [
+      agentWith('a', cpu('1')),
+      agentWith('b', cpu('1')),
+      agentWith('c', cpu('1')),
+      agentWith('d', cpu('1'), cpu('1'), { zone: 'x', disk: 'ssd' }),
     ]
     const line = [
       session('s', cpu('1'), { avoidAgents: ['a'], allowAgents: ['a', 'c'] }),
@@ -70,15 +74,15 @@ describe('whatever the selector', () => {
       session('v', cpu('1'), { agentLabels: { zone: 'y' } }),
       session('w', cpu('1'), { avoidAgents: ['a', 'b'], allowAgents: ['a'] }),
     ]
-    const placement = placeAll(line, rooms)
+    const placement = placeAll(line, agents)
     expect(agentsOf(placement)).toEqual({ s: 'c', u: 'd', w: 'a' })
     expect(placement.skipped.map(({ sessionId }) => sessionId)).toEqual(['t', 'v'])
   })
 
   it('goes to the avoided agent that has been avoided for the longest, however full it is', () => {
-    const rooms = () => [room('a', cpu('8'), cpu('2')), room('b', cpu('8')), room('c', cpu('8'))]
+    const agents = () => [agentWith('a', cpu('8'), cpu('2')), agentWith('b', cpu('8')), agentWith('c', cpu('8'))]
     const where = (avoidAgents: string[], excludeAgents: string[] = []) =>
-      agentsOf(placeAll([session('s', cpu('1'), { avoidAgents, excludeAgents })], rooms()))
+      agentsOf(placeAll([session('s', cpu('1'), { avoidAgents, excludeAgents })], agents()))
     expect(where(['a', 'b', 'c'])).toEqual({ s: 'a' })
     expect(where(['c', 'a', 'b'])).toEqual({ s: 'c' })
     expect(where(['b', 'a'])).toEqual({ s: 'c' })
@@ -86,13 +90,13 @@ describe('whatever the selector', () => {
   })
 
   it('goes to no agent that is excluded, and says that none is left', () => {
-    const rooms = () => [room('a', cpu('1')), room('b', cpu('1'))]
+    const agents = () => [agentWith('a', cpu('1')), agentWith('b', cpu('1'))]
     const line = [
       session('s', cpu('1'), { excludeAgents: ['b'] }),
       session('t', cpu('1'), { excludeAgents: ['a', 'b'] }),
       session('u', cpu('1'), { excludeAgents: ['a'], allowAgents: ['a'] }),
     ]
-    const placement = placeAll(line, rooms())
+    const placement = placeAll(line, agents())
     expect(agentsOf(placement)).toEqual({ s: 'a' })
     const reason = 'it excludes every agent of resource group g that it may go to and that is alive'
     expect(placement.skipped).toEqual([
@@ -101,12 +105,12 @@ describe('whatever the selector', () => {
     ])
   })
 
-  it('a single node has room for all kernels on one agent; several nodes spread as far as they must', () => {
-    const rooms = () => [room('a', cpu('3')), room('b', cpu('5'))]
-    expect(agentsOf(placeAll([session('s', cpu('2'), { size: 2 })], rooms()))).toEqual({ s: 'b b' })
+  it('a single node has capacity for all kernels on one agent; several nodes spread as far as they must', () => {
+    const agents = () => [agentWith('a', cpu('3')), agentWith('b', cpu('5'))]
+    expect(agentsOf(placeAll([session('s', cpu('2'), { size: 2 })], agents()))).toEqual({ s: 'b b' })
     const spread = session('s', cpu('2'), { size: 3, mode: 'MULTI_NODE' })
-    expect(agentsOf(placeAll([spread], rooms()))).toEqual({ s: 'b a b' })
+    expect(agentsOf(placeAll([spread], agents()))).toEqual({ s: 'b a b' })
     const large = session('s', cpu('2'), { size: 4, mode: 'MULTI_NODE' })
-    expect(agentsOf(placeAll([large, session('t', cpu('5'))], rooms()))).toEqual({ t: 'b' })
+    expect(agentsOf(placeAll([large, session('t', cpu('5'))], agents()))).toEqual({ t: 'b' })
   })
 })

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { keep } from '../../../src/domain/scheduling/room.ts'
+import { reserve } from '../../../src/domain/scheduling/agent-capacity.ts'
 import { explainShortage } from '../../../src/domain/scheduling/explain-shortage.ts'
-import { room, shape, type Amounts, type ShapeSpec } from './lines.ts'
+import { agentWith, request, type Amounts, type RequestSpec } from './lines.ts'
 
-const A = () => room('a', { cpu: '8', mem: '1024' }, { cpu: '2' })
-const B = () => room('b', { cpu: '4', mem: '4096' }, { cpu: '3', mem: '1024' })
+const A = () => agentWith('a', { cpu: '8', mem: '1024' }, { cpu: '2' })
+const B = () => agentWith('b', { cpu: '4', mem: '4096' }, { cpu: '3', mem: '1024' })
 
-it.each<[string, Amounts, ShapeSpec, string | undefined]>([
+it.each<[string, Amounts, RequestSpec, string | undefined]>([
   ['what fits', { cpu: '3' }, {}, undefined],
   ['more than there ever is', { cpu: '16' }, {}, 'no agent of resource group g has more than cpu 8, it asks for 16'],
   [
@@ -23,17 +23,17 @@ it.each<[string, Amounts, ShapeSpec, string | undefined]>([
     'no agent of resource group g has all of cpu 8, mem 4 KiB, which it asks for on one agent',
   ],
   [
-    'more kernels than there is ever room for',
+    'more kernels than there is ever capacity for',
     { cpu: '4' },
     { size: 4, mode: 'MULTI_NODE' },
-    'the agents of resource group g have room for at most 3 of its 4 kernels of cpu 4',
+    'the agents of resource group g have capacity for at most 3 of its 4 kernels of cpu 4',
   ],
   ['more than is free', { cpu: '4' }, {}, 'needs cpu 4, the most that an agent of resource group g has free is 3'],
   [
-    'more kernels than there is room for now',
+    'more kernels than there is capacity for now',
     { cpu: '2' },
     { size: 3, mode: 'MULTI_NODE' },
-    'needs cpu 2 for each of its 3 kernels; the agents of resource group g have room for 2',
+    'needs cpu 2 for each of its 3 kernels; the agents of resource group g have capacity for 2',
   ],
   [
     'agents that are not there',
@@ -49,22 +49,22 @@ it.each<[string, Amounts, ShapeSpec, string | undefined]>([
     'needs cpu 3, the most that an agent of resource group g has free is 2',
   ],
 ])('tells of %s', (_, slots, spec, words) => {
-  expect(explainShortage(shape(slots, spec), [A(), B()], 'g')?.long).toBe(words)
+  expect(explainShortage(request(slots, spec), [A(), B()], 'g')?.long).toBe(words)
 })
 
 it('tells that no agent is there', () => {
-  expect(explainShortage(shape({ cpu: '1' }), [], 'g')?.long).toBe('no agent of resource group g is alive')
+  expect(explainShortage(request({ cpu: '1' }), [], 'g')?.long).toBe('no agent of resource group g is alive')
 })
 
-it('what is kept for others is free in truth', () => {
-  const kept = A()
-  keep(kept, shape({ cpu: '2' }).slots)
-  expect(explainShortage(shape({ cpu: '2' }), [kept], 'g')).toBeUndefined()
+it('what is reserved for others is free in truth', () => {
+  const reserved = A()
+  reserve(reserved, request({ cpu: '2' }).slots)
+  expect(explainShortage(request({ cpu: '2' }), [reserved], 'g')).toBeUndefined()
 })
 
 it('the short words stay while the numbers change', () => {
-  const [now, later] = [A(), room('a', { cpu: '8' }, { cpu: '1' })].map((one) =>
-    explainShortage(shape({ cpu: '3' }), [one], 'g')!,
+  const [now, later] = [A(), agentWith('a', { cpu: '8' }, { cpu: '1' })].map((one) =>
+    explainShortage(request({ cpu: '3' }), [one], 'g')!,
   )
   expect(now!.short).toBe(later!.short)
   expect(now!.long).not.toBe(later!.long)

@@ -2,20 +2,30 @@ import { avoidedInOrder, createAgentPool } from '../../../src/domain/scheduling/
 import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession, type Placement } from '../../../src/domain/scheduling/place.ts'
 import { parseQuantities } from '../../../src/domain/scheduling/quantity.ts'
-import { openRoom, type AgentRoom } from '../../../src/domain/scheduling/room.ts'
+import { agentCapacity, type AgentCapacity } from '../../../src/domain/scheduling/agent-capacity.ts'
 import type { AgentSelector } from '../../../src/domain/scheduling/select-agent.ts'
 import type { Sequence } from '../../../src/domain/scheduling/sequence.ts'
-import { shapeOf, type Shape } from '../../../src/domain/scheduling/shape.ts'
+import { resourceRequest, type ResourceRequest } from '../../../src/domain/scheduling/resource-request.ts'
 import type { ClusterMode } from '../../../src/domain/session/statuses.ts'
 
 export type Amounts = Readonly<Record<string, string>>
 
 /** `free` is all of it where nothing is said. */
-export function room(id: string, capacity: Amounts, free: Amounts = capacity, labels: Amounts = {}): AgentRoom {
-  return openRoom({ id, labels, capacity: parseQuantities(capacity), free: parseQuantities({ ...capacity, ...free }) })
+export function agentWith(
+  id: string,
+  capacity: Amounts,
+  free: Amounts = capacity,
+  labels: Amounts = {},
+): AgentCapacity {
+  return agentCapacity({
+    id,
+    labels,
+    capacity: parseQuantities(capacity),
+    free: parseQuantities({ ...capacity, ...free }),
+  })
 }
 
-export interface ShapeSpec {
+export interface RequestSpec {
   size?: number
   mode?: ClusterMode
   allowAgents?: string[]
@@ -23,17 +33,20 @@ export interface ShapeSpec {
   agentLabels?: Record<string, string>
 }
 
-export function shape(slots: Amounts, { size = 1, mode = 'SINGLE_NODE', ...spec }: ShapeSpec = {}): Shape {
+export function request(
+  slots: Amounts,
+  { size = 1, mode = 'SINGLE_NODE', ...spec }: RequestSpec = {},
+): ResourceRequest {
   const given = { allowAgents: [], excludeAgents: [], agentLabels: {}, ...spec }
-  return shapeOf({ clusterMode: mode, kernels: size, slots: parseQuantities(slots), ...given })
+  return resourceRequest({ clusterMode: mode, kernels: size, slots: parseQuantities(slots), ...given })
 }
 
-export type SessionSpec = ShapeSpec & Partial<Omit<PlaceableSession, 'avoidAgents'>> & { avoidAgents?: string[] }
+export type SessionSpec = RequestSpec & Partial<Omit<PlaceableSession, 'avoidAgents'>> & { avoidAgents?: string[] }
 
 /** Created in the order of their ids, where nothing is said. */
 export function session(id: string, slots: Amounts, spec: SessionSpec = {}): PlaceableSession {
   const { size = 1, mode, allowAgents, excludeAgents, agentLabels, avoidAgents = [], ...given } = spec
-  const theirs = shape(slots, {
+  const theirs = request(slots, {
     size,
     ...(mode && { mode }),
     ...(allowAgents && { allowAgents }),
@@ -41,15 +54,15 @@ export function session(id: string, slots: Amounts, spec: SessionSpec = {}): Pla
     ...(agentLabels && { agentLabels }),
   })
   const { owner = 'ada', priority = 10 } = given
-  const lane = `${owner} ${priority} ${theirs.key}`
+  const schedulingClass = `${owner} ${priority} ${theirs.key}`
   return {
     id,
-    lane,
-    claimedLane: lane,
+    schedulingClass,
+    claimedClass: schedulingClass,
     priority,
     createdAt: 0,
     owner,
-    shape: theirs,
+    request: theirs,
     skips: 0,
     quotas: [],
     kernelIds: Array.from({ length: size }, (_, n) => `${id}-${n}`),
@@ -61,18 +74,18 @@ export function session(id: string, slots: Amounts, spec: SessionSpec = {}): Pla
 /** One look at a whole line. */
 export function placeAll(
   sessions: readonly PlaceableSession[],
-  rooms: readonly AgentRoom[],
+  agents: readonly AgentCapacity[],
   options: {
     selector?: AgentSelector
     roundRobinAt?: string
     sequence?: Sequence<PlaceableSession>
-    longLanes?: readonly string[]
+    longClasses?: readonly string[]
   } = {},
 ): Placement & { roundRobinAt: string | null } {
-  const { selector = 'DISPERSED', roundRobinAt = null, longLanes = [] } = options
+  const { selector = 'DISPERSED', roundRobinAt = null, longClasses = [] } = options
   const sequence = options.sequence ?? inOrderOfAge(sessions, false, sessions.length)
-  const pool = createAgentPool(rooms, selector, roundRobinAt)
-  const placement = place({ sessions, sequence, longLanes: new Set(longLanes), group: 'g' }, pool)
+  const pool = createAgentPool(agents, selector, roundRobinAt)
+  const placement = place({ sessions, sequence, longClasses: new Set(longClasses), group: 'g' }, pool)
   return { ...placement, roundRobinAt: pool.roundRobinAt }
 }
 

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
-import { ROOM_IS_KEPT } from '../../../src/domain/scheduling/explain-pending.ts'
+import { CAPACITY_IS_RESERVED } from '../../../src/domain/scheduling/explain-pending.ts'
 import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
 import { parseQuantities, parseQuantity } from '../../../src/domain/scheduling/quantity.ts'
-import type { QuotaRoom } from '../../../src/domain/scheduling/quota-room.ts'
-import { agentsOf, orderOf, placeAll, room, session } from './lines.ts'
+import type { QuotaUse } from '../../../src/domain/scheduling/quota-use.ts'
+import { agentsOf, orderOf, placeAll, agentWith, session } from './lines.ts'
 
 const cpu = (amount: string) => ({ cpu: amount })
-const HOLDS = { skips: HEAD_OF_LINE_SKIPS_MAX }
+const OVERDUE = { skips: HEAD_OF_LINE_SKIPS_MAX }
 
 describe('the line', () => {
   it('is overtaken by what fits, and each that is passed counts how many went', () => {
     const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1')), session('d', cpu('1'))]
-    const { placed, overtaken, skipped } = placeAll(line, [room('x', cpu('8'), cpu('3'))])
+    const { placed, overtaken, skipped } = placeAll(line, [agentWith('x', cpu('8'), cpu('3'))])
     expect(placed.map(({ sessionId }) => sessionId)).toEqual(['b', 'c', 'd'])
     expect(overtaken).toEqual(new Map([['a-big', 3]]))
     expect(skipped).toEqual([
@@ -24,76 +24,79 @@ describe('the line', () => {
   it('with the youngest first, is overtaken by those that went before its turn, too', () => {
     const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1'))]
     const sequence = inOrderOfAge(line, true, line.length)
-    const placement = placeAll(line, [room('x', cpu('8'), cpu('3'))], { sequence })
+    const placement = placeAll(line, [agentWith('x', cpu('8'), cpu('3'))], { sequence })
     expect(orderOf(placement)).toBe('c b')
     expect(placement.overtaken).toEqual(new Map([['a-big', 2]]))
   })
 
-  it('is held where it was passed too often: room is kept, and the rest goes on', () => {
-    const line = [session('a-big', cpu('5'), HOLDS), session('b', cpu('3')), session('c', cpu('1'))]
-    const busy = room('x', cpu('8'), cpu('4'))
+  it('is held where it was passed too often: capacity is reserved, and the rest goes on', () => {
+    const line = [session('a-big', cpu('5'), OVERDUE), session('b', cpu('3')), session('c', cpu('1'))]
+    const busy = agentWith('x', cpu('8'), cpu('4'))
     const placement = placeAll(line, [busy])
-    // 3 of 8 are left besides the 5 that are kept, and 4 are in use.
+    // 3 of 8 are left besides the 5 that are reserved, and 4 are in use.
     expect(agentsOf(placement)).toEqual({})
     expect(placement.overtaken.size).toBe(0)
     expect(placement.skipped.map(({ reason }) => reason)).toEqual([
       'needs cpu 5, more than any agent of resource group g has free',
-      ROOM_IS_KEPT,
-      ROOM_IS_KEPT,
+      CAPACITY_IS_RESERVED,
+      CAPACITY_IS_RESERVED,
     ])
-    expect(agentsOf(placeAll(line, [busy, room('y', cpu('4'))]))).toEqual({ b: 'y', c: 'y' })
-    expect(agentsOf(placeAll(line, [room('x', cpu('8'), cpu('6'))]))).toEqual({ 'a-big': 'x', c: 'x' })
+    expect(agentsOf(placeAll(line, [busy, agentWith('y', cpu('4'))]))).toEqual({ b: 'y', c: 'y' })
+    expect(agentsOf(placeAll(line, [agentWith('x', cpu('8'), cpu('6'))]))).toEqual({ 'a-big': 'x', c: 'x' })
   })
 
   it('is held within the look in which the last is let pass', () => {
     const line = [session('a-big', cpu('5'), { skips: HEAD_OF_LINE_SKIPS_MAX - 2 })]
     for (const id of 'bcdef') line.push(session(id, cpu('1')))
-    const placement = placeAll(line, [room('x', cpu('5'), cpu('4'))])
+    const placement = placeAll(line, [agentWith('x', cpu('5'), cpu('4'))])
     expect(orderOf(placement)).toBe('b c')
     expect(placement.overtaken).toEqual(new Map([['a-big', 2]]))
   })
 
-  it('keeps room on the agent that lacks the least, avoided agents last', () => {
-    const rooms = () => [room('x', cpu('8'), cpu('2')), room('y', cpu('8'), cpu('3'))]
+  it('reserves capacity on the agent that lacks the least, avoided agents last', () => {
+    const agents = () => [agentWith('x', cpu('8'), cpu('2')), agentWith('y', cpu('8'), cpu('3'))]
     const rest = [session('b', cpu('2')), session('c', cpu('3'))]
-    expect(agentsOf(placeAll([session('a', cpu('8'), HOLDS), ...rest], rooms()))).toEqual({ b: 'x' })
-    const avoiding = session('a', cpu('8'), { ...HOLDS, avoidAgents: ['y'] })
-    expect(agentsOf(placeAll([avoiding, ...rest], rooms()))).toEqual({ b: 'y' })
+    expect(agentsOf(placeAll([session('a', cpu('8'), OVERDUE), ...rest], agents()))).toEqual({ b: 'x' })
+    const avoiding = session('a', cpu('8'), { ...OVERDUE, avoidAgents: ['y'] })
+    expect(agentsOf(placeAll([avoiding, ...rest], agents()))).toEqual({ b: 'y' })
   })
 
   it('is not held by what no agent could take even if it were empty, nor is that passed', () => {
-    const line = [session('a', cpu('9'), HOLDS), session('b', cpu('9')), session('c', cpu('1'))]
-    const placement = placeAll(line, [room('x', cpu('8'))])
+    const line = [session('a', cpu('9'), OVERDUE), session('b', cpu('9')), session('c', cpu('1'))]
+    const placement = placeAll(line, [agentWith('x', cpu('8'))])
     expect({ placed: orderOf(placement), overtaken: placement.overtaken.size }).toEqual({ placed: 'c', overtaken: 0 })
   })
 
-  it('counts only the first of each lane, and those of its own priority or lower', () => {
+  it('counts only the first of each scheduling class, and those of its own priority or lower', () => {
     const line = [
       session('a', cpu('5')),
       session('b', cpu('5')),
       session('c', cpu('1')),
       session('d', cpu('1'), { priority: 90 }),
     ]
-    expect(placeAll(line, [room('x', cpu('8'), cpu('4'))]).overtaken).toEqual(new Map([['a', 1]]))
+    expect(placeAll(line, [agentWith('x', cpu('8'), cpu('4'))]).overtaken).toEqual(new Map([['a', 1]]))
   })
 
-  it('goes by priority: a holder of a lower one keeps nothing from a higher one', () => {
-    const line = [session('a', cpu('8'), HOLDS), session('b', cpu('4'), { priority: 90 })]
-    expect(orderOf(placeAll(line, [room('x', cpu('8'), cpu('4'))]))).toBe('b')
+  it('goes by priority: an overdue session of a lower one keeps nothing from a higher one', () => {
+    const line = [session('a', cpu('8'), OVERDUE), session('b', cpu('4'), { priority: 90 })]
+    expect(orderOf(placeAll(line, [agentWith('x', cpu('8'), cpu('4'))]))).toBe('b')
   })
 
-  it('ends where more of a lane may be waiting than was taken, behind what was taken without a gap', () => {
+  it('ends where more of a class may be waiting than was taken, behind what was taken without a gap', () => {
     const line = [session('a', cpu('1')), session('b', cpu('2')), session('c', cpu('2')), session('d', cpu('3'))]
-    const longLanes = [line[0]!.claimedLane]
+    const longClasses = [line[0]!.claimedClass]
     const look = (covered: number, free = '9') =>
-      placeAll(line, [room('x', cpu('9'), cpu(free))], { sequence: inOrderOfAge(line, false, covered), longLanes })
+      placeAll(line, [agentWith('x', cpu('9'), cpu(free))], {
+        sequence: inOrderOfAge(line, false, covered),
+        longClasses,
+      })
     expect([orderOf(look(0)), orderOf(look(3)), orderOf(look(4))]).toEqual(['a', 'a b c', 'a b c d'])
     expect([look(0).ranOut, look(3, '0').ranOut]).toEqual([true, false])
   })
 })
 
 describe('quotas', () => {
-  const quota = (limits: Partial<QuotaRoom>): QuotaRoom => ({
+  const quota = (limits: Partial<QuotaUse>): QuotaUse => ({
     name: 'project p',
     slots: new Map(),
     usedSlots: new Map(),
@@ -102,15 +105,15 @@ describe('quotas', () => {
     ...limits,
   })
 
-  it('stop those whom they limit, who neither hold the line nor are passed', () => {
+  it('stop those whom they limit, who are neither overdue nor passed', () => {
     const quotas = [quota({ slots: parseQuantities(cpu('3')), usedSlots: parseQuantities(cpu('1')) })]
     const line = [
-      session('a', cpu('3'), { quotas, ...HOLDS, size: 2 }),
+      session('a', cpu('3'), { quotas, ...OVERDUE, size: 2 }),
       session('b', cpu('2'), { quotas }),
       session('c', cpu('1'), { quotas }),
       session('d', cpu('4'), { owner: 'other' }),
     ]
-    const placement = placeAll(line, [room('x', cpu('9'))])
+    const placement = placeAll(line, [agentWith('x', cpu('9'))])
     expect(orderOf(placement)).toBe('b d')
     expect(placement.overtaken.size).toBe(0)
     expect(placement.skipped).toEqual([
@@ -122,7 +125,7 @@ describe('quotas', () => {
   it('count running sessions', () => {
     const quotas = [quota({ maxRunning: 2, running: 1 })]
     const line = [session('a', cpu('1'), { quotas }), session('b', cpu('2'), { quotas })]
-    const placement = placeAll(line, [room('x', cpu('9'))])
+    const placement = placeAll(line, [agentWith('x', cpu('9'))])
     expect(orderOf(placement)).toBe('a')
     expect(placement.skipped[0]!.reason).toBe('the quota of project p allows 2 running sessions')
   })
@@ -144,23 +147,23 @@ it('no placement gives more than there is, nor half a session, nor splits a sing
   const agents = fc.array(amount, { maxLength: 4 })
   const selector = fc.constantFrom('DISPERSED', 'CONCENTRATED', 'ROUND_ROBIN' as const)
   fc.assert(
-    fc.property(sessions, agents, selector, fc.boolean(), (wanted, rooms, by, youngestFirst) => {
+    fc.property(sessions, agents, selector, fc.boolean(), (wanted, capacities, by, youngestFirst) => {
       const line = wanted.map(({ amount: of, ...rest }, n) => session(`s${n}`, cpu(of), rest))
       const placement = placeAll(
         line,
-        rooms.map((of, n) => room(`a${n}`, cpu(of))),
+        capacities.map((of, n) => agentWith(`a${n}`, cpu(of))),
         { selector: by, sequence: inOrderOfAge(line, youngestFirst, line.length) },
       )
       const used = new Map<string, bigint>()
       for (const { sessionId, kernels } of placement.placed) {
-        const { shape, kernelIds } = line.find(({ id }) => id === sessionId)!
+        const { request, kernelIds } = line.find(({ id }) => id === sessionId)!
         expect(kernels.map(({ kernelId }) => kernelId)).toEqual(kernelIds)
         const on = new Set(kernels.map(({ agentId }) => agentId))
-        if (shape.clusterMode === 'SINGLE_NODE') expect(on.size).toBe(1)
-        if (shape.allowAgents.size > 0) expect([...on].every((agent) => shape.allowAgents.has(agent))).toBe(true)
-        for (const { agentId } of kernels) used.set(agentId, (used.get(agentId) ?? 0n) + shape.slots.get('cpu')!)
+        if (request.clusterMode === 'SINGLE_NODE') expect(on.size).toBe(1)
+        if (request.allowAgents.size > 0) expect([...on].every((agent) => request.allowAgents.has(agent))).toBe(true)
+        for (const { agentId } of kernels) used.set(agentId, (used.get(agentId) ?? 0n) + request.slots.get('cpu')!)
       }
-      for (const [n, of] of rooms.entries()) expect((used.get(`a${n}`) ?? 0n) <= parseQuantity(of)).toBe(true)
+      for (const [n, of] of capacities.entries()) expect((used.get(`a${n}`) ?? 0n) <= parseQuantity(of)).toBe(true)
       expect(placement.placed.length + placement.skipped.length).toBe(line.length)
     }),
     { numRuns: 300 },

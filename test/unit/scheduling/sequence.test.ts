@@ -6,7 +6,7 @@ import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
 import type { PlaceableSession } from '../../../src/domain/scheduling/place.ts'
 import { parseQuantities } from '../../../src/domain/scheduling/quantity.ts'
 import type { Sequence } from '../../../src/domain/scheduling/sequence.ts'
-import { orderOf, placeAll, room, session, type Amounts } from './lines.ts'
+import { orderOf, placeAll, agentWith, session, type Amounts } from './lines.ts'
 
 /** As if all were placed. */
 function turns(sequence: Sequence<PlaceableSession>, ranOutAfter?: string): string {
@@ -19,7 +19,7 @@ function turns(sequence: Sequence<PlaceableSession>, ranOutAfter?: string): stri
   return order.join(' ')
 }
 
-const HOLDS = { skips: HEAD_OF_LINE_SKIPS_MAX }
+const OVERDUE = { skips: HEAD_OF_LINE_SKIPS_MAX }
 const one = (id: string, owner = 'ada', spec = {}) => session(id, { cpu: '1' }, { owner, ...spec })
 
 describe('FIFO and LIFO', () => {
@@ -28,9 +28,9 @@ describe('FIFO and LIFO', () => {
     one('b', 'ada', { priority: 90 }),
     one('c', 'ada', { createdAt: 2 }),
     one('d', 'ada', { createdAt: 1 }),
-    one('e', 'ada', { createdAt: 1, ...HOLDS }),
+    one('e', 'ada', { createdAt: 1, ...OVERDUE }),
   ]
-  it('go by priority, then those that hold the line, then by age', () => {
+  it('go by priority, then those that are overdue, then by age', () => {
     expect(turns(inOrderOfAge(line, false, 0))).toBe('b e a d c')
     expect(turns(inOrderOfAge(line, true, 0))).toBe('b e c d a')
   })
@@ -48,7 +48,7 @@ describe('DRF', () => {
 
   it('fills progressively: the example of its paper gives A three and B two', () => {
     const line = [...many('A', { cpu: '1', mem: '4' }, 9), ...many('B', { cpu: '3', mem: '1' }, 9)]
-    const placement = placeAll(line, [room('x', { cpu: '9', mem: '18' })], { sequence: drf(line) })
+    const placement = placeAll(line, [agentWith('x', { cpu: '9', mem: '18' })], { sequence: drf(line) })
     expect(orderOf(placement)).toBe('A0 B0 A1 B1 A2')
   })
 
@@ -58,8 +58,8 @@ describe('DRF', () => {
     expect(turns(drf(line, { A: { mem: '3' }, B: { cpu: '1' } }))).toBe('B0 A0 A1 B1')
   })
 
-  it('goes within bands of priority, in which those that hold the line are first', () => {
-    const line = [one('a'), one('b', 'bob', HOLDS), one('c', 'ada', { priority: 90 }), one('d', 'bob')]
+  it('goes within bands of priority, in which those that are overdue are first', () => {
+    const line = [one('a'), one('b', 'bob', OVERDUE), one('c', 'ada', { priority: 90 }), one('d', 'bob')]
     expect(turns(drf(line, { bob: { cpu: '5' } }))).toBe('c b a d')
   })
 

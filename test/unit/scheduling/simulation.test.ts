@@ -6,10 +6,10 @@ import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession } from '../../../src/domain/scheduling/place.ts'
 import { addQuantities } from '../../../src/domain/scheduling/quantity.ts'
 import type { Quantity } from '../../../src/domain/scheduling/quantity.ts'
-import { giveBack, openRoom, take } from '../../../src/domain/scheduling/room.ts'
+import { giveBack, agentCapacity, take } from '../../../src/domain/scheduling/agent-capacity.ts'
 import type { AgentSelector } from '../../../src/domain/scheduling/select-agent.ts'
-import { compareAge, holdsLine, type Sequencer } from '../../../src/domain/scheduling/sequence.ts'
-import { room, session } from './lines.ts'
+import { compareAge, isOverdue, type Sequencer } from '../../../src/domain/scheduling/sequence.ts'
+import { agentWith, session } from './lines.ts'
 
 const RUNS_MAX_TICKS = 40
 const HEAD = 32
@@ -31,43 +31,49 @@ function randomOf(seed: number): () => number {
   }
 }
 
-/** As the handler claims: the head of the line without a gap, the first of each lane, those that hold the line. */
+/**
+ * As the handler claims: the head of the line without a gap, the first of each scheduling class, those that are
+ * overdue.
+ */
 function claim(
   line: readonly Pending[],
   sequencer: Sequencer,
-): { sessions: Pending[]; covered: number; longLanes: Set<string> } {
+): { sessions: Pending[]; covered: number; longClasses: Set<string> } {
   const direction = sequencer === 'LIFO' ? -1 : 1
   const ordered = line.toSorted((a, b) => b.priority - a.priority || direction * compareAge(a, b))
-  const lanes = Map.groupBy(ordered, ({ claimedLane }) => claimedLane)
-  const reach = Math.max(1, Math.floor(HEAD / Math.max(1, lanes.size)))
+  const classes = Map.groupBy(ordered, ({ claimedClass }) => claimedClass)
+  const reach = Math.max(1, Math.floor(HEAD / Math.max(1, classes.size)))
   const head = sequencer === 'DRF' ? [] : ordered.slice(0, HEAD)
   const sessions = new Set([
     ...head,
-    ...[...lanes.values()].flatMap((lane) => lane.slice(0, reach)),
-    ...line.filter(holdsLine),
+    ...[...classes.values()].flatMap((those) => those.slice(0, reach)),
+    ...line.filter(isOverdue),
   ])
-  const longLanes = new Set([...lanes].filter(([, lane]) => lane.length >= reach).map(([name]) => name))
-  return { sessions: [...sessions], covered: head.length, longLanes }
+  const longClasses = new Set([...classes].filter(([, those]) => those.length >= reach).map(([name]) => name))
+  return { sessions: [...sessions], covered: head.length, longClasses }
 }
 
 /** `load`: sessions that arrive in a tick, on average. At about 28 they ask for all that there is. */
 function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, ticks: number) {
   const random = randomOf(7)
   const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)]!
-  const rooms = Array.from({ length: 60 }, (_, n) => {
+  const fleet = Array.from({ length: 60 }, (_, n) => {
     const large = n % 6 === 0
-    return room(`agent-${String(n).padStart(2, '0')}`, large ? { cpu: '64', mem: '256' } : { cpu: '16', mem: '64' })
+    return agentWith(
+      `agent-${String(n).padStart(2, '0')}`,
+      large ? { cpu: '64', mem: '256' } : { cpu: '16', mem: '64' },
+    )
   })
-  const byId = new Map(rooms.map((one) => [one.id, one]))
+  const byId = new Map(fleet.map((one) => [one.id, one]))
   const totals = new Map<string, Quantity>()
-  for (const { capacity } of rooms) addQuantities(totals, capacity)
+  for (const { capacity } of fleet) addQuantities(totals, capacity)
   let line: Pending[] = []
   let roundRobinAt: string | null = null
   const running = new Map<number, { pending: Pending; agents: string[] }[]>()
   const usedByOwner = new Map<string, Map<string, Quantity>>()
   const waits = { big: [] as number[], small: [] as number[] }
-  const heldAt = new Map<string, number>()
-  const holding: number[] = []
+  const overdueSince = new Map<string, number>()
+  const overdue: number[] = []
   const smallStartsWhileHeld: number[] = []
   const busy: number[] = []
   let skipsMost = 0
@@ -93,9 +99,9 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
 
   function end(tick: number): void {
     for (const { pending, agents } of running.get(tick) ?? []) {
-      for (const agent of agents) giveBack(byId.get(agent)!, pending.shape.slots)
+      for (const agent of agents) giveBack(byId.get(agent)!, pending.request.slots)
       const owned = usedByOwner.get(pending.owner)!
-      for (const [slot, amount] of pending.shape.slots)
+      for (const [slot, amount] of pending.request.slots)
         owned.set(slot, owned.get(slot)! - amount * BigInt(agents.length))
     }
     running.delete(tick)
@@ -104,23 +110,23 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
   function start(tick: number, pending: Pending, agents: string[]): void {
     for (const agent of agents) {
       const one = byId.get(agent)!
-      take(one, pending.shape.slots)
+      take(one, pending.request.slots)
       for (const amount of one.free.values()) if (amount < 0n) throw new Error('oversold')
     }
     const owned = usedByOwner.get(pending.owner) ?? new Map<string, Quantity>()
     usedByOwner.set(pending.owner, owned)
-    for (const _ of agents) addQuantities(owned, pending.shape.slots)
+    for (const _ of agents) addQuantities(owned, pending.request.slots)
     const over = tick + pending.runsFor
     running.set(over, [...(running.get(over) ?? []), { pending, agents }])
     waits[pending.big ? 'big' : 'small'].push(tick - pending.arrivedAt)
-    if (heldAt.has(pending.id)) holding.push(tick - heldAt.get(pending.id)!)
+    if (overdueSince.has(pending.id)) overdue.push(tick - overdueSince.get(pending.id)!)
   }
 
   /** Answers whether to look again at once. */
   function look(tick: number): boolean {
-    const { sessions, covered, longLanes } = claim(line, sequencer)
+    const { sessions, covered, longClasses } = claim(line, sequencer)
     const pool = createAgentPool(
-      rooms.map((one) => openRoom({ ...one, free: new Map(one.free) })),
+      fleet.map((one) => agentCapacity({ ...one, free: new Map(one.free) })),
       selector,
       roundRobinAt,
     )
@@ -128,7 +134,7 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
       sequencer === 'DRF'
         ? byDominantShare<PlaceableSession>(sessions, { usedByOwner, totals })
         : inOrderOfAge<PlaceableSession>(sessions, sequencer === 'LIFO', covered)
-    const placement = place({ sessions, sequence, longLanes, group: 'g' }, pool)
+    const placement = place({ sessions, sequence, longClasses, group: 'g' }, pool)
     roundRobinAt = pool.roundRobinAt
     const started = new Map(
       placement.placed.map(({ sessionId, kernels }) => [sessionId, kernels.map(({ agentId }) => agentId)]),
@@ -138,9 +144,9 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
       if (agents) start(tick, pending, agents)
       pending.skips += placement.overtaken.get(pending.id) ?? 0
       skipsMost = Math.max(skipsMost, pending.skips)
-      if (holdsLine(pending) && !heldAt.has(pending.id)) heldAt.set(pending.id, tick)
+      if (isOverdue(pending) && !overdueSince.has(pending.id)) overdueSince.set(pending.id, tick)
     }
-    const held = line.some(holdsLine)
+    const held = line.some(isOverdue)
     line = line.filter(({ id }) => !started.has(id))
     if (held) smallStartsWhileHeld.push(placement.placed.length)
     return placement.ranOut
@@ -154,21 +160,21 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
     end(tick)
     if (tick < ticks) for (let n = 0; n < load - 6 + Math.floor(random() * 13); n++) arrive(tick)
     while (look(tick));
-    const free = rooms.reduce((sum, one) => sum + one.free.get('cpu')!, 0n)
+    const free = fleet.reduce((sum, one) => sum + one.free.get('cpu')!, 0n)
     if (tick < ticks && line.length > 0) busy.push(1 - Number(free) / Number(totals.get('cpu')))
   }
-  for (const one of rooms) expect([...one.free]).toEqual([...one.capacity])
-  return { arrivals, waits, holding, smallStartsWhileHeld, busy, skipsMost }
+  for (const one of fleet) expect([...one.free]).toEqual([...one.capacity])
+  return { arrivals, waits, overdue, smallStartsWhileHeld, busy, skipsMost }
 }
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
 
-function measure({ arrivals, waits, holding, smallStartsWhileHeld, busy, skipsMost }: ReturnType<typeof simulate>) {
+function measure({ arrivals, waits, overdue, smallStartsWhileHeld, busy, skipsMost }: ReturnType<typeof simulate>) {
   return {
     allStarted: waits.big.length + waits.small.length === arrivals,
     skipsMost,
-    held: holding.length,
-    holdingMost: Math.max(0, ...holding),
+    held: overdue.length,
+    overdueMost: Math.max(0, ...overdue),
     bigWaitMost: Math.max(...waits.big),
     smallWait: mean(waits.small),
     smallFlow: mean(smallStartsWhileHeld),
@@ -185,8 +191,8 @@ describe.each<Sequencer>(['FIFO', 'LIFO', 'DRF'])('%s', (sequencer) => {
     // Where the youngest go first, one look may let many pass before its turn comes.
     const passedAtOnce = sequencer === 'LIFO' ? HEAD : 0
     expect(seen.skipsMost).toBeLessThanOrEqual(HEAD_OF_LINE_SKIPS_MAX + passedAtOnce)
-    // What runs where room is kept has ended by then; others may hold the line before it.
-    expect(seen.holdingMost).toBeLessThanOrEqual(2 * RUNS_MAX_TICKS)
+    // What runs where capacity is reserved has ended by then; others may be overdue before it.
+    expect(seen.overdueMost).toBeLessThanOrEqual(2 * RUNS_MAX_TICKS)
     expect(seen.smallWait).toBeLessThan(1)
   })
 })

@@ -16,7 +16,7 @@ export const SequencerEnum = builder.enumType('Sequencer', {
 })
 
 export const AgentSelectorEnum = builder.enumType('AgentSelector', {
-  description: 'Which of the agents with room is chosen.',
+  description: 'Which of the agents with free capacity is chosen.',
   values: {
     CONCENTRATED: { description: 'The agent that would be most full.' },
     DISPERSED: { description: 'The agent that would be least full.' },

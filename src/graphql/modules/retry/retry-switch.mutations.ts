@@ -21,7 +21,7 @@ const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
     disabled: t.boolean({ description: 'Whether due retries are held. False releases them gradually.' }),
     rateLimit: t.field({
       type: RateLimitInput,
-      description: 'Retries beyond it are held until there is room. Null removes the limit.',
+      description: 'Retries beyond it are held until the rate allows them. Null removes the limit.',
     }),
     until: t.field({
       type: 'DateTime',

@@ -28,7 +28,7 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     priority: t.int({ defaultValue: 10, description: '0 to 100; the higher goes first.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
     allowAgents: t.field({ type: ['UUID'], description: 'Only these agents may run it, and its retries; none: all.' }),
-    avoidAgents: t.field({ type: ['UUID'], description: 'Agents to avoid: used only if no other has room.' }),
+    avoidAgents: t.field({ type: ['UUID'], description: 'Agents to avoid: used only if no other has free capacity.' }),
     excludeAgents: t.field({
       type: ['UUID'],
       description: 'Agents that must not run it, nor its retries: it waits if no other is left.',

@@ -45,7 +45,7 @@ const WORDS = 'chain_words(c.project_id, c.name, c.labels)'
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-/** Conditions on chains `c` other than project and state, which define the lanes; each begins with AND. */
+/** Conditions on chains `c` other than project and state, which define the ranges; each begins with AND. */
 export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
   const all = [

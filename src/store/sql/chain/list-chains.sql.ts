@@ -34,17 +34,16 @@ export interface ChainPlace {
 
 export type ListedChain = ChainRow & { key: Date | number }
 
-const OF_LANE = 'c.project_id = lanes.project_id AND c.state = lanes.state'
+const IN_RANGE = 'c.project_id = ranges.project_id AND c.state = ranges.state'
 
 /** Up to this many matches of a word search are sorted directly. */
 const WORD_MATCHES_MAX = 5_000
 
 /**
- * A page of chains. Each project has one lane per state. The first few chains of each lane are read from its index and
- * merged, so a page in the middle of millions reads no more than the first page of ten. An administrator of all
- * projects reads the lanes of all projects, about 10 µs each.
- * A word search first asks the index of words whether few chains match; if so, the lanes are not walked. Frequent words
- * are soon found by walking the lanes.
+ * A page of chains. Each project has one range per state. The first few chains of each range are read from its index
+ * and merged, so a page in the middle of millions reads no more than the first page of ten. An administrator of all
+ * projects reads the ranges of all projects, about 10 µs each. A word search first asks the index of words whether few
+ * chains match; if so, the ranges are not walked. Frequent words are soon found by walking the ranges.
  */
 export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
   const { text, values } = listStatement(query)
@@ -58,17 +57,17 @@ export function listStatement(query: ChainsQuery): { text: string; values: unkno
   const { column } = ORDERS[query.order]
   const shifted = query.order === 'TOTAL_TIME'
   const limit = add(query.limit, 'int')
-  const key = shifted ? `c.${column} + lanes.shift` : `c.${column}`
-  const wanted = `${OF_LANE}${boundsOf(query, add)}${chainConditions(conditions, add)}`
-  const walked = `SELECT head.* FROM lanes CROSS JOIN LATERAL (
+  const key = shifted ? `c.${column} + ranges.shift` : `c.${column}`
+  const wanted = `${IN_RANGE}${boundsOf(query, add)}${chainConditions(conditions, add)}`
+  const walked = `SELECT head.* FROM ranges CROSS JOIN LATERAL (
     SELECT c.chain_id, ${key} AS key FROM chains c WHERE ${wanted}
     ORDER BY c.${column} ${direction}, c.chain_id ${direction} LIMIT ${limit}) AS head`
   const looked = `SELECT c.chain_id, ${key} AS key
-    FROM found CROSS JOIN lanes JOIN chains c ON c.chain_id = found.chain_id WHERE ${wanted}`
+    FROM found CROSS JOIN ranges JOIN chains c ON c.chain_id = found.chain_id WHERE ${wanted}`
   const words = wordsOf(conditions, add)
   const shift = `CASE WHEN chain_is_over(state) THEN 0 ELSE ${add(query.asOfMs, 'int8')} END`
   const text = `
-WITH lanes AS MATERIALIZED (${laneStatement(query, add, `, ${shift} AS shift`)}),
+WITH ranges AS MATERIALIZED (${rangeStatement(query, add, `, ${shift} AS shift`)}),
 ${words === null ? '' : foundStatement(words, add(query.visibleProjectId, 'uuid'))}
 page AS MATERIALIZED (
   SELECT * FROM (${words === null ? walked : eitherWay(walked, looked)}) AS head
@@ -80,12 +79,12 @@ ORDER BY page.key ${direction}, page.chain_id ${direction}`
   return { text, values }
 }
 
-/** A running total grows by `shift`, the same for all of a lane: the index keeps its order. */
+/** A running total grows by `shift`, the same for all of a range: the index keeps its order. */
 function boundsOf({ order, direction, after, before }: ChainsQuery, add: Add): string {
   const { column, type } = ORDERS[order]
   const bound = (place: ChainPlace, beyond: boolean) => {
     const value = place.key instanceof Date ? place.key.toISOString() : place.key
-    const at = order === 'TOTAL_TIME' ? `${add(value, type)} - lanes.shift` : add(value, type)
+    const at = order === 'TOTAL_TIME' ? `${add(value, type)} - ranges.shift` : add(value, type)
     const greater = (direction === 'asc') === beyond
     return ` AND (c.${column}, c.chain_id) ${greater ? '>' : '<'} (${at}, ${add(place.chainId, 'uuid')})`
   }
@@ -122,24 +121,24 @@ export function countStatement(query: CountQuery): { text: string; values: unkno
   const { values, add } = createParameters()
   const { conditions, visibleProjectId } = query
   const limit = add(query.countMax, 'int')
-  const lanes = laneStatement(query, add, '')
-  const wanted = `${OF_LANE}${chainConditions(conditions, add)}`
+  const ranges = rangeStatement(query, add, '')
+  const wanted = `${IN_RANGE}${chainConditions(conditions, add)}`
   const counted = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${limit}) AS counted`
   const words = wordsOf(conditions, add)
-  // Lane by lane, so that what lies behind the limit is not looked at.
+  // Range by range, so that what lies behind the limit is not looked at.
   const walked = counted(
-    `SELECT 1 FROM lanes CROSS JOIN LATERAL (SELECT FROM chains c WHERE ${wanted} LIMIT ${limit}) AS of_lane`,
+    `SELECT 1 FROM ranges CROSS JOIN LATERAL (SELECT FROM chains c WHERE ${wanted} LIMIT ${limit}) AS of_range`,
   )
   const looked = counted(
-    `SELECT 1 FROM found CROSS JOIN lanes CROSS JOIN chains c WHERE c.chain_id = found.chain_id AND ${wanted}`,
+    `SELECT 1 FROM found CROSS JOIN ranges CROSS JOIN chains c WHERE c.chain_id = found.chain_id AND ${wanted}`,
   )
   const text = `
-WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid'))} lanes AS (${lanes})
+WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid'))} ranges AS (${ranges})
 ${words === null ? walked : `SELECT sum(count)::int8 AS count FROM (${eitherWay(walked, looked)}) AS either`}`
   return { text, values }
 }
 
-function laneStatement(
+function rangeStatement(
   { conditions, visibleProjectId }: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,
   add: Add,
   columns: string,

@@ -2,10 +2,10 @@ import type { Queryable } from '../../database.ts'
 import { COUNTED_SESSIONS } from '../quota/quota-usage.sql.ts'
 
 /**
- * Moves retries held by limits on pending sessions forward as room appears: the first of every project, then the second
- * of every project, and so on. The dispatcher decides whether they go; it counts with the quotas locked. If no quota
- * holds anything, this costs one probe for each project with held retries.
- * Index: retry_decisions_held. Decisions that somebody else holds are skipped.
+ * Moves retries held by limits on pending sessions forward as places become free: the first of every project, then the
+ * second of every project, and so on. The dispatcher decides whether they go; it counts with the quotas locked. If no
+ * quota holds anything, this costs one probe for each project with held retries. Index: retry_decisions_held. Decisions
+ * that somebody else holds are skipped.
  */
 const SQL = `
 WITH RECURSIVE held AS (
@@ -18,31 +18,31 @@ WITH RECURSIVE held AS (
   SELECT p.id AS project_id, p.domain_id FROM held JOIN projects p ON p.id = held.project_id
   WHERE EXISTS (SELECT FROM retry_decisions d
     WHERE d.phase = 'HELD' AND d.project_id = p.id AND d.hold_reason = 'QUOTA' AND d.ready_at > now())
-), rooms AS MATERIALIZED (
+), left_of_quotas AS MATERIALIZED (
   SELECT q.scope, q.scope_id,
-    q.max_pending - (SELECT count(*) FROM ${COUNTED_SESSIONS} AS s WHERE s.status = 'PENDING') AS room
+    q.max_pending - (SELECT count(*) FROM ${COUNTED_SESSIONS} AS s WHERE s.status = 'PENDING') AS remaining
   FROM resource_policies q
   WHERE q.max_pending IS NOT NULL AND EXISTS (SELECT FROM waiting w
     WHERE q.scope = 'USER' OR q.scope_id IN (w.project_id, w.domain_id))
 ), first AS (
-  SELECT w.project_id, w.domain_id, of_project.room AS project_room, of_domain.room AS domain_room, head.*
+  SELECT w.project_id, w.domain_id, of_project.remaining AS project_left, of_domain.remaining AS domain_left, head.*
   FROM waiting w
-  LEFT JOIN rooms of_project ON of_project.scope = 'PROJECT' AND of_project.scope_id = w.project_id
-  LEFT JOIN rooms of_domain ON of_domain.scope = 'DOMAIN' AND of_domain.scope_id = w.domain_id
+  LEFT JOIN left_of_quotas of_project ON of_project.scope = 'PROJECT' AND of_project.scope_id = w.project_id
+  LEFT JOIN left_of_quotas of_domain ON of_domain.scope = 'DOMAIN' AND of_domain.scope_id = w.domain_id
   CROSS JOIN LATERAL (
-    SELECT d.session_id, d.ready_at, s.user_id, of_user.room AS user_room FROM retry_decisions d
+    SELECT d.session_id, d.ready_at, s.user_id, of_user.remaining AS user_left FROM retry_decisions d
     JOIN sessions s ON s.id = d.session_id
-    LEFT JOIN rooms of_user ON of_user.scope = 'USER' AND of_user.scope_id = s.user_id
+    LEFT JOIN left_of_quotas of_user ON of_user.scope = 'USER' AND of_user.scope_id = s.user_id
     WHERE d.phase = 'HELD' AND d.project_id = w.project_id AND d.hold_reason = 'QUOTA' AND d.ready_at > now()
-      AND coalesce(of_user.room, 1) > 0
+      AND coalesce(of_user.remaining, 1) > 0
     ORDER BY d.ready_at LIMIT $1) AS head
-  WHERE coalesce(of_project.room, 1) > 0 AND coalesce(of_domain.room, 1) > 0
+  WHERE coalesce(of_project.remaining, 1) > 0 AND coalesce(of_domain.remaining, 1) > 0
 ), turns AS (
   SELECT first.*, row_number() OVER (PARTITION BY project_id ORDER BY ready_at) AS turn FROM first
 ), counted AS (
-  SELECT session_id, turn, ready_at, turn <= coalesce(project_room, turn)
-    AND row_number() OVER (PARTITION BY domain_id ORDER BY turn, ready_at) <= coalesce(domain_room, $1)
-    AND row_number() OVER (PARTITION BY user_id ORDER BY turn, ready_at) <= coalesce(user_room, $1) AS fits
+  SELECT session_id, turn, ready_at, turn <= coalesce(project_left, turn)
+    AND row_number() OVER (PARTITION BY domain_id ORDER BY turn, ready_at) <= coalesce(domain_left, $1)
+    AND row_number() OVER (PARTITION BY user_id ORDER BY turn, ready_at) <= coalesce(user_left, $1) AS fits
   FROM turns
 ), chosen AS (
   SELECT d.session_id FROM counted c JOIN retry_decisions d USING (session_id)

@@ -24,7 +24,7 @@ export async function recordTurn(tx: Queryable, resourceGroup: string, agentId: 
 
 /**
  * Assigns kernels to agents. The trigger books their slots, and the CHECK `agent_slots_never_oversold` rejects the
- * whole statement if there was less room than the caller thought. Status PREPARING makes the agents prepare them at
+ * whole statement if there was less free than the caller thought. Status PREPARING makes the agents prepare them at
  * once.
  * Locks: kernels in id order; the caller holds the sessions.
  */

@@ -28,9 +28,9 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   /** The number of chains it still waits for, and the last session of one that has failed for good. */
   dependenciesOpen: number
   dependencyFailed: string | null
-  lane: string
-  /** Its lane may have more waiting sessions than were claimed. */
-  laneIsLong: boolean
+  schedulingClass: string
+  /** Its class may have more waiting sessions than were claimed. */
+  classIsLong: boolean
   /** Among the first of the line, which are claimed without gaps. */
   atHead: boolean
   /** Not in line (it rests after a try); claimed because it may have expired. */
@@ -43,13 +43,13 @@ export interface PendingClaim {
   head: number
   youngestFirst: boolean
   /**
-   * The number of lanes, the lane after which they begin (null for the first), and the number of sessions from all of
-   * them together.
+   * The number of scheduling classes, the class after which they begin (null for the first), and the number of sessions
+   * from all of them together.
    */
-  lanes: number
-  fromLane: string | null
-  laneSessions: number
-  holders: number
+  classes: number
+  fromClass: string | null
+  classSessions: number
+  overdue: number
   /**
    * Sessions to claim in addition that have been pending for longer than the group allows, wherever they are in the
    * line.
@@ -57,7 +57,7 @@ export interface PendingClaim {
   expired: number
 }
 
-export const LANE = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
+export const CLASS = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
     s.cluster_mode = 'SINGLE_NODE', s.allow_agents, s.exclude_agents, s.agent_labels)`
 
 /** In line, ready to be scheduled. */
@@ -87,31 +87,31 @@ const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
 )`
 
 /**
- * The $3 lanes after lane $4, each found by one index probe; the first sessions of each, $5 in all; and $6 of the
- * sessions that hold the line.
+ * The $3 classes after class $4, each found by one index probe; the first sessions of each, $5 in all; and $6 of the
+ * overdue sessions.
  */
-const lanesAndHolders = (youngestFirst: boolean) => `lanes AS (
-  (SELECT ${LANE} AS lane, 1 AS number FROM sessions s
-    WHERE ${IN_LINE} AND s.resource_group = $1 AND ($4::bigint IS NULL OR ${LANE} > $4) ORDER BY 1 LIMIT 1)
+const classesAndOverdue = (youngestFirst: boolean) => `classes AS (
+  (SELECT ${CLASS} AS class, 1 AS number FROM sessions s
+    WHERE ${IN_LINE} AND s.resource_group = $1 AND ($4::bigint IS NULL OR ${CLASS} > $4) ORDER BY 1 LIMIT 1)
   UNION ALL
-  SELECT (SELECT ${LANE} FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND ${LANE} > lanes.lane
-    ORDER BY 1 LIMIT 1), lanes.number + 1
-  FROM lanes WHERE lanes.lane IS NOT NULL AND lanes.number < $3
+  SELECT (SELECT ${CLASS} FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND ${CLASS} > classes.class
+    ORDER BY 1 LIMIT 1), classes.number + 1
+  FROM classes WHERE classes.class IS NOT NULL AND classes.number < $3
 ), seen AS MATERIALIZED (
-  SELECT lane, greatest(1, $5 / count(*) OVER ()) AS reach FROM lanes WHERE lane IS NOT NULL
-), of_lanes AS MATERIALIZED (
-  SELECT first.id, seen.lane, count(*) OVER (PARTITION BY seen.lane) >= seen.reach AS long
+  SELECT class, greatest(1, $5 / count(*) OVER ()) AS reach FROM classes WHERE class IS NOT NULL
+), of_classes AS MATERIALIZED (
+  SELECT first.id, seen.class, count(*) OVER (PARTITION BY seen.class) >= seen.reach AS long
   FROM seen CROSS JOIN LATERAL (
-    SELECT s.id FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND ${LANE} = seen.lane
+    SELECT s.id FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND ${CLASS} = seen.class
     ORDER BY ${byAge(youngestFirst)} LIMIT seen.reach) AS first
-), holding AS MATERIALIZED (
+), overdue AS MATERIALIZED (
   SELECT s.id FROM sessions s WHERE ${IN_LINE} AND s.resource_group = $1 AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
   ORDER BY s.priority DESC, s.created_at, s.id LIMIT $6
 )`
 
-/** Without lanes, the sessions at the head may be the whole line. */
-const claimed = (parts: readonly string[], withLanes: boolean) => `claimed AS MATERIALIZED (
-  SELECT s.*, ${LANE} AS lane FROM sessions s
+/** Without classes, the sessions at the head may be the whole line. */
+const claimed = (parts: readonly string[], withClasses: boolean) => `claimed AS MATERIALIZED (
+  SELECT s.*, ${CLASS} AS class FROM sessions s
   WHERE s.id IN (${parts.map((part) => `SELECT id FROM ${part}`).join(' UNION ')}) AND s.status = 'PENDING'
   FOR UPDATE SKIP LOCKED
 )
@@ -125,42 +125,42 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
   s.agent_labels AS "agentLabels", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
   CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
-  coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.lane::text AS lane,
+  coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.class::text AS "schedulingClass",
   s.id IN (SELECT id FROM head) AS "atHead", s.next_try_at IS NOT NULL AS rests,
-  ${withLanes ? 'coalesce(known.long, true)' : 'false'} AS "laneIsLong",
-  ${withLanes ? '(SELECT max(lane)::text FROM seen HAVING count(*) >= $3)' : 'NULL'} AS "nextLane"
+  ${withClasses ? 'coalesce(known.long, true)' : 'false'} AS "classIsLong",
+  ${withClasses ? '(SELECT max(class)::text FROM seen HAVING count(*) >= $3)' : 'NULL'} AS "nextClass"
 FROM claimed s
 JOIN resource_groups g ON g.name = s.resource_group
-${withLanes ? 'LEFT JOIN (SELECT DISTINCT lane, long FROM of_lanes) AS known ON known.lane = s.lane' : ''}
+${withClasses ? 'LEFT JOIN (SELECT DISTINCT class, long FROM of_classes) AS known ON known.class = s.class' : ''}
 LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true`
 
 /**
  * Claims the part of a group's line that one scheduling pass needs and locks it for the transaction: the head of the
- * line; the first sessions of each lane, which show for all behind them whether they fit; the sessions that hold the
- * line; and those that have expired. The cost grows with the number of claimed sessions and lanes, not with the length
- * of the line: with 100,000 pending, 1 ms for 32 of the head and 20 lanes, and 1.5 ms to plan. Indexes:
+ * line; the first sessions of each scheduling class, which show for all behind them whether they fit; the overdue ones;
+ * and those that have expired. The cost grows with the number of claimed sessions and classes, not with the length of
+ * the line: with 100,000 pending, 1 ms for 32 of the head and 20 classes, and 1.5 ms to plan. Indexes:
  * sessions_pending, sessions_lanes, sessions_holding_line, sessions_active.
  */
-function statement({ youngestFirst, expired }: PendingClaim, withLanes: boolean): string {
-  const parts = ['head', ...(expired > 0 ? ['expired'] : []), ...(withLanes ? ['of_lanes', 'holding'] : [])]
+function statement({ youngestFirst, expired }: PendingClaim, withClasses: boolean): string {
+  const parts = ['head', ...(expired > 0 ? ['expired'] : []), ...(withClasses ? ['of_classes', 'overdue'] : [])]
   const tables = [
     head(youngestFirst),
-    ...(expired > 0 ? [expiredBy(withLanes ? '$7' : '$3')] : []),
-    ...(withLanes ? [lanesAndHolders(youngestFirst)] : []),
-    claimed(parts, withLanes),
+    ...(expired > 0 ? [expiredBy(withClasses ? '$7' : '$3')] : []),
+    ...(withClasses ? [classesAndOverdue(youngestFirst)] : []),
+    claimed(parts, withClasses),
   ]
   return `WITH RECURSIVE ${tables.join(', ')}`
 }
 
 export interface ClaimedLine {
   sessions: PendingSession[]
-  /** Lanes after this one were not read; null if the read went to the last lane. */
-  nextLane: string | null
+  /** Scheduling classes after this one were not read; null if the read went to the last class. */
+  nextClass: string | null
 }
 
 export async function claimPending(tx: Queryable, claim: PendingClaim): Promise<ClaimedLine> {
-  const { resourceGroup, head: first, lanes, fromLane, laneSessions, holders, expired } = claim
-  const values = [resourceGroup, first, lanes, fromLane, laneSessions, holders]
+  const { resourceGroup, head: first, classes, fromClass, classSessions, overdue, expired } = claim
+  const values = [resourceGroup, first, classes, fromClass, classSessions, overdue]
   return read(tx, statement(claim, true), [...values, ...(expired > 0 ? [expired] : [])])
 }
 
@@ -174,6 +174,6 @@ export async function claimShortLine(tx: Queryable, claim: PendingClaim): Promis
 }
 
 async function read(tx: Queryable, text: string, values: readonly unknown[]): Promise<ClaimedLine> {
-  const { rows } = await tx.query<PendingSession & { nextLane: string | null }>(text, values)
-  return { sessions: rows, nextLane: rows[0]?.nextLane ?? null }
+  const { rows } = await tx.query<PendingSession & { nextClass: string | null }>(text, values)
+  return { sessions: rows, nextClass: rows[0]?.nextClass ?? null }
 }

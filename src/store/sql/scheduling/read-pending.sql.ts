@@ -1,4 +1,4 @@
-import { HEAD_OF_LINE_SKIPS_MAX, LINE_KEEPS_MAX, LINE_PLACE_MAX } from '../../../domain/limits.ts'
+import { HEAD_OF_LINE_SKIPS_MAX, RESERVATIONS_MAX, QUEUE_POSITION_MAX } from '../../../domain/limits.ts'
 import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
 import type { ClusterMode } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
@@ -43,8 +43,8 @@ const DEMAND_COLUMNS = `s.id, s.resource_group AS "group", s.priority, s.project
 const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
 
 /**
- * Those of these sessions that are pending. The position in line is counted up to LINE_PLACE_MAX by walking the index
- * sessions_pending: below 1 ms each, however long the line.
+ * Those of these sessions that are pending. The position in line is counted up to QUEUE_POSITION_MAX by walking the
+ * index sessions_pending: below 1 ms each, however long the line.
  */
 const SQL = `
 SELECT ${DEMAND_COLUMNS}, g.sequencer, ${DRAINED} AS drained,
@@ -68,21 +68,21 @@ LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true
 WHERE s.id = ANY($1) AND s.status = 'PENDING'`
 
 export async function readPending(db: Queryable, sessionIds: readonly string[]): Promise<PendingRow[]> {
-  const { rows } = await db.query<PendingRow>(SQL, [sessionIds, LINE_PLACE_MAX + 1])
+  const { rows } = await db.query<PendingRow>(SQL, [sessionIds, QUEUE_POSITION_MAX + 1])
   return rows
 }
 
-/** In the order in which room is kept for them. Index: sessions_holding_line. */
-const HOLDERS_SQL = `
-SELECT holder.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
+/** In the order in which capacity is reserved for them. Index: sessions_holding_line. */
+const OVERDUE_SQL = `
+SELECT overdue.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
   SELECT ${DEMAND_COLUMNS} FROM sessions s
   WHERE s.status = 'PENDING' AND s.next_try_at IS NULL AND s.resource_group = g.name
     AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
-  ORDER BY s.priority DESC, s.created_at, s.id LIMIT $2) AS holder`
+  ORDER BY s.priority DESC, s.created_at, s.id LIMIT $2) AS overdue`
 
-/** The first of the sessions that hold the line of these groups. */
-export async function readHolders(db: Queryable, groups: readonly string[]): Promise<PendingDemand[]> {
-  const { rows } = await db.query<PendingDemand>(HOLDERS_SQL, [groups, LINE_KEEPS_MAX])
+/** The first of the overdue line of these groups. */
+export async function readOverdue(db: Queryable, groups: readonly string[]): Promise<PendingDemand[]> {
+  const { rows } = await db.query<PendingDemand>(OVERDUE_SQL, [groups, RESERVATIONS_MAX])
   return rows
 }
 

@@ -30,7 +30,7 @@ export interface ClaimedDelivery {
  * How many attempts may start: in total, at failing endpoints together, and per endpoint. `running` counts attempts by
  * webhook.
  */
-export interface ClaimRoom {
+export interface ClaimLimits {
   total: number
   failing: number
   perEndpoint: number
@@ -52,7 +52,7 @@ WITH RECURSIVE queued AS (
   FROM queued WHERE queued.webhook_id IS NOT NULL
 ), hooks AS MATERIALIZED (
   SELECT w.id, w.failing_since IS NOT NULL AS failing,
-    greatest(0, CASE WHEN w.failing_since IS NULL THEN $3 ELSE 1 END - coalesce(busy.running, 0)) AS room
+    greatest(0, CASE WHEN w.failing_since IS NULL THEN $3 ELSE 1 END - coalesce(busy.running, 0)) AS free
   FROM queued JOIN webhooks w ON w.id = queued.webhook_id
   LEFT JOIN unnest($5::uuid[], $6::int[]) AS busy(webhook_id, running) ON busy.webhook_id = w.id
   WHERE w.enabled AND (w.resting_until IS NULL OR w.resting_until <= now())
@@ -62,7 +62,7 @@ WITH RECURSIVE queued AS (
     SELECT d.id, d.next_attempt_at, row_number() OVER (ORDER BY d.next_attempt_at, d.event_id) AS turn
     FROM webhook_deliveries d
     WHERE d.status = 'PENDING' AND d.webhook_id = h.id AND d.next_attempt_at <= now()
-    ORDER BY d.next_attempt_at, d.event_id LIMIT h.room) AS due
+    ORDER BY d.next_attempt_at, d.event_id LIMIT h.free) AS due
 ), taken AS MATERIALIZED (
   SELECT d.id, h.failing FROM heads h JOIN webhook_deliveries d ON d.id = h.id
   WHERE d.status = 'PENDING' AND d.next_attempt_at <= now() AND (NOT h.failing OR h.place <= $2)
@@ -79,7 +79,7 @@ RETURNING d.id, d.attempts AS attempt, d.failures, d.webhook_id AS "webhookId", 
 
 export async function claimWebhookDeliveries(
   db: Queryable,
-  { total, failing, perEndpoint, running }: ClaimRoom,
+  { total, failing, perEndpoint, running }: ClaimLimits,
   leaseMs: number,
 ): Promise<ClaimedDelivery[]> {
   const values = [total, failing, perEndpoint, leaseMs, [...running.keys()], [...running.values()]]

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { parseDecimal } from '../../decimal.ts'
-import type { ChildShape } from '../child.ts'
+import type { ChildChanges } from '../child.ts'
 
 /** What a decision says about the child beyond cause and count. */
-export type StoredShape = Pick<ChildShape, 'growth' | 'avoid' | 'exclude'>
+export type StoredChildChanges = Pick<ChildChanges, 'growth' | 'avoid' | 'exclude'>
 
 const amount = z.string().refine((text) => parseDecimal(text) !== undefined, 'Not an exact amount')
 
-const storedShape = z.object({
+const storedChildChanges = z.object({
   growth: z
     .object({ resourceSlots: z.record(z.string(), amount), batchTimeout: z.number().positive().nullable() })
     .nullable(),
@@ -15,9 +15,9 @@ const storedShape = z.object({
   exclude: z.object({ agents: z.array(z.guid()) }).optional(),
 })
 
-/** The child's shape as stored in a decision's details, or a description of why it cannot be followed. */
-export function readStoredShape(details: unknown): StoredShape | string {
-  const parsed = storedShape.safeParse(details)
+/** What changes in the child, as stored in a decision's details, or a description of why it cannot be followed. */
+export function readStoredChildChanges(details: unknown): StoredChildChanges | string {
+  const parsed = storedChildChanges.safeParse(details)
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues.map(({ path, message }) =>
     path.length ? `${path.join('.')}: ${message}` : message,

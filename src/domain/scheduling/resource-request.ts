@@ -1,13 +1,13 @@
 import type { ClusterMode } from '../session/statuses.ts'
 import type { Quantities } from './quantity.ts'
-import type { AgentRoom } from './room.ts'
+import type { AgentCapacity } from './agent-capacity.ts'
 
 /**
- * What determines where a session fits, except for the agents that it avoids: either all sessions of one shape fit or
- * none does.
+ * What a session asks for, and where it may run. Of sessions with equal requests, all fit or none does; only the agents
+ * that they avoid make a difference.
  */
-export interface Shape {
-  /** Equal for equal shapes. */
+export interface ResourceRequest {
+  /** Equal for equal requests. */
   key: string
   clusterMode: ClusterMode
   kernels: number
@@ -22,14 +22,14 @@ export interface Shape {
 }
 
 /** The order of the slots does not matter, and a slot with amount 0 counts as not named. */
-export function shapeOf(session: {
+export function resourceRequest(session: {
   clusterMode: ClusterMode
   kernels: number
   slots: Quantities
   allowAgents: readonly string[]
   excludeAgents: readonly string[]
   agentLabels: Readonly<Record<string, string>>
-}): Shape {
+}): ResourceRequest {
   const { clusterMode, kernels, agentLabels } = session
   const slots = new Map([...session.slots].filter(([, amount]) => amount > 0n).toSorted(byKey))
   const allowed = session.allowAgents.toSorted()
@@ -60,22 +60,22 @@ export interface Unit {
   count: number
 }
 
-export function unitOf(shape: Shape): Unit {
-  return shape.clusterMode === 'SINGLE_NODE'
-    ? { demand: times(shape.slots, shape.kernels), kernels: shape.kernels, count: 1 }
-    : { demand: shape.slots, kernels: 1, count: shape.kernels }
+export function unitOf(request: ResourceRequest): Unit {
+  return request.clusterMode === 'SINGLE_NODE'
+    ? { demand: times(request.slots, request.kernels), kernels: request.kernels, count: 1 }
+    : { demand: request.slots, kernels: 1, count: request.kernels }
 }
 
 /** The session's total demand. */
-export function totalOf(shape: Shape): Quantities {
-  return times(shape.slots, shape.kernels)
+export function totalOf(request: ResourceRequest): Quantities {
+  return times(request.slots, request.kernels)
 }
 
-/** Whether the agent may take the session at all, regardless of its room. */
-export function suits(shape: Shape, agent: Pick<AgentRoom, 'id' | 'labels'>): boolean {
-  if (shape.allowAgents.size > 0 && !shape.allowAgents.has(agent.id)) return false
-  if (shape.excludeAgents.has(agent.id)) return false
-  return Object.entries(shape.agentLabels).every(([key, value]) => agent.labels[key] === value)
+/** Whether the agent may take the session at all, regardless of what is free on it. */
+export function suits(request: ResourceRequest, agent: Pick<AgentCapacity, 'id' | 'labels'>): boolean {
+  if (request.allowAgents.size > 0 && !request.allowAgents.has(agent.id)) return false
+  if (request.excludeAgents.has(agent.id)) return false
+  return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 
 function times(slots: Quantities, count: number): Quantities {

@@ -2,7 +2,7 @@ import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
 
 /** What one quota allows and how much of it is taken; used up as sessions are placed. */
-export interface QuotaRoom {
+export interface QuotaUse {
   /** For display: `project demo`. */
   name: string
   /** Slots that are not named are not limited. */
@@ -13,7 +13,7 @@ export interface QuotaRoom {
 }
 
 /** Why a session with this total demand has to wait for the quota, in words with numbers; undefined if it does not. */
-function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; long: string } | undefined {
+function quotaShortage(quota: QuotaUse, demand: Quantities): { short: string; long: string } | undefined {
   if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
     const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
     return { short, long: `${short}, ${quota.running} run` }
@@ -31,7 +31,7 @@ function quotaShortage(quota: QuotaRoom, demand: Quantities): { short: string; l
 
 /** The shortage under the first of these quotas that has one. */
 export function firstQuotaShortage(
-  quotas: readonly QuotaRoom[],
+  quotas: readonly QuotaUse[],
   demand: Quantities,
 ): { short: string; long: string } | undefined {
   for (const quota of quotas) {
@@ -41,7 +41,7 @@ export function firstQuotaShortage(
   return undefined
 }
 
-export function takeQuota(quota: QuotaRoom, demand: Quantities): void {
+export function takeQuota(quota: QuotaUse, demand: Quantities): void {
   quota.running += 1
   for (const slot of quota.slots.keys()) {
     quota.usedSlots.set(slot, (quota.usedSlots.get(slot) ?? 0n) + (demand.get(slot) ?? 0n))

@@ -1,7 +1,7 @@
 import type { Owner } from '../../../domain/quota/pending-places.ts'
 import type { QuotaScope } from '../../../domain/quota/quota.ts'
 import { parseQuantities } from '../../../domain/scheduling/quantity.ts'
-import type { QuotaRoom } from '../../../domain/scheduling/quota-room.ts'
+import type { QuotaUse } from '../../../domain/scheduling/quota-use.ts'
 import type { Queryable } from '../../database.ts'
 import { lockQuotas, readLimits, type LockedQuota, type Owners } from '../quota/lock-quotas.sql.ts'
 
@@ -35,7 +35,7 @@ SELECT q.number - 1 AS number, (SELECT count(*) FROM running r WHERE r.number = 
 FROM unnest($1::quota_scope[]) WITH ORDINALITY AS q(scope, number)`
 
 interface LimitingQuota extends LockedQuota {
-  room: QuotaRoom
+  use: QuotaUse
 }
 
 /**
@@ -43,12 +43,12 @@ interface LimitingQuota extends LockedQuota {
  * before their use is counted, so two servers that schedule two groups never hand out the same remainder. An owner
  * without quotas costs one probe of the primary key.
  */
-export async function readQuotaRoom(tx: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
+export async function lockQuotaUse(tx: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaUse[]> {
   return limitsOf(await countUse(tx, await lockQuotas(tx, ownersOf(owners), 'RUNNING')))
 }
 
 /** The same for information only: locks nothing. */
-export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaRoom[]> {
+export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaUse[]> {
   return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
 }
 
@@ -65,22 +65,22 @@ async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<
   const { rows } = await db.query<{ number: number; running: number; slots: Record<string, string> }>(SQL, values)
   return rows.map(({ number, running, slots }) => {
     const quota = quotas[number]!
-    const room: QuotaRoom = {
+    const use: QuotaUse = {
       name: `${quota.scope.toLowerCase()} ${quota.name}`,
       slots: parseQuantities(quota.slots),
       usedSlots: parseQuantities(slots),
       maxRunning: quota.maxRunning,
       running,
     }
-    return { ...quota, room }
+    return { ...quota, use }
   })
 }
 
-function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owner) => QuotaRoom[] {
+function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owner) => QuotaUse[] {
   const limits: Record<QuotaScope, (quota: LimitingQuota, owner: Owner) => boolean> = {
     USER: ({ scopeId }, { userId }) => scopeId === userId,
     PROJECT: ({ scopeId }, { projectId }) => scopeId === projectId,
     DOMAIN: ({ projectIds }, { projectId }) => projectIds.includes(projectId),
   }
-  return (owner) => quotas.filter((quota) => limits[quota.scope](quota, owner)).map(({ room }) => room)
+  return (owner) => quotas.filter((quota) => limits[quota.scope](quota, owner)).map(({ use }) => use)
 }

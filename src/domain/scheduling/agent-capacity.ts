@@ -1,0 +1,55 @@
+import type { Quantities, Quantity } from './quantity.ts'
+
+/** An agent as placement sees it; its free amounts shrink as sessions are placed. */
+export interface AgentCapacity {
+  id: string
+  labels: Readonly<Record<string, string>>
+  /** Its resources when nothing runs on it. */
+  capacity: Quantities
+  /** Negative if more is reserved for a session than is free now. */
+  free: Map<string, Quantity>
+  /** The part of the taken amounts that is only reserved, for overdue sessions. */
+  reserved: Map<string, Quantity>
+  /** Grows with each change of `free`. */
+  version: number
+}
+
+/** `free` is taken over, not copied. */
+export function agentCapacity({
+  id,
+  labels,
+  capacity,
+  free,
+}: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'>): AgentCapacity {
+  return { id, labels, capacity, free, reserved: new Map(), version: 0 }
+}
+
+export function fits(has: Quantities, demand: Quantities): boolean {
+  for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
+  return true
+}
+
+export function take(agent: AgentCapacity, demand: Quantities, count = 1n): void {
+  for (const [slot, amount] of demand) agent.free.set(slot, (agent.free.get(slot) ?? 0n) - amount * count)
+  agent.version += 1
+}
+
+export function giveBack(agent: AgentCapacity, demand: Quantities): void {
+  take(agent, demand, -1n)
+}
+
+/** Takes amounts that may not be free yet. */
+export function reserve(agent: AgentCapacity, demand: Quantities, count = 1n): void {
+  take(agent, demand, count)
+  for (const [slot, amount] of demand) agent.reserved.set(slot, (agent.reserved.get(slot) ?? 0n) + amount * count)
+}
+
+/** The amount that is actually free, including what is reserved. */
+export function freeOf(agent: AgentCapacity, slot: string): Quantity {
+  return (agent.free.get(slot) ?? 0n) + (agent.reserved.get(slot) ?? 0n)
+}
+
+/** The amount that would be free if nothing ran, minus what is reserved. */
+export function unreservedOf(agent: AgentCapacity, slot: string): Quantity {
+  return (agent.capacity.get(slot) ?? 0n) - (agent.reserved.get(slot) ?? 0n)
+}
