@@ -1509,6 +1509,8 @@ export type AttemptFragment = (
 
 export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
 
+export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, rules: Array<RuleFragment> | null };
+
 export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
@@ -1641,7 +1643,7 @@ export type RetryDecisionsQueryVariables = Exact<{
 
 export type RetryDecisionsQuery = { retryDecisions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DecisionFragment }> } };
 
-export type DefaultsFragment = { scope: RetryScope, name: string | null, policy: { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, rules: Array<RuleFragment> | null } | null };
+export type DefaultsFragment = { scope: RetryScope, name: string | null, policy: PartialPolicyFragment | null };
 
 export type RetryDefaultsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -2765,31 +2767,75 @@ export const PlannedFragmentDoc = new TypedDocumentString(`
   batchTimeout
 }
     `, {"fragmentName":"Planned"}) as unknown as TypedDocumentString<PlannedFragment, unknown>;
+export const PartialPolicyFragmentDoc = new TypedDocumentString(`
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  rules {
+    ...Rule
+  }
+}
+    fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}`, {"fragmentName":"PartialPolicy"}) as unknown as TypedDocumentString<PartialPolicyFragment, unknown>;
 export const DefaultsFragmentDoc = new TypedDocumentString(`
     fragment Defaults on RetryDefaults {
   scope
   name
   policy {
-    given
-    maxRetries
-    retryDelay
-    backoff
-    backoffMultiplier
-    maxRetryDelay
-    jitter
-    jitterRatio
-    eligibleCauses
-    emitRetryEvents
-    maxElapsed
-    countPreStartFailures
-    maxUncountedRetries
-    trustVerdicts
-    rules {
-      ...Rule
-    }
+    ...PartialPolicy
   }
 }
-    fragment Rule on RetryRule {
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
   action
   avoid
   exclude
@@ -3912,71 +3958,23 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
     ...Defaults
   }
 }
-    fragment Rule on RetryRule {
-  action
-  avoid
-  exclude
-  delay
-  match {
-    causes
-    exitCodes
-    exitCodesNotIn
-    reason
-  }
-  scaleResources {
-    slot
-    factor
-    max
-  }
-  scaleTimeout {
-    factor
-    max
-  }
-}
-fragment Defaults on RetryDefaults {
-  scope
-  name
-  policy {
-    given
-    maxRetries
-    retryDelay
-    backoff
-    backoffMultiplier
-    maxRetryDelay
-    jitter
-    jitterRatio
-    eligibleCauses
-    emitRetryEvents
-    maxElapsed
-    countPreStartFailures
-    maxUncountedRetries
-    trustVerdicts
-    rules {
-      ...Rule
-    }
-  }
-}`) as unknown as TypedDocumentString<RetryDefaultsQuery, RetryDefaultsQueryVariables>;
-export const SetRetryDefaultsDocument = new TypedDocumentString(`
-    mutation SetRetryDefaults($input: SetRetryDefaultsInput!) {
-  setRetryDefaults(input: $input) {
-    __typename
-    ... on SetRetryDefaultsPayload {
-      retryDefaults {
-        ...Defaults
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  rules {
+    ...Rule
   }
 }
 fragment Rule on RetryRule {
@@ -4004,23 +4002,77 @@ fragment Defaults on RetryDefaults {
   scope
   name
   policy {
-    given
-    maxRetries
-    retryDelay
-    backoff
-    backoffMultiplier
-    maxRetryDelay
-    jitter
-    jitterRatio
-    eligibleCauses
-    emitRetryEvents
-    maxElapsed
-    countPreStartFailures
-    maxUncountedRetries
-    trustVerdicts
-    rules {
-      ...Rule
+    ...PartialPolicy
+  }
+}`) as unknown as TypedDocumentString<RetryDefaultsQuery, RetryDefaultsQueryVariables>;
+export const SetRetryDefaultsDocument = new TypedDocumentString(`
+    mutation SetRetryDefaults($input: SetRetryDefaultsInput!) {
+  setRetryDefaults(input: $input) {
+    __typename
+    ... on SetRetryDefaultsPayload {
+      retryDefaults {
+        ...Defaults
+      }
     }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment Defaults on RetryDefaults {
+  scope
+  name
+  policy {
+    ...PartialPolicy
   }
 }`) as unknown as TypedDocumentString<SetRetryDefaultsMutation, SetRetryDefaultsMutationVariables>;
 export const RetrySwitchesDocument = new TypedDocumentString(`

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isInputObjectType } from 'graphql'
+import { isInputObjectType, isObjectType, Kind, parse, type FragmentDefinitionNode } from 'graphql'
 import { describe, expect, it } from 'vitest'
 import { FAILURE_CAUSES, ELIGIBLE_CAUSES } from '../../src/domain/session/causes.ts'
 import { convertAirflowSettings } from '../../src/domain/retry/airflow/airflow-policy.ts'
@@ -62,6 +62,19 @@ describe('the fields', () => {
     expect(new Set(names)).toEqual(inputs('RetrySlotGrowthInput'))
     expect(new Set(names.filter((name) => name !== 'slot'))).toEqual(inputs('RetryTimeoutGrowthInput'))
   })
+})
+
+it('are all asked for by the client', async () => {
+  const { definitions } = parse(await readFile(join(ROOT, 'src/client/operations/fragments.graphql'), 'utf8'))
+  const fragments = definitions.filter((each): each is FragmentDefinitionNode => each.kind === Kind.FRAGMENT_DEFINITION)
+  const ofPolicies = fragments.filter(({ name }) => ['Policy', 'PartialPolicy', 'Rule'].includes(name.value))
+  expect(ofPolicies).toHaveLength(3)
+  for (const { typeCondition, selectionSet } of ofPolicies) {
+    const type = schema.getType(typeCondition.name.value)
+    if (!isObjectType(type)) throw new Error(`${typeCondition.name.value} is not shown`)
+    const asked = selectionSet.selections.flatMap((each) => (each.kind === Kind.FIELD ? [each.name.value] : []))
+    expect(asked.toSorted()).toEqual(Object.keys(type.getFields()).toSorted())
+  }
 })
 
 describe('the bounds', () => {

@@ -1,79 +1,73 @@
 import { readFileSync } from 'node:fs'
-import type { Command } from 'commander'
-import type { FailureCause, RetryPolicyInput, RetryRuleInput } from '../../client/node/index.ts'
+import { Option, type Command } from 'commander'
+import type { RetryPolicyInput, RetryRuleInput } from '../../client/node/index.ts'
 import { UsageError } from '../present-error.ts'
 import { parseRule, RULE_SYNTAX } from './rule.ts'
-import { choice, choices, decimal, nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
+import { choice, choices, decimal, nullForNone, orNone, seconds, wholeNumber } from './values.ts'
 import { BACKOFFS, CAUSES, JITTERS, PRESETS } from './api-enums.ts'
 
+/** Beside the file, the values of the options below, under their names. */
 export interface PolicyOptions {
-  retries?: number
-  retryDelay?: number
-  backoff?: RetryPolicyInput['backoff']
-  backoffMultiplier?: number
-  maxRetryDelay?: number | None
-  jitter?: RetryPolicyInput['jitter']
-  jitterRatio?: number
-  retryOn?: FailureCause[]
-  maxElapsed?: number | None
-  uncountedPreStart?: true
-  maxUncountedRetries?: number
-  ignoreVerdicts?: true
-  preset?: RetryPolicyInput['preset']
-  rule?: RetryRuleInput[]
   policy?: string
 }
 
-export function addPolicyOptions(command: Command): Command {
-  return command
-    .optionsGroup('Retry policy (durations like 30, 90s, 5m, 2h):')
-    .option('--retries <n>', 'number of retries; total attempts are one more', wholeNumber)
-    .option('--retry-delay <duration>', 'delay before the first retry', seconds)
-    .addOption(choice('--backoff <kind>', 'how delays grow', BACKOFFS))
-    .option('--backoff-multiplier <factor>', 'factor from each delay to the next', decimal)
-    .option('--max-retry-delay <duration>', 'longest delay; `none` means 24 h', orNone(seconds))
-    .addOption(choice('--jitter <kind>', 'random part of a delay, which spreads retries', JITTERS))
-    .option('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal)
-    .addOption(choices('--retry-on <causes>', 'causes to retry, separated by commas', CAUSES))
-    .option(
+/** Which option gives a field. Only a file can say that there are no events. */
+function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emitRetryEvents'>, Option>> {
+  return {
+    maxRetries: valued('--retries <n>', 'number of retries; total attempts are one more', wholeNumber),
+    retryDelay: valued('--retry-delay <duration>', 'delay before the first retry', seconds),
+    backoff: choice('--backoff <kind>', 'how delays grow', BACKOFFS),
+    backoffMultiplier: valued('--backoff-multiplier <factor>', 'factor from each delay to the next', decimal),
+    maxRetryDelay: valued('--max-retry-delay <duration>', 'longest delay; `none` means 24 h', orNone(seconds)),
+    jitter: choice('--jitter <kind>', 'random part of a delay, which spreads retries', JITTERS),
+    jitterRatio: valued('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal),
+    eligibleCauses: choices('--retry-on <causes>', 'causes to retry, separated by commas', CAUSES),
+    maxElapsed: valued(
       '--max-elapsed <duration>',
       'no retry starts later than this after the first attempt; `none`: no limit',
       orNone(seconds),
-    )
-    .option('--uncounted-pre-start', 'attempts that failed before the work started use up no retry')
-    .option('--max-uncounted-retries <n>', 'limit on such uncounted retries', wholeNumber)
-    .option('--ignore-verdicts', 'what programs ask for in their verdict files is not followed')
-    .addOption(choice('--preset <name>', 'policy to start from', PRESETS))
-    .option('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
+    ),
+    countPreStartFailures: switchOff(
+      '--uncounted-pre-start',
+      'attempts that failed before the work started use up no retry',
+    ),
+    maxUncountedRetries: valued('--max-uncounted-retries <n>', 'limit on such uncounted retries', wholeNumber),
+    trustVerdicts: switchOff('--ignore-verdicts', 'what programs ask for in their verdict files is not followed'),
+    preset: choice('--preset <name>', 'policy to start from', PRESETS),
+    rules: valued('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),
       parseRule(text),
-    ])
+    ]),
+  }
+}
+
+export function addPolicyOptions(command: Command): Command {
+  command.optionsGroup('Retry policy (durations like 30, 90s, 5m, 2h):')
+  for (const each of Object.values(optionsByField())) command.addOption(each)
+  return command
     .option('--policy <file>', 'policy as JSON, `-` for standard input; the options above override it')
     .addHelpText('after', `\n${RULE_SYNTAX}`)
 }
 
 /** The policy given by the options; undefined if there are none. @throws UsageError */
 export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined {
-  const stated: RetryPolicyInput = {
-    maxRetries: options.retries,
-    retryDelay: options.retryDelay,
-    backoff: options.backoff,
-    backoffMultiplier: options.backoffMultiplier,
-    maxRetryDelay: nullForNone(options.maxRetryDelay),
-    jitter: options.jitter,
-    jitterRatio: options.jitterRatio,
-    eligibleCauses: options.retryOn,
-    maxElapsed: nullForNone(options.maxElapsed),
-    countPreStartFailures: options.uncountedPreStart === undefined ? undefined : false,
-    maxUncountedRetries: options.maxUncountedRetries,
-    trustVerdicts: options.ignoreVerdicts === undefined ? undefined : false,
-    preset: options.preset,
-    rules: options.rule,
-  }
+  const values = new Map(Object.entries(options))
+  const stated = Object.entries(optionsByField()).map(([field, each]) => {
+    return [field, nullForNone(values.get(each.attributeName()))] as const
+  })
   // Null was given explicitly; undefined was not given.
-  const given = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined))
+  const given: RetryPolicyInput = Object.fromEntries(stated.filter(([, value]) => value !== undefined))
   if (options.policy === undefined) return Object.keys(given).length === 0 ? undefined : given
   return { ...readJson<RetryPolicyInput>(options.policy, '--policy'), ...given }
+}
+
+function valued<Value>(flags: string, description: string, parse: (text: string, earlier?: Value) => Value): Option {
+  return new Option(flags, description).argParser<Value>(parse)
+}
+
+/** An option without a value that makes its field false. */
+function switchOff(flags: string, description: string): Option {
+  return new Option(flags, description).preset(false)
 }
 
 /** @throws UsageError */

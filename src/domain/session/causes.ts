@@ -14,7 +14,7 @@ export const NEVER_RETRIED_CAUSES = ['USER_CANCELLED', 'VALIDATION_ERROR', 'QUOT
 export type EligibleCause = (typeof ELIGIBLE_CAUSES)[number]
 export type FailureCause = EligibleCause | (typeof NEVER_RETRIED_CAUSES)[number]
 
-export const FAILURE_CAUSES: readonly FailureCause[] = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES]
+export const FAILURE_CAUSES = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES] as const
 
 export const RETRY_PHASES = [
   'NONE',

@@ -4,6 +4,13 @@ type Snake<Text extends string> = Text extends `${infer Head}${infer Tail}`
     : `_${Lowercase<Head>}${Snake<Tail>}`
   : Text
 
+/** The same value with its keys in snake_case, all the way down. */
+export type SnakeKeys<Value> = Value extends readonly (infer Item)[]
+  ? SnakeKeys<Item>[]
+  : Value extends object
+    ? { [Key in keyof Value as Key extends string ? Snake<Key> : never]: SnakeKeys<Value[Key]> }
+    : Value
+
 /** `maxRetries` → `max_retries`. */
 export function snakeCase<Text extends string>(camel: Text): Snake<Text> {
   return camel.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Text>

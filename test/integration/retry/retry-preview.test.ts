@@ -11,8 +11,8 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-const POLICY = `maxRetries retryDelay backoff backoffMultiplier maxRetryDelay jitter jitterRatio eligibleCauses
-  emitRetryEvents maxElapsed countPreStartFailures maxUncountedRetries trustVerdicts
+const PLAIN_FIELDS = Object.keys(SHIPPED_POLICY).filter((field) => field !== 'rules')
+const POLICY = `${PLAIN_FIELDS.join(' ')}
   rules { action delay avoid match { causes exitCodes exitCodesNotIn reason } scaleResources { slot factor max } scaleTimeout { factor max } }
   sources { field source }`
 

@@ -1,81 +1,136 @@
-import { RETRY_DELAY_CEILING_MS } from '../../limits.ts'
-import { ELIGIBLE_CAUSES, type EligibleCause, type FailureCause } from '../../session/causes.ts'
-import type { ExitCodes } from './exit-codes.ts'
+import { z } from 'zod'
+import { parseAmount } from '../../amounts.ts'
+import {
+  BATCH_TIMEOUT_SECONDS_MAX,
+  REASON_LENGTH_MAX,
+  RETRIES_MAX,
+  RETRY_DELAY_CEILING_MS,
+  RULE_EXIT_CODES_MAX,
+  RULES_MAX,
+  SLOT_FRACTION_DIGITS_MAX,
+  SLOT_NAME_LENGTH_MAX,
+  SLOTS_MAX,
+  UNCOUNTED_RETRIES_MAX,
+} from '../../limits.ts'
+import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause } from '../../session/causes.ts'
+import { isStorableText, STORABLE_TEXT } from '../../storable-text.ts'
+import { EXIT_CODES_WANTED, parseExitCodes, type ExitCodes } from './exit-codes.ts'
+
+/**
+ * What a policy is: its fields with their bounds. The types below, what is parsed and what the APIs show follow from
+ * them. A whole policy has every field; a client, or a default, gives some of them.
+ */
 
 export const BACKOFFS = ['FIXED', 'EXPONENTIAL'] as const
-export type Backoff = (typeof BACKOFFS)[number]
-
 export const JITTERS = ['NONE', 'DETERMINISTIC', 'RANDOM', 'FULL', 'DECORRELATED'] as const
-export type Jitter = (typeof JITTERS)[number]
-
 export const RULE_ACTIONS = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL'] as const
-export type RuleAction = (typeof RULE_ACTIONS)[number]
-
 export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
-export type Avoidance = (typeof AVOIDANCES)[number]
-
 export const EXCLUSIONS = ['AGENT'] as const
-export type Exclusion = (typeof EXCLUSIONS)[number]
 
-/** A resolved policy, as a session stores it. Durations are in seconds. */
-export interface RetryPolicy {
-  /** Total attempts = 1 + maxRetries. */
-  maxRetries: number
-  retryDelay: number
-  backoff: Backoff
-  backoffMultiplier: number
-  /** Null means the hard ceiling. */
-  maxRetryDelay: number | null
-  jitter: Jitter
-  jitterRatio: number
-  eligibleCauses: EligibleCause[]
-  emitRetryEvents: boolean
-  /** No retry starts later than this after the epoch's first attempt was created. */
-  maxElapsed: number | null
-  /** If false, an attempt whose user code never started does not use up the budget. */
-  countPreStartFailures: boolean
-  /** Per epoch. */
-  maxUncountedRetries: number
-  /** Follow what programs ask for in their verdict files. Their reasons are shown and matched in any case. */
-  trustVerdicts: boolean
-  /** Ordered; the first match decides. */
-  rules: RetryRule[]
-}
-
-export interface RetryRule {
-  match: RuleMatch
-  action: RuleAction
-  /** Seconds; replaces the formula's base. */
-  delay?: number
-  scaleResources?: SlotGrowth[]
-  scaleTimeout?: TimeoutGrowth
-  /** A wish: the place is used all the same if there is no other. */
-  avoid?: Avoidance
-  /** A condition: the retry waits rather than go there. */
-  exclude?: Exclusion
-}
+/** An exit code, or a range of them. */
+export const exitCodes = z.unknown().transform((written, context): ExitCodes => {
+  const codes = parseExitCodes(written)
+  if (codes !== undefined) return codes
+  context.addIssue({ code: 'custom', message: `Must be ${EXIT_CODES_WANTED}` })
+  return z.NEVER
+})
+const exitCodeList = z.array(exitCodes).max(RULE_EXIT_CODES_MAX)
 
 /** All given conditions must match; an empty match matches every failure. */
-export interface RuleMatch {
-  causes?: FailureCause[]
-  exitCodes?: ExitCodes[]
-  exitCodesNotIn?: ExitCodes[]
+export const ruleMatch = z.strictObject({
+  causes: z.array(z.enum(FAILURE_CAUSES)).transform(unique).optional(),
+  exitCodes: exitCodeList.optional(),
+  exitCodesNotIn: exitCodeList.optional(),
   /** Glob with `*` and `?` over the whole reason. */
-  reason?: string
-}
+  reason: z.string().min(1).max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).optional(),
+})
+export type RuleMatch = z.output<typeof ruleMatch>
 
-export interface SlotGrowth {
-  slot: string
-  factor: number
-  /** Plain decimal text; unbounded if absent. */
-  max?: string
-}
+export const slotGrowth = z.strictObject({
+  slot: z.string().min(1).max(SLOT_NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
+  factor: z.number().positive(),
+  /** Plain decimal text once it is parsed; unbounded if absent. */
+  max: z.union([z.string(), z.number()]).optional(),
+})
+const exactSlotGrowth = slotGrowth.transform(({ slot, factor, max: written }, context): SlotGrowth => {
+  if (written === undefined) return { slot, factor }
+  const max = parseAmount(slot, written)
+  // Amounts finer than scheduling counts in would end up in a child's slots.
+  if (max !== undefined && (max.split('.')[1] ?? '').length <= SLOT_FRACTION_DIGITS_MAX) return { slot, factor, max }
+  const message = `Not an amount: a plain, non-negative decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits`
+  context.addIssue({ code: 'custom', path: ['max'], message })
+  return z.NEVER
+})
+export type SlotGrowth = Omit<z.output<typeof slotGrowth>, 'max'> & { max?: string }
 
-export interface TimeoutGrowth {
-  factor: number
+export const timeoutGrowth = z.strictObject({
+  factor: z.number().positive(),
   /** Seconds. */
-  max?: number
-}
+  max: z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX).optional(),
+})
+export type TimeoutGrowth = z.output<typeof timeoutGrowth>
+
+export const rule = z.strictObject({
+  match: ruleMatch,
+  action: z.enum(RULE_ACTIONS),
+  /** Seconds; replaces the formula's base. */
+  delay: z.number().nonnegative().optional(),
+  scaleResources: z.array(exactSlotGrowth).max(SLOTS_MAX).optional(),
+  scaleTimeout: timeoutGrowth.optional(),
+  /** A wish: the place is used all the same if there is no other. */
+  avoid: z.enum(AVOIDANCES).optional(),
+  /** A condition: the retry waits rather than go there. */
+  exclude: z.enum(EXCLUSIONS).optional(),
+})
+export type RetryRule = z.output<typeof rule>
+
+const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleTimeout', 'avoid', 'exclude'] as const
+
+/** Also runs if a field is invalid, so that all errors are reported at once; values may then have any type. */
+const when = ({ value }: z.core.ParsePayload): boolean => typeof value === 'object' && value !== null
+
+const soundRule = ONLY_FOR_RETRIES.reduce(
+  (schema, key) =>
+    schema.refine((value) => value.action !== 'FAIL' || value[key] === undefined, {
+      path: [key],
+      message: 'Only for a rule that retries',
+      when,
+    }),
+  rule.refine((value) => slotsAreUnique(value.scaleResources), {
+    path: ['scaleResources'],
+    message: 'Each slot at most once',
+    when,
+  }),
+)
+
+/** Durations are in seconds. Where null is a value, it is one that may be given. */
+export const retryPolicy = z.strictObject({
+  /** Total attempts = 1 + maxRetries. */
+  maxRetries: z.int().min(0).max(RETRIES_MAX),
+  retryDelay: z.number().positive(),
+  backoff: z.enum(BACKOFFS),
+  backoffMultiplier: z.number().positive(),
+  /** Null means the hard ceiling. */
+  maxRetryDelay: z.number().positive().nullable(),
+  jitter: z.enum(JITTERS),
+  jitterRatio: z.number().min(0).max(1),
+  eligibleCauses: z
+    .array(z.enum(ELIGIBLE_CAUSES))
+    .transform((causes): EligibleCause[] => ELIGIBLE_CAUSES.filter((cause) => causes.includes(cause))),
+  emitRetryEvents: z.boolean(),
+  /** No retry starts later than this after the epoch's first attempt was created. */
+  maxElapsed: z.number().positive().nullable(),
+  /** If false, an attempt whose user code never started does not use up the budget. */
+  countPreStartFailures: z.boolean(),
+  /** Per epoch. */
+  maxUncountedRetries: z.int().min(0).max(UNCOUNTED_RETRIES_MAX),
+  /** Follow what programs ask for in their verdict files. Their reasons are shown and matched in any case. */
+  trustVerdicts: z.boolean(),
+  /** Ordered; the first match decides. */
+  rules: z.array(soundRule).max(RULES_MAX),
+})
+/** A resolved policy, as a session stores it. */
+export type RetryPolicy = z.output<typeof retryPolicy>
 
 export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   maxRetries: 0,
@@ -98,4 +153,15 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
 export function delayCeilingMs(policy: Pick<RetryPolicy, 'maxRetryDelay'>): number {
   if (policy.maxRetryDelay === null) return RETRY_DELAY_CEILING_MS
   return Math.min(Math.round(policy.maxRetryDelay * 1000), RETRY_DELAY_CEILING_MS)
+}
+
+function slotsAreUnique(growths: unknown): boolean {
+  if (!Array.isArray(growths)) return true
+  const slots = growths.map((growth: unknown) => (growth as { slot?: unknown } | null)?.slot)
+  const named = slots.filter((slot) => slot !== undefined)
+  return new Set(named).size === named.length
+}
+
+function unique<T>(values: T[]): T[] {
+  return [...new Set(values)]
 }

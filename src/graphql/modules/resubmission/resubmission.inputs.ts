@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { RetryPolicyInput } from '../retry/retry-policy.inputs.ts'
+import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { EnvVarInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
 import { SessionFilter } from '../session/session.filter.ts'
 

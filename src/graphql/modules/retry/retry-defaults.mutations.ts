@@ -3,7 +3,7 @@ import { builder } from '../../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { RetryDefaultsType } from './retry-defaults.type.ts'
-import { RetryPolicyInput } from './retry-policy.inputs.ts'
+import { RetryPolicyInput } from './retry-policy.types.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 
 const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {

@@ -4,7 +4,7 @@ import { updateRetry } from '../../../services/retry/update-retry.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
-import { RetryPolicyInput } from './retry-policy.inputs.ts'
+import { RetryPolicyInput } from './retry-policy.types.ts'
 import { sessionPayload, type SessionPayload } from '../session/session-payload.ts'
 
 const CancelRetryInput = builder.inputType('CancelRetryInput', {

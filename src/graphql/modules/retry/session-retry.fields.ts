@@ -1,7 +1,7 @@
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
 import { builder } from '../../builder.ts'
 import { SessionNode } from '../session/session.type.ts'
-import { RetryPolicyType, shownPolicy } from './retry-policy.type.ts'
+import { RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
 import { RetryStateType } from './retry-state.type.ts'
 
 /** Retry fields of a session. */

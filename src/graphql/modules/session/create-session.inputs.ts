@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { RetryPolicyInput } from '../retry/retry-policy.inputs.ts'
+import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { EnvVarInput, LabelInput, ResourceSlotInput } from './pairs.inputs.ts'
 import { ClusterModeEnum, SessionTypeEnum } from './session.enums.ts'
 

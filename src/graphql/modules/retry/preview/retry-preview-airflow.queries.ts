@@ -2,7 +2,7 @@ import type { AirflowExplanation } from '../../../../domain/retry/airflow/airflo
 import type { AirflowRetry } from '../../../../domain/retry/airflow/airflow-schedule.ts'
 import { previewAirflowPolicy, type AirflowPolicyPreview } from '../../../../services/retry/preview-airflow-policy.ts'
 import { builder } from '../../../builder.ts'
-import { RetryPolicyType, shownPolicy } from '../retry-policy.type.ts'
+import { RetryPolicyType, shownPolicy } from '../retry-policy.types.ts'
 import { AirflowSettingsInput } from './retry-preview-airflow.inputs.ts'
 import { PlannedRetryType } from './retry-preview.queries.ts'
 

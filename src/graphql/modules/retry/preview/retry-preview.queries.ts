@@ -3,7 +3,7 @@ import { previewRetries } from '../../../../services/retry/preview-retries.ts'
 import { builder } from '../../../builder.ts'
 import { ResourceSlot, slotsOf } from '../../session/pairs.type.ts'
 import { FailureCauseEnum } from '../retry.enums.ts'
-import { RetryPolicyInput } from '../retry-policy.inputs.ts'
+import { RetryPolicyInput } from '../retry-policy.types.ts'
 
 export const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
   description: 'A retry that would follow if every attempt failed in the same way.',
