@@ -2,6 +2,7 @@ import type { CallOptions, Connection } from './connection.ts'
 import {
   ChainDocument,
   ChainsDocument,
+  ChainTimelineDocument,
   type AttemptFragment,
   type ChainFilter,
   type ChainOrder,
@@ -61,6 +62,14 @@ export function chainOperations(connection: Connection) {
       return allPages(
         async (page) => (await connection.request(ChainsDocument, { filter, orderBy, ...page }, options)).chains,
       )
+    },
+
+    /** What the chain of a session spent its time with, oldest first. @throws NotFoundError */
+    chainTimeline(sessionId: string, options?: CallOptions) {
+      return allPages(async (page) => {
+        const { chain: found } = await connection.request(ChainTimelineDocument, { sessionId, ...page }, options)
+        return found?.timeline ?? gone(sessionId)
+      })
     },
 
     /** The chain's present state, and again after every change, until it has ended. @throws NotFoundError */

@@ -137,6 +137,25 @@ export type ChainOrderField =
   /** Time from its creation to its end; a live chain counts up to when the first page was read. */
   | 'TOTAL_TIME';
 
+/** What a chain spent a part of its time with. */
+export type ChainSegmentKind =
+  /** Between a failed attempt and its retry, or until that was given up. */
+  | 'BACKOFF'
+  /** Its kernels were being stopped. */
+  | 'ENDING'
+  /** A retry that was due was held: see `holdReason`. */
+  | 'HELD'
+  /** The retry to come. It is no part of the time so far. */
+  | 'PLANNED'
+  /** Its kernels were being prepared and started. */
+  | 'PREPARING'
+  /** An attempt waited to be placed on an agent. */
+  | 'QUEUED'
+  /** The chain had ended; a person resubmitted it. */
+  | 'RESUBMISSION_GAP'
+  /** Its program ran. */
+  | 'RUNNING';
+
 /** State of a chain. The last three are final unless it is resubmitted. */
 export type ChainState =
   /** A person terminated its newest attempt before it produced a result. */
@@ -1237,6 +1256,15 @@ export type ChainsQueryVariables = Exact<{
 
 
 export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: ChainState, cause: FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+
+export type ChainTimelineQueryVariables = Exact<{
+  sessionId: string;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ node: { kind: ChainSegmentKind, from: string, to: string | null, attempt: number, epoch: number, cause: FailureCause | null, holdReason: HoldReason | null, reason: string | null, session: { sessionId: string } | null } }> } } | null };
 
 export type AgentsQueryVariables = Exact<{
   filter?: AgentFilter | null | undefined;
@@ -2995,6 +3023,33 @@ export const ChainsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ChainsQuery, ChainsQueryVariables>;
+export const ChainTimelineDocument = new TypedDocumentString(`
+    query ChainTimeline($sessionId: UUID!, $first: Int, $after: String) {
+  chain(sessionId: $sessionId) {
+    timeline(first: $first, after: $after) {
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+      edges {
+        node {
+          kind
+          from
+          to
+          attempt
+          epoch
+          session {
+            sessionId
+          }
+          cause
+          holdReason
+          reason
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ChainTimelineQuery, ChainTimelineQueryVariables>;
 export const AgentsDocument = new TypedDocumentString(`
     query Agents($filter: AgentFilter, $first: Int, $after: String) {
   agents(filter: $filter, first: $first, after: $after) {

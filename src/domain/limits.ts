@@ -18,6 +18,8 @@ export const RESUBMIT_BATCH_SESSIONS_MAX = 500
 export const HELD_RELEASE_RETRIES_MAX = 200
 /** Candidates from which a batch is taken: more than one batch, so that each of several servers finds one. */
 export const DISPATCH_WINDOW_RETRIES_MAX = 2_000
+/** Spans recorded of one held retry: reasons alternate every few seconds at worst. The last one goes on until its end. */
+export const RETRY_WAITS_MAX = 100
 
 // Polling intervals, for when no wake-up came
 export const COORDINATOR_INTERVAL_MS = 2_000
@@ -194,6 +196,10 @@ export const PAGE_SIZE_MAX = 100
 export const SCOPES_LISTED_MAX = 1_000
 /** Epochs of one chain in a list: each one is something that a person did. */
 export const EPOCHS_LISTED_MAX = 1_000
+/** Rows of an attempt's history from which its changes of status are read, the newest ones. */
+export const ATTEMPT_MOVES_READ_MAX = 200
+/** Attempts of a chain whose segments are counted: a thousand take about 30 ms. */
+export const COUNTED_ATTEMPTS_MAX = 1_000
 /** Spans of time in one answer of statistics: more than a screen has columns for. */
 export const STATISTICS_BUCKETS_MAX = 500
 /** A day. */

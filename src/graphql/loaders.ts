@@ -5,12 +5,14 @@ import {
   readChainChanges,
   readChainEpochs,
   readChains,
+  readChainTimelines,
   readChainTotals,
   type AttemptWindow,
   type ChainChange,
   type ChainEpoch,
   type ChainRow,
   type ChainTotalRow,
+  type RecordedAttempts,
 } from '../services/chain/read-chains.ts'
 import { readGroupSlots, type GroupSlotRow } from '../services/resource-group/read-group-slots.ts'
 import { explainPendingSessions } from '../services/session/explain-pending.ts'
@@ -54,6 +56,7 @@ export interface Loaders extends DeploymentLoaders {
   chains: DataLoader<string, ChainRow | undefined>
   /** Ids of sessions, oldest first. */
   chainAttempts: DataLoader<AttemptWindow, string[], string>
+  chainTimelines: DataLoader<AttemptWindow, RecordedAttempts, string>
   chainChanges: PageLoader<ChainChange>
   chainChangeCount: DataLoader<string, number>
   chainEpochs: DataLoader<string, ChainEpoch[]>
@@ -104,7 +107,11 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     }),
   chainAttempts: (source) =>
     new DataLoader((windows: readonly AttemptWindow[]) => readChainAttempts(source, windows), {
-      cacheKeyFn: ({ chainId, after, limit }) => `${chainId}:${after}:${limit}`,
+      cacheKeyFn: windowKey,
+    }),
+  chainTimelines: (source) =>
+    new DataLoader((windows: readonly AttemptWindow[]) => readChainTimelines(source, windows), {
+      cacheKeyFn: windowKey,
     }),
   chainChanges: (source) =>
     pageLoader(
@@ -124,3 +131,7 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     ),
   ...deploymentLoaders,
 })
+
+function windowKey({ chainId, after, limit }: AttemptWindow): string {
+  return `${chainId}:${after}:${limit}`
+}

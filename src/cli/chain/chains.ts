@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
-import type { ChainFilter, ChainState, FailureCause } from '../../client/node/index.ts'
+import type { ChainFilter, ChainState, Client, FailureCause } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { choices, past, wholeNumber } from '../options/values.ts'
 import { CAUSES, CHAIN_STATES } from '../options/api-enums.ts'
 import { statusStyle } from '../output/status-style.ts'
-import { duration, relative } from '../output/time.ts'
+import type { Output } from '../output/output.ts'
+import { duration, instant, relative } from '../output/time.ts'
 import { drawChain } from './draw-chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
-import { take } from '../session/take.ts'
+import { take, takeAll } from '../session/take.ts'
 
 interface ChainsOptions {
   state?: ChainState[]
@@ -52,12 +53,36 @@ export function chainsCommand(): Command {
   })
 }
 
+/** Of what lasts, up to now. */
+async function showTimeline(client: Client, out: Output, sessionId: string, signal: AbortSignal): Promise<void> {
+  const items = await takeAll(client.chainTimeline(sessionId, { signal }))
+  const spent = ({ kind, from, to }: (typeof items)[number]) =>
+    kind === 'PLANNED'
+      ? relative(from)
+      : duration((Date.parse(to ?? new Date().toISOString()) - Date.parse(from)) / 1_000)
+  await out.table(
+    items,
+    [
+      { title: 'ATTEMPT', value: ({ attempt }) => attempt, align: 'right' },
+      { title: 'KIND', value: ({ kind }) => kind },
+      { title: 'FROM', value: ({ from }) => instant(from) },
+      { title: 'FOR', value: spent, align: 'right' },
+      { title: 'REASON', value: ({ reason, cause }) => reason ?? cause, flexible: true },
+    ],
+    'nothing',
+  )
+}
+
 export function chainCommand(): Command {
   const command = describedCommand('chain', 'draw the chain of a session: each attempt, and why it was retried', [
     'reprise chain nightly',
-  ]).argument('<session>', SESSION_ARGUMENT)
-  return act(command, async ({ client, out }, _options, [text]) => {
+    'reprise chain nightly --timeline',
+  ])
+    .argument('<session>', SESSION_ARGUMENT)
+    .option('--timeline', 'what its time was spent with: queues, runs, backoff, holds')
+  return act<{ timeline?: boolean }>(command, async ({ client, out, signal }, { timeline }, [text]) => {
     const sessionId = await findSession(client, text!)
+    if (timeline) return showTimeline(client, out, sessionId, signal)
     const attempts = await client.chain(sessionId)
     out.show(attempts, () => drawChain(attempts, sessionId, out.terminal))
   })

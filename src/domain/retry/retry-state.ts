@@ -29,6 +29,11 @@ export const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
   PARENT_ALIVE: 'the failed attempt may still run on a silent agent',
 }
 
+/** `retries are switched off (cluster)` */
+export function holdWords({ reason, scope }: { reason: HoldReason; scope: string | null }): string {
+  return scope === null ? HOLD_WORDS[reason] : `${HOLD_WORDS[reason]} (${scope.toLowerCase()})`
+}
+
 /** A session's retry state. UNDECIDED: a batch session with a budget that is running or has only just ended. */
 export function retryState(
   session: { sessionType: SessionType; retryCount: number; maxRetries: number },

@@ -43,6 +43,7 @@ function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number):
   return {
     sessionId: retry.sessionId,
     holdReason: reason,
+    scope,
     againInMs,
     eventData: repeated ? null : retryEventData(retry, null, `held: ${HOLD_WORDS[reason]}${where}`),
   }

@@ -15,13 +15,17 @@ import {
 import { readChainEpochs as readEpochs, type EpochRow } from '../../store/sql/chain/read-chain-epochs.sql.ts'
 import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
 import { readChainTotals as readTotals, type ChainTotalRow } from '../../store/sql/chain/read-chain-totals.sql.ts'
+import {
+  readChainTimelines as readTimelines,
+  type RecordedAttempts,
+} from '../../store/sql/chain/read-chain-timelines.sql.ts'
 import { readChains as read, type ChainRow } from '../../store/sql/chain/read-chains.sql.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { shownField } from '../session/shown-environ.ts'
 
 export type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 export type { ChainOrder, ChainPlace, ListedChain } from '../../store/sql/chain/list-chains.sql.ts'
-export type { AttemptWindow, ChainRow, ChainTotalRow }
+export type { AttemptWindow, ChainRow, ChainTotalRow, RecordedAttempts }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
 /** Reads chains that the viewer is known to see. */
@@ -58,6 +62,11 @@ interface PageOfEach {
 /** Ids of sessions, oldest first, in the order of the windows. */
 export function readChainAttempts({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<string[][]> {
   return readAttempts(db, windows)
+}
+
+/** What timelines are made of, in the order of the windows. */
+export function readChainTimelines({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<RecordedAttempts[]> {
+  return readTimelines(db, windows)
 }
 
 export interface ChainChange extends AttemptRow {

@@ -42,6 +42,8 @@ const FIELDS = `
   epochs { epoch by overrides { field } firstSession { name } }
   changes(first: 2) { totalCount edges { node { attempt differences { field } session { status } } } }
   sessions(first: 2) { totalCount edges { node { attempt kernels { logs(first: 1) { edges { node { text } } } } chain { state } } } }
+  timeline(first: 3) { totalCount edges { node { kind from to reason session { sessionId } } } }
+  last: timeline(last: 2) { edges { node { kind attempt } } }
   newest: sessions(last: 2) { edges { node { attempt retryDecision { explanation } } } }`
 
 async function ask(text: string, variables: object) {
@@ -58,6 +60,7 @@ async function page(first: number): Promise<string[]> {
   expect(data.chains.edges[0].node.attempts).toBe(LONG)
   for (const { node } of data.chains.edges) {
     expect(node).toMatchObject({ state: 'FAILED', failureCount: node.attempts, project: { name: 'default' } })
+    expect(node.last.edges.at(-1).node.attempt).toBe(node.attempts)
     expect(node.newest.edges[1].node.attempt).toBe(node.attempts)
   }
   return statements

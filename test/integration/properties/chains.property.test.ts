@@ -125,7 +125,7 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
         { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: {}, max_running: options.maxRunning },
       ])
     }
-    const cluster = await smallCluster(db)
+    const cluster = await smallCluster(database)
     const ended = new Map<string, unknown>()
 
     async function expectPromises(): Promise<void> {

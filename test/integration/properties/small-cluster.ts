@@ -1,6 +1,11 @@
+import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import type { Database } from '../../../src/store/database.ts'
+import type { PrismaClient } from '../../../src/store/prisma.ts'
 import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { updateRetry } from '../../../src/services/retry/update-retry.ts'
+import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
@@ -21,6 +26,9 @@ export type Happening =
   | { does: 'terminate'; pick: number }
   | { does: 'cancel'; pick: number }
   | { does: 'hurry'; pick: number }
+  | { does: 'change'; pick: number; maxRetries: number }
+  | { does: 'resubmit'; pick: number }
+  | { does: 'switch'; disabled: boolean }
   | { does: 'wait'; seconds: number }
   | { does: 'restart' }
 
@@ -44,7 +52,7 @@ export interface SmallCluster {
   running(): string[]
 }
 
-export async function smallCluster(db: Database): Promise<SmallCluster> {
+export async function smallCluster({ db, prisma }: { db: Database; prisma: PrismaClient }): Promise<SmallCluster> {
   let server: TestServer = testServer(db)
   const nodes: Node[] = []
   for (let n = 0; n < 2; n++) {
@@ -153,6 +161,20 @@ export async function smallCluster(db: Database): Promise<SmallCluster> {
       case 'hurry':
         await ask((sessionId) => retryNow(server.context, { sessionId }), await pickId(PENDING_RETRIES, it.pick))
         return
+      case 'change': {
+        const policy = { maxRetries: it.maxRetries }
+        const change = (sessionId: string) => updateRetry(server.context, { sessionId, policy })
+        return ask(change, await pickId(PENDING_RETRIES, it.pick))
+      }
+      case 'resubmit': {
+        const context = { ...server.context, prisma, sync: NO_SYNC_POINTS }
+        const again = (sessionId: string) =>
+          resubmitSessions(context, { sessionIds: [sessionId], includeSucceeded: true })
+        return ask(again, await pickId(SESSIONS, it.pick))
+      }
+      case 'switch':
+        await setRetrySwitch(server.context, { scope: 'CLUSTER', disabled: it.disabled })
+        return
       case 'wait':
         await wait(it.seconds)
         return
@@ -168,6 +190,7 @@ export async function smallCluster(db: Database): Promise<SmallCluster> {
         await happen({ does: 'return', agent })
         await node.agent.register()
       }
+      await happen({ does: 'switch', disabled: false })
       let idle = 0
       for (let turn = 0; idle < 2; turn++) {
         if (turn > 300) throw new Error('it does not come to an end')

@@ -15,6 +15,7 @@ import { readChainAttempts } from '../../../src/store/sql/chain/read-chain-attem
 import { countChainChanges, readChainChanges } from '../../../src/store/sql/chain/read-chain-changes.sql.ts'
 import { readChainEpochs } from '../../../src/store/sql/chain/read-chain-epochs.sql.ts'
 import { readChainIds } from '../../../src/store/sql/chain/read-chain-ids.sql.ts'
+import { readChainTimelines } from '../../../src/store/sql/chain/read-chain-timelines.sql.ts'
 import { readChainTotals } from '../../../src/store/sql/chain/read-chain-totals.sql.ts'
 import { readChains } from '../../../src/store/sql/chain/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -202,6 +203,14 @@ test.each<[string, (tx: Queryable, chainIds: string[]) => Promise<unknown>]>([
     'attempts',
     (tx, chainIds) =>
       readChainAttempts(
+        tx,
+        chainIds.map((chainId) => ({ chainId, after: 1, limit: 2 })),
+      ),
+  ],
+  [
+    'timelines',
+    (tx, chainIds) =>
+      readChainTimelines(
         tx,
         chainIds.map((chainId) => ({ chainId, after: 1, limit: 2 })),
       ),

@@ -17,7 +17,15 @@ export async function passTime(
       started_at = started_at - ${back}, terminated_at = terminated_at - ${back},
       epoch_started_at = epoch_started_at - ${back}`)
     await tx.query(`UPDATE kernels SET status_changed_at = status_changed_at - ${back}`)
-    await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back}`)
+    await tx.query(`UPDATE chains SET created_at = created_at - ${back}, ended_at = ended_at - ${back},
+      newest_activity_at = newest_activity_at - ${back},
+      total_key = chain_total_key(created_at - ${back}, ended_at - ${back})`)
+    await tx.query(
+      `UPDATE scheduling_history SET first_at = first_at - ${back}, last_at = last_at - ${back} WHERE entity = 'SESSION'`,
+    )
+    await tx.query(`UPDATE retry_decisions SET due_at = due_at - ${back}, ready_at = ready_at - ${back},
+      decided_at = decided_at - ${back}, dispatched_at = dispatched_at - ${back}, abandoned_at = abandoned_at - ${back}`)
+    await tx.query(`UPDATE retry_waits SET from_at = from_at - ${back}, to_at = to_at - ${back}`)
     await tx.query(`UPDATE retry_switches SET refilled_at = refilled_at - ${back}, limit_until = limit_until - ${back},
       disabled_until = disabled_until - ${back}`)
     await tx.query(`UPDATE webhooks SET failing_since = failing_since - ${back}, resting_until = resting_until - ${back},

@@ -22,3 +22,17 @@ export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
     },
   } as const,
 })
+
+export const ChainSegmentKindEnum = builder.enumType('ChainSegmentKind', {
+  description: 'What a chain spent a part of its time with.',
+  values: {
+    QUEUED: { description: 'An attempt waited to be placed on an agent.' },
+    PREPARING: { description: 'Its kernels were being prepared and started.' },
+    RUNNING: { description: 'Its program ran.' },
+    ENDING: { description: 'Its kernels were being stopped.' },
+    BACKOFF: { description: 'Between a failed attempt and its retry, or until that was given up.' },
+    HELD: { description: 'A retry that was due was held: see `holdReason`.' },
+    RESUBMISSION_GAP: { description: 'The chain had ended; a person resubmitted it.' },
+    PLANNED: { description: 'The retry to come. It is no part of the time so far.' },
+  } as const,
+})

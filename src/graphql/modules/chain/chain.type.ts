@@ -56,7 +56,7 @@ export const ChainNode = builder.node(ref, {
     endedAt: t.expose('endedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When its last attempt ended, if no other follows.',
+      description: 'When its last attempt ended, or the retry that it waited for was given up, if no other follows.',
     }),
     totalSeconds: t.exposeFloat('totalSeconds', { description: 'From its creation to its end, or until now.' }),
     outlook: t.field({

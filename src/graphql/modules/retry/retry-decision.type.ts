@@ -1,7 +1,24 @@
+import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
+import { holdWords } from '../../../domain/retry/retry-state.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession } from '../../session-reads/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
+
+const RetryHoldType = builder.prismaObject('RetryWait', {
+  name: 'RetryHold',
+  description: 'A time in which a retry that was due was held.',
+  fields: (t) => ({
+    holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'Why.' }),
+    reason: t.string({
+      description: 'Why, in words, with the scope of the switch or quota.',
+      select: { reason: true, scope: true },
+      resolve: holdWords,
+    }),
+    from: t.expose('fromAt', { type: 'DateTime', description: 'When it began.' }),
+    to: t.expose('toAt', { type: 'DateTime', nullable: true, description: 'When it ended; null while it lasts.' }),
+  }),
+})
 
 export const RetryDecisionType = builder.prismaObject('RetryDecision', {
   description: 'What was decided when a batch session ended, and why. Every finished batch session has exactly one.',
@@ -46,6 +63,11 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
       type: HoldReasonEnum,
       nullable: true,
       description: 'Why it is held, while it is.',
+    }),
+    holds: t.relation('waits', {
+      type: RetryHoldType,
+      description: `What the retry was held by, and how long, oldest first; at most ${RETRY_WAITS_MAX}.`,
+      query: { orderBy: { number: 'asc' } },
     }),
     childSession: t.field({
       type: SessionNode,

@@ -1,10 +1,11 @@
 import type { RetryPhase } from '../../../domain/session/causes.ts'
 import type { Queryable } from '../../database.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { endWaits } from './retry-waits.sql.ts'
 
 /**
- * A person changes pending retries, which must be SCHEDULED or HELD: changes decisions and writes events and audit
- * entries. Callers that change several have locked them in session order before.
+ * A person changes pending retries, which must be SCHEDULED or HELD: changes decisions, ends their waits, and writes events and
+ * audit entries. Callers that change several have locked them in session order before.
  */
 function statementFor(change: { sets: string; event: string; action: string }): string {
   return `
@@ -17,7 +18,7 @@ WITH found AS (
   FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.delay_ms, d.due_at, f.retry_count, f.max_retries,
     f.retry_policy
-), events AS (
+), ${endWaits('changed')}, events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT '${change.event}', session_id, chain_id, project_id, jsonb_build_object('attempt', retry_count + 1,
     'maxAttempts', max_retries + 1, 'cause', cause, 'delaySeconds', delay_ms / 1000.0,
@@ -32,7 +33,7 @@ SELECT f.id AS "sessionId", f.phase, EXISTS (SELECT FROM changed c WHERE c.sessi
 }
 
 const CANCEL_SQL = statementFor({
-  sets: `phase = 'CANCELLED', hold_reason = NULL, explanation = d.explanation || '; ' || $4`,
+  sets: `phase = 'CANCELLED', hold_reason = NULL, abandoned_at = now(), explanation = d.explanation || '; ' || $4`,
   event: 'session.retry_cancelled',
   action: 'retry.cancel',
 })

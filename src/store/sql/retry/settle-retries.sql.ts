@@ -1,6 +1,7 @@
 import type { RetryEventData } from '../../../domain/events.ts'
 import type { HoldReason } from '../../../domain/session/causes.ts'
 import type { Queryable } from '../../database.ts'
+import { beginWaits, endWaits, heldNotes } from './retry-waits.sql.ts'
 
 export interface DispatchedRetry {
   sessionId: string
@@ -11,17 +12,17 @@ export interface DispatchedRetry {
   eventData: RetryEventData | null
 }
 
-/** Records children created in this transaction: decision, event, audit entry. */
+/** Records children created in this transaction: decision, end of its wait, event, audit entry. */
 const DISPATCHED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     "sessionId" uuid, "childSessionId" uuid, "label" text, "eventData" jsonb)
-), settled AS (
+), ${heldNotes('input')}, settled AS (
   UPDATE retry_decisions d SET phase = 'DISPATCHED', hold_reason = NULL, child_session_id = i."childSessionId",
-    dispatched_at = now()
-  FROM input i WHERE d.session_id = i."sessionId"
+    dispatched_at = now(), explanation = d.explanation || coalesce(h.note, '')
+  FROM input i LEFT JOIN held_notes h ON h.session_id = i."sessionId" WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData"
-), events AS (
+), ${endWaits('settled')}, events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT 'session.retry_dispatched', session_id, chain_id, project_id, "eventData"
   FROM settled WHERE "eventData" IS NOT NULL
@@ -38,6 +39,8 @@ export async function settleDispatched(tx: Queryable, retries: readonly Dispatch
 export interface HeldRetry {
   sessionId: string
   holdReason: HoldReason
+  /** Of the switch or quota that holds it; null if the reason concerns this retry alone. */
+  scope: string | null
   /** When to try again. */
   againInMs: number
   /** Null if it was already held for the same reason, or the policy emits no retry events. */
@@ -47,13 +50,13 @@ export interface HeldRetry {
 const HELD_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
-    "sessionId" uuid, "holdReason" hold_reason, "againInMs" float8, "eventData" jsonb)
+    "sessionId" uuid, "holdReason" hold_reason, "scope" text, "againInMs" float8, "eventData" jsonb)
 ), held AS (
   UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason",
     ready_at = clock_timestamp() + make_interval(secs => i."againInMs" / 1000)
   FROM input i WHERE d.session_id = i."sessionId"
-  RETURNING d.session_id, d.chain_id, d.project_id, i."eventData"
-)
+  RETURNING d.session_id, d.chain_id, d.project_id, i."holdReason", i."scope", i."eventData"
+), ${beginWaits('held')}
 INSERT INTO session_events (type, session_id, chain_id, project_id, data)
 SELECT 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
 
@@ -62,11 +65,15 @@ export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): 
 }
 
 const REFUSED_SQL = `
-UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, explanation = i."explanation",
-  details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
-    || jsonb_build_object('error', i."code")
-FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
-WHERE d.session_id = i."sessionId"`
+WITH refused AS (
+  UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, abandoned_at = now(),
+    explanation = i."explanation", details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
+      || jsonb_build_object('error', i."code")
+  FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
+  WHERE d.session_id = i."sessionId"
+  RETURNING d.session_id
+), ${endWaits('refused')}
+SELECT count(*) FROM refused`
 
 /** Ends retries whose child was refused for good. */
 export async function settleRefused(
@@ -88,11 +95,11 @@ const EXHAUSTED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "explanation" text, "eventData" jsonb)
 ), exhausted AS (
-  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL,
+  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL, abandoned_at = now(),
     explanation = i."explanation" || '; ' || d.explanation
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"
-), events AS (
+), ${endWaits('exhausted')}, events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
   FROM exhausted WHERE "eventData" IS NOT NULL

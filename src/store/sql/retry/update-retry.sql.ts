@@ -3,6 +3,7 @@ import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
 import type { Queryable } from '../../database.ts'
 import type { DecisionRow } from './record-decisions.sql.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { endWaits } from './retry-waits.sql.ts'
 
 /**
  * FOR NO KEY UPDATE, and the session before its decision, as resubmissions do: a dispatcher that holds the decision
@@ -36,7 +37,7 @@ export interface UpdatedRetry {
   change: { given: object; before: object }
 }
 
-/** Policy, decision, event and audit entry of a retry that is decided anew. The caller has locked both rows. */
+/** Policy, decision, end of the wait, event and audit entry of a retry that is decided anew. The caller has locked both rows. */
 const UPDATE_SQL = `
 WITH input AS (
   SELECT * FROM json_to_record($1::json) AS i(
@@ -50,9 +51,10 @@ WITH input AS (
   UPDATE retry_decisions d SET phase = i."phase", cause = i."cause", matched_rule = i."matchedRule",
     counted = i."counted", base_delay_ms = i."baseDelayMs", jitter_ms = i."jitterMs", delay_ms = i."delayMs",
     due_at = i."dueAt", ready_at = i."dueAt", hold_reason = NULL, explanation = i."explanation",
-    details = i."details", decided_at = now()
+    details = i."details", decided_at = now(), abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN now() END
   FROM input i WHERE d.session_id = i."sessionId" AND d.phase IN ('SCHEDULED', 'HELD')
-), events AS (
+  RETURNING d.session_id
+), ${endWaits('decisions')}, events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
 )

@@ -1,0 +1,57 @@
+import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
+import { HOLD_WORDS } from '../../../domain/retry/retry-state.ts'
+
+/**
+ * CTEs of the statements that hold and release retries: they keep the record of what each retry waited for, in the
+ * transaction in which it does. Whoever runs them holds the decisions, so that a retry has at most one open wait, and it
+ * has one exactly while it is HELD. Times are of the transaction's beginning, like those of sessions and decisions.
+ * Index: retry_waits_pkey.
+ */
+
+/** Ends the waits of the retries in `rows`, which has their `session_id`. */
+export function endWaits(rows: string): string {
+  return `waits_ended AS (
+  UPDATE retry_waits w SET to_at = greatest(w.from_at, now())
+  WHERE w.session_id = ANY(ARRAY(SELECT session_id FROM ${rows})) AND w.to_at IS NULL
+)`
+}
+
+/**
+ * Begins a wait for each of the retries in `rows`, which has "session_id", "holdReason" and "scope", unless it waits for
+ * that already.
+ */
+export function beginWaits(rows: string): string {
+  return `waits_before AS MATERIALIZED (
+  SELECT r.session_id, r."holdReason", r."scope", coalesce(last.number, 0) AS number, coalesce(last.to_at IS NULL
+    AND (last.number >= ${RETRY_WAITS_MAX} OR last.reason = r."holdReason" AND last.scope IS NOT DISTINCT FROM r."scope"),
+    false) AS goes_on
+  FROM ${rows} r LEFT JOIN LATERAL (
+    SELECT * FROM retry_waits w WHERE w.session_id = r.session_id ORDER BY w.number DESC LIMIT 1
+  ) AS last ON true
+), waits_changed AS (SELECT session_id FROM waits_before WHERE NOT goes_on
+), ${endWaits('waits_changed')}, waits_begun AS (
+  INSERT INTO retry_waits (session_id, number, reason, scope)
+  SELECT session_id, number + 1, "holdReason", "scope" FROM waits_before
+  WHERE NOT goes_on AND number < ${RETRY_WAITS_MAX}
+)`
+}
+
+const WORDS = Object.entries(HOLD_WORDS)
+  .map(([reason, words]) => `WHEN '${reason}' THEN '${words}'`)
+  .join(' ')
+
+/**
+ * `held_notes`: for each of the retries in `rows`, which has their "sessionId", how long it was held, as the end of an
+ * explanation; those that never were are missing.
+ */
+export function heldNotes(rows: string): string {
+  return `held_spans AS (
+  SELECT w.session_id, w.reason, min(w.number) AS number, extract(epoch FROM
+    sum(greatest(coalesce(w.to_at, now()) - w.from_at, interval '0'))) AS seconds
+  FROM retry_waits w WHERE w.session_id = ANY(ARRAY(SELECT "sessionId" FROM ${rows})) GROUP BY w.session_id, w.reason
+), held_notes AS (
+  SELECT session_id, string_agg('; held ' || trim_scale(round(seconds::numeric, 3)) || ' s: '
+    || CASE reason ${WORDS} END, '' ORDER BY number) AS note
+  FROM held_spans GROUP BY session_id
+)`
+}
