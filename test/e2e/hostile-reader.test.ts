@@ -121,7 +121,14 @@ test(
   },
 )
 
-test.each(['HTTP', 'a WebSocket'])(
+const LEAVING: Readonly<Record<string, (socket: WebSocket) => void>> = {
+  'a WebSocket': (socket) => socket.terminate(),
+  'operations of a WebSocket that stays': (socket) => {
+    for (let id = 0; id < AT_ONCE; id++) socket.send(`{"id":"${id}","type":"complete"}`)
+  },
+}
+
+test.each(['HTTP', ...Object.keys(LEAVING)])(
   'who leaves takes along what it reads: %s',
   { timeout: 60_000 },
   async (transport) => {
@@ -129,7 +136,11 @@ test.each(['HTTP', 'a WebSocket'])(
     const stop = new AbortController()
     const requests: Promise<unknown>[] = []
     if (transport === 'HTTP') for (let n = 0; n < AT_ONCE; n++) requests.push(post(stop.signal).catch(() => null))
-    else stop.signal.addEventListener('abort', leave(openSocket()))
+    else {
+      const socket = openSocket()
+      onTestFinished(() => socket.terminate())
+      stop.signal.addEventListener('abort', () => LEAVING[transport]!(socket))
+    }
     await vi.waitFor(async () => expect((await waiting()).count).toBeGreaterThan(0), { timeout: 20_000, interval: 10 })
     stop.abort()
     await Promise.all(requests)
@@ -146,10 +157,6 @@ test.each(['HTTP', 'a WebSocket'])(
     expect(oldestMs).toBeLessThan(4_000)
   },
 )
-
-function leave(socket: WebSocket): () => void {
-  return () => socket.terminate()
-}
 
 test('200 counts of what is searched for, in one request, are refused', async () => {
   const aliases = Array.from(

@@ -11,12 +11,19 @@ import type { Logger } from '../../observability/log.ts'
 export function joinSockets(
   sockets: WebSocketServer,
   protocol: Server<Extra>,
-  { log, pingIntervalMs }: { log: Logger; pingIntervalMs: number },
+  options: {
+    log: Logger
+    pingIntervalMs: number
+    /** A client waits no more for the operation of this id. graphql-ws tells that of subscriptions only. */
+    onComplete(connection: Extra, id: string): void
+  },
 ): Disposable {
+  const { log, pingIntervalMs, onComplete } = options
   sockets.options.handleProtocols = handleProtocols
   sockets.on('connection', (socket, request) => {
     // The socket closes itself with the appropriate code.
     socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
+    const connection = { socket, request }
     const stopPings = cutOffSilent(socket, request.socket, pingIntervalMs)
     const closed = protocol.opened(
       {
@@ -30,10 +37,12 @@ export function joinSockets(
         close: (code, reason) => socket.close(code, reason),
         onMessage: (receive) =>
           takeInTurns(socket, (text) => {
+            const id = completedBy(text)
+            if (id !== undefined) onComplete(connection, id)
             receive(text).catch((error: unknown) => closeFor(socket, error, log))
           }),
       },
-      { socket, request },
+      connection,
     )
     socket.once('close', (code, reason) => {
       stopPings()
@@ -80,6 +89,20 @@ function takeInTurns(socket: WebSocket, take: (text: string) => void): void {
     waiting.push(textOf(message))
     if (!socket.isPaused) socket.pause()
   })
+}
+
+/** A message of the type `complete` has little beside its id, so longer ones aren't parsed twice. */
+const COMPLETE_CHARACTERS_MAX = 512
+
+function completedBy(text: string): string | undefined {
+  if (text.length > COMPLETE_CHARACTERS_MAX || !text.includes('"complete"')) return undefined
+  try {
+    const message = JSON.parse(text) as { type?: unknown; id?: unknown } | null
+    return message?.type === 'complete' && typeof message.id === 'string' ? message.id : undefined
+  } catch {
+    // graphql-ws closes the socket for it.
+    return undefined
+  }
 }
 
 function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {

@@ -6,14 +6,7 @@ import {
   type ExecutionResult,
   type GraphQLSchema,
 } from 'graphql'
-import {
-  CloseCode,
-  makeServer,
-  type Context,
-  type Disposable,
-  type ServerOptions,
-  type SubscribePayload,
-} from 'graphql-ws'
+import { CloseCode, makeServer, type Disposable, type ServerOptions, type SubscribePayload } from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
@@ -58,13 +51,14 @@ export interface WebSocketOptions {
 
 interface Caller {
   identity?: Identity
-  /** Aborts when the socket has closed. */
-  gone?: AbortSignal
   /** Begun and not ended; a subscription has ended to begin when it is open. */
   operations?: number
+  /**
+   * By the client's id: what aborts when nobody waits for an operation any more. A signal of its own each, as signals
+   * composed by `AbortSignal.any` with one that lives as long as the socket are never freed (1.2 kB each).
+   */
+  awaited?: Map<string, AbortController>
 }
-
-type Connection = Context<{ authorization?: unknown }, Extra & Caller>
 
 /** What Yoga types as `any`. */
 interface Executable {
@@ -101,13 +95,16 @@ export function serveWebSockets(
       }
       extra.identity = identity
       boundMessages(extra.socket, MESSAGE_BYTES_MAX)
-      const gone = new AbortController()
-      extra.gone = gone.signal
-      extra.socket.once('close', () => gone.abort())
+      const awaited = new Map<string, AbortController>()
+      extra.awaited = awaited
+      extra.socket.once('close', () => {
+        for (const left of awaited.values()) left.abort()
+      })
       return true
     },
-    onSubscribe: (connection, _id, payload) =>
-      counted(connection.extra, () => prepare(graphql, connection, payload, trustedDocuments)),
+    onSubscribe: ({ extra }, id, payload) =>
+      counted(extra, id, (left) => prepare(graphql, { extra, payload, left }, trustedDocuments)),
+    onComplete: ({ extra }, id) => void extra.awaited!.delete(id),
     execute: (args) => traced(trace, args).finally(() => ended(args)),
     subscribe: async (args) => {
       try {
@@ -117,7 +114,8 @@ export function serveWebSockets(
       }
     },
   })
-  return joinSockets(server, protocol, { log, pingIntervalMs })
+  const onComplete = (connection: Extra & Caller, id: string) => connection.awaited?.get(id)?.abort()
+  return joinSockets(server, protocol, { log, pingIntervalMs, onComplete })
 }
 
 function closeCodeOf({ extensions }: GraphQLError): number {
@@ -127,21 +125,27 @@ function closeCodeOf({ extensions }: GraphQLError): number {
 type Prepared = ExecutionArgs | readonly GraphQLError[]
 
 /** Bounds the operations of a socket that have begun and not ended. */
-async function counted(extra: Caller, work: () => Promise<Prepared>): Promise<Prepared> {
-  const { operations = 0 } = extra
+async function counted(extra: Caller, id: string, work: (left: AbortSignal) => Promise<Prepared>): Promise<Prepared> {
+  const { operations = 0, awaited } = extra
   if (operations >= OPERATIONS_PER_SOCKET_MAX) {
     const message = `This connection has ${operations} operations in progress, and that is the limit.`
     return [tooManyRequests(new RepriseError('TOO_MANY_REQUESTS', message))]
   }
   extra.operations = operations + 1
+  const left = new AbortController()
+  awaited!.set(id, left)
   const end = () => void extra.operations!--
+  const refuse = () => {
+    end()
+    awaited!.delete(id)
+  }
   try {
-    const prepared = await work()
-    if (!('document' in prepared)) end()
+    const prepared = await work(left.signal)
+    if (!('document' in prepared)) refuse()
     else Object.assign(prepared.rootValue as object, { end })
     return prepared
   } catch (error) {
-    end()
+    refuse()
     throw error
   }
 }
@@ -152,20 +156,18 @@ function ended({ rootValue }: ExecutionArgs): void {
 
 async function prepare(
   graphql: GraphQLServer,
-  connection: Connection,
-  payload: SubscribePayload,
+  { extra, payload, left }: { extra: Extra & Caller; payload: SubscribePayload; left: AbortSignal },
   trustedDocuments: TrustedDocuments | undefined,
 ): Promise<Prepared> {
-  const { extra } = connection
   const { identity, socket } = extra
   const text = trustedDocuments ? trustedText(trustedDocuments, payload as GraphQLParams) : payload.query
   if (text instanceof GraphQLError) return [text]
   const requester = {
     ...identity!,
     requestId: newRequestId(),
-    address: connection.extra.request.socket.remoteAddress,
+    address: extra.request.socket.remoteAddress,
     connection: socket,
-    left: extra.gone,
+    left,
     revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
   }
   const executable = graphql.getEnveloped({ requester, params: payload }) as unknown as Executable
