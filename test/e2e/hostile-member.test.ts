@@ -56,7 +56,10 @@ const LEAK = 'leak() { echo "LEAK $*"; }'
 const DESCRIPTOR =
   'ls -l /proc/self/fd | grep -q "$RUN.*secret-descriptor" && leak descriptor of whoever started the server'
 
-/** Prints a line `LEAK …` for each attack that succeeds. Nothing else of its output matters. */
+/**
+ * Prints a line `LEAK …` for each attack that succeeds. Nothing else of its output matters. The last one can be its end:
+ * the cgroup that it moves to may be another kernel's.
+ */
 const ATTACKS = `
 ${LEAK}
 cat "$DATA/admin-token" >/dev/null && leak admin token
@@ -77,12 +80,12 @@ ${DESCRIPTOR}
 echo attacked >"$DATA/attacked" && leak data directory can be written
 echo attacked >>"$DATA/agent/fence" && leak fence can be written
 for each in "$DATA"/agent/kernels/*/; do echo attacked >"$each/attacked" && leak directory of a kernel can be written; done
-for each in $(find /sys/fs/cgroup -name cgroup.procs); do
-  case $each in *$REPRISE_KERNEL_ID*) continue ;; esac
-  { echo $$ >$each; } && leak cgroup can be left by $each
-done
 grep -q "^NoNewPrivs:.1" /proc/self/status || leak privileges can be gained
 grep -q "^CapEff:.0*$" /proc/self/status || leak capabilities
+for each in $(find /sys/fs/cgroup -name cgroup.procs); do
+  case $each in *$REPRISE_KERNEL_ID*) continue ;; esac
+  { echo $$ >$each; } && leak cgroup can be left by $each && break
+done
 true
 `
 
