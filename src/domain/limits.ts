@@ -222,6 +222,11 @@ export const FILTER_TERMS_MAX = 100
 export const FILTER_LIST_MAX = 200
 /** Sessions in one resubmission: a minute's work, and a list that still fits a request. */
 export const RESUBMISSION_SESSIONS_MAX = 100_000
+/**
+ * What may be read for one answer. A page of logs has 6 MiB; a page of sessions could have 100 MiB of variables, and
+ * whoever makes it from that keeps everybody waiting.
+ */
+export const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 /** Ids that one statement of a filter reads. */
 export const SESSION_IDS_PER_READ_MAX = 5_000
 /** Sessions, and refusals, shown in the answer of a resubmission; its items show all. */

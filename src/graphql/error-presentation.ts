@@ -2,7 +2,13 @@ import { GraphQLError, type ExecutionResult } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import { databaseUnavailable, isDatabaseOutage, tookTooLong, wasCancelled } from '../services/database-outage.ts'
+import {
+  databaseUnavailable,
+  isDatabaseOutage,
+  refusalOf,
+  tookTooLong,
+  wasCancelled,
+} from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
 /**
@@ -77,7 +83,7 @@ export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: 
 function innermost(error: unknown): unknown {
   let inner = error
   while (inner instanceof GraphQLError && inner.originalError) inner = inner.originalError
-  return inner
+  return refusalOf(inner) ?? inner
 }
 
 function placeOf({ nodes, source, positions, path }: GraphQLError) {

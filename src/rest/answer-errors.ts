@@ -5,7 +5,13 @@ import { RepriseError } from '../domain/errors.ts'
 import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { RefusalLog } from '../services/access/refusal-log.ts'
-import { databaseUnavailable, isDatabaseOutage, tookTooLong, wasCancelled } from '../services/database-outage.ts'
+import {
+  databaseUnavailable,
+  isDatabaseOutage,
+  refusalOf,
+  tookTooLong,
+  wasCancelled,
+} from '../services/database-outage.ts'
 import { OPENAPI_PATH } from './openapi.ts'
 import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
 import type { RestApp } from './rest-app.ts'
@@ -56,7 +62,9 @@ export function refuseRequest(error: Error, requestId: string): Response {
 function toRepriseError(error: Error): Error {
   if (isDatabaseOutage(error)) return databaseUnavailable()
   if (wasCancelled(error)) return tookTooLong()
-  return error instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', error.message) : error
+  return error instanceof RequestError
+    ? new RepriseError('MALFORMED_REQUEST', error.message)
+    : (refusalOf(error) ?? error)
 }
 
 function methodsOf(app: RestApp, path: string): string[] {

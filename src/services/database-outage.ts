@@ -44,6 +44,12 @@ function isOutageCode(code: unknown): boolean {
   return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
 }
 
+/** What the connections of the API refused to read, as it comes through Prisma. */
+export function refusalOf(error: unknown): RepriseError | null {
+  const cause = error instanceof Error ? error.cause : null
+  return cause instanceof RepriseError ? cause : null
+}
+
 const QUERY_CANCELED = '57014'
 
 /** Whether the database ended a statement because it took too long, or because nobody waited for it any more. */

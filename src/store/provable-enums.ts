@@ -1,4 +1,5 @@
 import { PrismaPg } from '@prisma/adapter-pg'
+import { RepriseError } from '../domain/errors.ts'
 
 const CAST_PARAMETER = /CAST\((\$\d+)::text AS ("public"\."\w+")\)/g
 
@@ -23,7 +24,12 @@ export class ProvableEnumsFactory extends PrismaPg {
   override async connect() {
     const adapter = await super.connect()
     const queryRaw = adapter.queryRaw.bind(adapter)
-    adapter.queryRaw = (query) => queryRaw({ ...query, sql: withEnumParameters(query.sql) })
+    adapter.queryRaw = (query) => queryRaw({ ...query, sql: withEnumParameters(query.sql) }).catch(passOn)
     return adapter
   }
+}
+
+/** Prisma makes an error of its own of whatever has a code, so refusals of the pool pass through it as a cause. */
+function passOn(error: unknown): never {
+  throw error instanceof RepriseError ? new Error(error.message, { cause: error }) : error
 }

@@ -1,4 +1,7 @@
+import type { Socket } from 'node:net'
 import pg from 'pg'
+import { RepriseError } from '../domain/errors.ts'
+import { ANSWER_BYTES_MAX } from '../domain/limits.ts'
 import { cancelStatement } from './cancel-request.ts'
 import { connectionSettings, PATIENCE, wasUnanswered, type Patience } from './connection-settings.ts'
 import type { Database } from './database.ts'
@@ -33,7 +36,7 @@ export interface ReadPoolOptions {
 /**
  * The connections of the API, which has no others: whatever is read and written there, background work has its own. A
  * reader has at most half of them at a time, and all readers leave some. A statement whose reader has left is cancelled
- * in the database.
+ * in the database, and so is one that makes an answer larger than ANSWER_BYTES_MAX.
  *
  * Who holds a connection never waits for a second one: statements of a snapshot go to its connection, and those called
  * from within a transaction need no turn.
@@ -87,8 +90,11 @@ export class ReadPool extends pg.Pool {
       held.release(error as Error)
       throw error
     }
+    let failure: Promise<never> | undefined
     return {
-      run: (use) => this.#untilLeft(held, use),
+      // The database refuses whatever follows a failure. It says nothing of the failure, which is the reason of all.
+      run: (use) =>
+        failure ?? this.#untilLeft(held, use).catch((error: unknown) => (failure = Promise.reject(error as Error))),
       async end() {
         try {
           if (!held.spoilt) await held.client.query('COMMIT')
@@ -200,24 +206,39 @@ export class ReadPool extends pg.Pool {
     }
   }
 
+  /** @throws RepriseError VALIDATION_FAILED if the reader's answer has become too large with it */
   async #untilLeft<R>(held: HeldClient, use: Use<R>): Promise<R> {
-    const signal = currentReader()?.signal
+    const { signal, answer } = currentReader() ?? {}
     signal?.throwIfAborted()
     const leave = () => void held.cancel()
     signal?.addEventListener('abort', leave, { once: true })
+    const stopCounting =
+      answer &&
+      held.onBytes((bytes) => {
+        answer.bytes += bytes
+        if (answer.bytes > ANSWER_BYTES_MAX) leave()
+      })
     try {
-      const answer = await use(held.client)
+      const found = await use(held.client)
       // It may still meet the next statement of the connection.
       if (held.cancelled) held.spoilt = true
-      return answer
+      if (answer && answer.bytes > ANSWER_BYTES_MAX) throw tooLarge()
+      return found
     } catch (error) {
-      if (held.cancelled && (error as { code?: unknown }).code !== QUERY_CANCELED) held.spoilt = true
-      throw error
+      const ended = (error as { code?: unknown }).code === QUERY_CANCELED
+      if (held.cancelled && !ended) held.spoilt = true
+      throw ended && answer && answer.bytes > ANSWER_BYTES_MAX ? tooLarge() : error
     } finally {
+      stopCounting?.()
       signal?.removeEventListener('abort', leave)
       await held.cancelled
     }
   }
+}
+
+function tooLarge(): RepriseError {
+  const message = `The answer is too large: more than ${ANSWER_BYTES_MAX} bytes. Ask for fewer items, or for less of each.`
+  return new RepriseError('VALIDATION_FAILED', message)
 }
 
 const PARSERS = { getTypeParser: parserFor }
@@ -234,6 +255,14 @@ class HeldClient {
   constructor(client: pg.PoolClient, leave: () => void) {
     this.client = client
     this.#leave = leave
+  }
+
+  /** Calls back with the size of whatever the database sends, until the returned function is called. */
+  onBytes(count: (bytes: number) => void): () => void {
+    const { stream } = (this.client as unknown as { connection: { stream: Socket } }).connection
+    const take = (chunk: Buffer) => count(chunk.length)
+    stream.on('data', take)
+    return () => void stream.off('data', take)
   }
 
   cancel(): Promise<void> {

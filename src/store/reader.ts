@@ -10,11 +10,17 @@ export interface Reader {
   writes?: boolean
 }
 
-const current = new AsyncLocalStorage<Reader | undefined>()
+interface Reading extends Reader {
+  /** What the database has sent for this answer so far. */
+  answer: { bytes: number }
+}
 
-/** Statements that `work` sends are this reader's: they take turns on its share of the connections, and end with it. */
+const current = new AsyncLocalStorage<Reading | undefined>()
+
+/** Statements that `work` sends are this reader's: they take turns on its share of the connections, end with it, and are
+ * one answer, whose size is bounded. */
 export function readFor<T>(reader: Reader, work: () => T): T {
-  return current.run(reader, work)
+  return current.run({ ...reader, answer: { bytes: 0 } }, work)
 }
 
 /** Statements that `work` sends need no turn: they belong to what has one, or to the server itself. */
@@ -25,9 +31,9 @@ export function readForNobody<T>(work: () => T): T {
 /** Statements that `work` sends are read for others as well, who may still wait when this reader has left. */
 export function readForAll<T>(work: () => T): T {
   const reader = current.getStore()
-  return reader?.signal ? current.run({ party: reader.party }, work) : work()
+  return reader?.signal ? current.run({ party: reader.party, answer: reader.answer }, work) : work()
 }
 
-export function currentReader(): Reader | undefined {
+export function currentReader(): Reading | undefined {
   return current.getStore()
 }

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { createFactories } from '../support/sessions/factories.ts'
+import { createClient } from '../../src/client/node/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { watchLoop, threadTimeOf } from '../support/servers/loop-hold.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -62,4 +63,50 @@ test('which has more fields than it may, whatever its price was: it is refused',
     extensions: { code: 'VALIDATION_FAILED' },
   })
   loop.expectFree()
+})
+
+describe('of sessions with as many variables as they may have', () => {
+  const VARIABLES = Array.from({ length: 8 }, (_, n) => ({ name: `V${n}`, value: 'x'.repeat(125_000) }))
+
+  beforeAll(async () => {
+    await using client = createClient({ url: server.url, token })
+    const sessions = Array.from({ length: 100 }, (_, n) => ({
+      name: `large-${n}`,
+      command: ['true'],
+      environ: VARIABLES,
+    }))
+    // As many as one request may bring.
+    for (let from = 0; from < sessions.length; from += 7) await client.createSessions(sessions.slice(from, from + 7))
+  }, 120_000)
+
+  const page = (first: number) =>
+    `{ sessions(first: ${first}, filter: { name: { startsWith: "large-" } }) { edges { node { environ { name value } } } } }`
+  const TOO_LARGE = 'The answer is too large: more than 16777216 bytes. Ask for fewer items, or for less of each.'
+
+  test('a page within the bound is answered', { timeout: 60_000 }, async () => {
+    const { loop, answer } = await ask(page(15))
+    expect(answer.data.sessions.edges).toHaveLength(15)
+    expect(answer.data.sessions.edges[14].node.environ).toEqual(VARIABLES)
+    loop.expectFree()
+  })
+
+  test.each([
+    ['a page', page(100)],
+    ['many pages', `{ ${Array.from({ length: 10 }, (_, n) => `p${n}: ${page(10).slice(1, -1)}`).join(' ')} }`],
+  ])('%s beyond it is refused', { timeout: 60_000 }, async (_name, query) => {
+    const { loop, answer } = await ask(query)
+    expect(answer.errors[0]).toMatchObject({ message: TOO_LARGE, extensions: { code: 'VALIDATION_FAILED' } })
+    loop.expectFree()
+  })
+
+  test('and so is one of REST', { timeout: 60_000 }, async () => {
+    const loop = watchLoop(server.url, threadTimeOf(server.pid))
+    await loop.begin()
+    const response = await fetch(`${server.url}/v2/sessions?limit=100`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    expect(await response.json()).toMatchObject({ code: 'VALIDATION_FAILED', detail: TOO_LARGE })
+    await loop.stop()
+    loop.expectFree()
+  })
 })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createPrisma, databaseOf, readTogether, type PrismaClient } from '../../../src/store/prisma.ts'
 import { readFor } from '../../../src/store/reader.ts'
+import { refusalOf } from '../../../src/services/database-outage.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 
@@ -74,6 +75,27 @@ describe.each(WAYS)('%s', (_name, read) => {
     await untilSleeping(0)
   })
 
+  test('ends when it makes the answer too large, and the reader is told so', async () => {
+    const reads = open()
+    const large = `SELECT repeat('x', 1000) FROM generate_series(1, 10000000)`
+    const half = `SELECT repeat('x', 1000000) FROM generate_series(1, 9)`
+    const refused = expect.objectContaining({
+      code: 'VALIDATION_FAILED',
+      message: expect.stringContaining('16777216 bytes') as string,
+    }) as unknown
+    const refusal = (work: () => Promise<unknown>) =>
+      readFor({ party: 'a' }, work).catch((error: Error) => refusalOf(error) ?? error)
+    expect(await refusal(() => read(reads, large))).toEqual(refused)
+    expect(await readFor({ party: 'a' }, () => read(reads, half))).toBeDefined()
+    const both = refusal(async () => {
+      await read(reads, half)
+      await read(reads, half)
+    })
+    expect(await both).toEqual(refused)
+    // The server reads as much as it has to.
+    expect(await reads.db.query(`${half.slice(0, -2)}18)`)).toMatchObject({ rowCount: 18 })
+  })
+
   test('of one reader takes half of the connections, and all readers leave some', async () => {
     const reads = open({ connectionsMax: 6 })
     const left = new AbortController()
@@ -92,6 +114,14 @@ describe.each(WAYS)('%s', (_name, read) => {
     left.abort()
     await Promise.all([...first, ...second])
   })
+})
+
+test('what follows a failure in a snapshot fails for its reason', async () => {
+  const { db, prisma } = open({ readTimeoutMs: 200 })
+  const fates = readTogether(prisma, () =>
+    Promise.all([SLEEP, 'SELECT 1', 'SELECT 2'].map((sql) => db.query(sql).catch((error: Error) => error.message))),
+  )
+  expect((await fates).result).toEqual(Array(3).fill('canceling statement due to statement timeout'))
 })
 
 test('who holds a connection needs no second turn', async () => {
