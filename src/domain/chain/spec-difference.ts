@@ -1,24 +1,7 @@
 import type { SealedVariable } from '../session/sealed-variable.ts'
 
-/** An attempt's spec as plain JSON; amounts are decimals as text. */
-export interface AttemptSpec {
-  image: string | null
-  command: string[]
-  environ: { name: string; value: string }[]
-  secretEnviron: SealedVariable[]
-  resourceSlots: Record<string, string>
-  clusterMode: string
-  clusterSize: number
-  batchTimeout: number | null
-  priority: number
-  labels: Record<string, string>
-  resourceGroup: string
-  retryPolicy: Record<string, unknown>
-  avoidAgents: string[]
-  allowAgents: string[]
-  excludeAgents: string[]
-  avoidGroups: string[]
-}
+/** An attempt's spec as plain JSON, by field; amounts are decimals as text. */
+export type AttemptSpec = Readonly<Record<string, unknown>>
 
 /** One field that changed. Text is given as it is, a secret as its digest, the rest as JSON; null for no value. */
 export interface SpecDifference {
@@ -57,11 +40,11 @@ function pairOf(field: string, text: string | null): [string, string][] {
 
 function entriesOf(field: string, value: unknown): [string, unknown][] {
   if (field === 'environ' && Array.isArray(value)) {
-    const variables = value as AttemptSpec['environ']
+    const variables = value as { name: string; value: string }[]
     return variables.map(({ name, value: text }) => [`environ.${name}`, text])
   }
   if (field === 'secretEnviron' && Array.isArray(value)) {
-    const variables = value as AttemptSpec['secretEnviron']
+    const variables = value as SealedVariable[]
     return variables.map(({ name, digest }) => [`secretEnviron.${name}`, digest])
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[field, value]]

@@ -5,7 +5,7 @@ import type { Queryable } from '../../store/database.ts'
 import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { insertRoutes, type NewRoute } from '../../store/sql/deployment/insert-routes.sql.ts'
-import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/deployment/read-revision-specs.sql.ts'
 
 export interface RouteOrder {
@@ -64,35 +64,19 @@ function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRo
   return {
     route: { id: routeId, deploymentId, revision: deployment.revision, sessionId },
     session: {
+      ...FIRST_ATTEMPT,
       ...runs,
       id: sessionId,
       projectId: deployment.projectId,
       userId: deployment.userId,
       creationId: `${deployment.id}:route:${routeId}`,
-      creationDigest: null,
       name: deployment.name,
       sessionType: 'INFERENCE',
-      clusterMode: 'SINGLE_NODE',
       kernelIds: [uuidv7()],
-      batchTimeout: null,
-      startsAt: null,
       dependsOnChains: [],
-      parentSessionId: null,
       chainId: sessionId,
-      attempt: 1,
-      epoch: 0,
-      origin: 'INITIAL',
-      retryCount: 0,
-      uncountedRetries: 0,
       retryPolicy: NEVER_RETRIED.policy,
       retryPolicySources: statedSources(NEVER_RETRIED.sources),
-      retryCause: null,
-      epochStartedAt: null,
-      avoidAgents: [],
-      allowAgents: [],
-      excludeAgents: [],
-      avoidGroups: [],
-      traceParent: null,
     },
   }
 }

@@ -4,7 +4,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { Tracer } from '../../observability/trace.ts'
 import type { Refusal } from '../../services/retry/add-children.ts'
 import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
-import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { logOutcomes } from '../log-outcomes.ts'
 
 /** What happened to one batch of due retries. Reported after the commit, so that a rollback reports nothing. */

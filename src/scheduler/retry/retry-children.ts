@@ -4,7 +4,7 @@ import type { StoredChildChanges } from '../../domain/retry/policy/stored-child-
 import { childSession } from '../../services/session/child-session.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
-import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { readAliveAgents } from '../../store/sql/agent/read-alive-agents.sql.ts'
 
 /** The children of failed sessions, by parent. */

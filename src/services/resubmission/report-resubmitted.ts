@@ -1,6 +1,6 @@
 import type { Logger } from '../../observability/log.ts'
 import { currentSpan, type TracedSession } from '../../observability/trace.ts'
-import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { BatchOutcome } from './resubmit-batch.ts'
 

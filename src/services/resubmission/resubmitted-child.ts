@@ -2,7 +2,7 @@ import { deriveResubmission } from '../../domain/resubmission/derive-resubmissio
 import { applyOverrides, type ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
 import type { TargetRefusal } from '../../domain/resubmission/refuse.ts'
 import type { FailureCause } from '../../domain/session/causes.ts'
-import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
 import { childSession } from '../session/child-session.ts'
 

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts'
 import type { Queryable } from '../../store/database.ts'
-import { insertSessions, type NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { insertSessions } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 
 export interface Refusal {
   code: ErrorCode

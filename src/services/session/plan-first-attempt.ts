@@ -7,7 +7,7 @@ import type { SessionType } from '../../domain/session/statuses.ts'
 import { currentSpan } from '../../observability/trace.ts'
 import { readGroupTypes, readProjectScopes, type ProjectScope } from '../../store/sql/session/creation-scope.sql.ts'
 import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
-import type { NewSession } from '../../store/sql/session/insert-sessions.sql.ts'
+import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { creationDigest } from './creation-digest.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
 import { sealEnviron } from './secret-environ.ts'
@@ -71,45 +71,25 @@ export function planFirstAttempt(
   ])
   const id = uuidv7()
   const secretEnviron = sealEnviron(secrets, value.secretEnviron)
+  const { project: _, dependsOn, clusterSize, creationId, startsAt, retryPolicy: __, ...spec } = value
   return {
+    ...FIRST_ATTEMPT,
+    ...spec,
     id,
     projectId: project.id,
     userId: viewer.userId,
-    resourceGroup: value.resourceGroup,
-    creationId: value.creationId ?? id,
-    creationDigest: value.creationId ? creationDigest(value, secretEnviron) : null,
-    name: value.name,
-    sessionType: value.sessionType,
-    image: value.image ?? null,
-    command: value.command,
-    environ: value.environ,
+    creationId: creationId ?? id,
+    creationDigest: creationId ? creationDigest(value, secretEnviron) : null,
+    image: spec.image ?? null,
     secretEnviron,
-    resourceSlots: value.resourceSlots,
-    clusterMode: value.clusterMode,
-    kernelIds: Array.from({ length: value.clusterSize }, () => uuidv7()),
-    batchTimeout: value.batchTimeout ?? null,
-    startsAt: value.startsAt?.toISOString() ?? null,
-    priority: value.priority,
-    labels: value.labels,
-    dependsOnChains: [...new Set(value.dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
-    parentSessionId: null,
+    kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
+    batchTimeout: spec.batchTimeout ?? null,
+    startsAt: startsAt?.toISOString() ?? null,
+    dependsOnChains: [...new Set(dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
     chainId: id,
-    attempt: 1,
-    epoch: 0,
-    origin: 'INITIAL',
-    retryCount: 0,
-    uncountedRetries: 0,
     retryPolicy: resolved.policy,
     retryPolicySources: statedSources(resolved.sources),
-    retryCause: null,
-    epochStartedAt: null,
-    avoidAgents: value.avoidAgents,
-    allowAgents: value.allowAgents,
-    excludeAgents: value.excludeAgents,
-    avoidGroups: [],
-    agentLabels: value.agentLabels,
     traceParent: currentSpan()?.traceParent ?? null,
-    portVariable: null,
   }
 }
 

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import { flattenOverrides, specDifference, type AttemptSpec } from '../../../src/domain/chain/spec-difference.ts'
 
+const ENVIRON = [
+  { name: 'B', value: '1' },
+  { name: 'A', value: '' },
+]
 const SPEC: AttemptSpec = {
   image: null,
   command: ['sh', '-c', 'true'],
-  environ: [
-    { name: 'B', value: '1' },
-    { name: 'A', value: '' },
-  ],
+  environ: ENVIRON,
   secretEnviron: [{ name: 'KEY', sealed: 'a', digest: 'd' }],
   resourceSlots: { cpu: '1', mem: '1024' },
   clusterMode: 'SINGLE_NODE',
@@ -24,7 +25,7 @@ const SPEC: AttemptSpec = {
 }
 
 test('the same spec has no differences, whatever the order of its maps', () => {
-  const turned = { ...SPEC, environ: SPEC.environ.toReversed(), resourceSlots: { mem: '1024', cpu: '1' } }
+  const turned = { ...SPEC, environ: ENVIRON.toReversed(), resourceSlots: { mem: '1024', cpu: '1' } }
   expect(specDifference(SPEC, turned)).toEqual([])
 })
 

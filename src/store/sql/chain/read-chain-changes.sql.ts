@@ -1,5 +1,6 @@
 import type { AttemptSpec } from '../../../domain/chain/spec-difference.ts'
 import type { Queryable } from '../../database.ts'
+import { SESSION_COLUMNS, SPEC_FIELDS } from '../session/session-columns.sql.ts'
 
 export interface AttemptRow {
   chainId: string
@@ -13,35 +14,10 @@ export interface ChangeRow extends AttemptRow {
   after: AttemptSpec
 }
 
-/**
- * The columns of a spec, by the names of AttemptSpec. Dependencies are not compared: a first attempt waits for them,
- * its children do not.
- */
-const SPEC: Readonly<Record<keyof AttemptSpec, string>> = {
-  image: 'image',
-  command: 'command',
-  environ: 'environ',
-  secretEnviron: 'secret_environ',
-  resourceSlots: 'resource_slots',
-  clusterMode: 'cluster_mode',
-  clusterSize: 'cluster_size',
-  batchTimeout: 'batch_timeout',
-  priority: 'priority',
-  labels: 'labels',
-  resourceGroup: 'resource_group',
-  retryPolicy: 'retry_policy',
-  avoidAgents: 'avoid_agents',
-  allowAgents: 'allow_agents',
-  excludeAgents: 'exclude_agents',
-  avoidGroups: 'avoid_groups',
-}
-
 const specOf = (row: string) =>
-  `json_build_object(${Object.entries(SPEC)
-    .map(([field, column]) => `'${field}', ${row}.${column}`)
-    .join(', ')})`
+  `json_build_object(${SPEC_FIELDS.map((field) => `'${field}', ${row}.${SESSION_COLUMNS[field].column}`).join(', ')})`
 
-const DIFFERS = Object.values(SPEC)
+const DIFFERS = SPEC_FIELDS.map((field) => SESSION_COLUMNS[field].column)
   .map((column) => `s.${column} IS DISTINCT FROM p.${column}`)
   .join(' OR ')
 

@@ -1,57 +1,21 @@
-import type { FailureCause } from '../../../domain/session/causes.ts'
-import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/statuses.ts'
-import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
 import type { Queryable } from '../../database.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { SESSION_COLUMNS, type NewSession, type SessionField } from './session-columns.sql.ts'
 
-/** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */
-export interface NewSession {
-  id: string
-  projectId: string
-  userId: string | null
-  resourceGroup: string
-  creationId: string
-  /** Of the client's input if the client chose the creation id. */
-  creationDigest: string | null
-  name: string
-  sessionType: SessionType
-  image: string | null
-  command: string[]
-  environ: { name: string; value: string }[]
-  secretEnviron: SealedVariable[]
-  resourceSlots: Record<string, string>
-  clusterMode: ClusterMode
-  kernelIds: string[]
-  batchTimeout: number | null
-  startsAt: string | null
-  priority: number
-  labels: Record<string, string>
-  /** Chains that must succeed first. */
-  dependsOnChains: string[]
-  parentSessionId: string | null
-  chainId: string
-  attempt: number
-  epoch: number
-  origin: SessionOrigin
-  retryCount: number
-  uncountedRetries: number
-  retryPolicy: object & { maxRetries: number }
-  retryPolicySources: Record<string, string>
-  retryCause: FailureCause | null
-  /** ISO 8601; null for now. */
-  epochStartedAt: string | null
-  avoidAgents: string[]
-  allowAgents: string[]
-  /** Agents that must not run it. */
-  excludeAgents: string[]
-  /** { key: value }: an agent must have all of these labels. */
-  agentLabels: Record<string, string>
-  avoidGroups: string[]
-  /** The environment variable through which the agent tells the program its port; null if it serves on none. */
-  portVariable: string | null
-  /** The trace context of the request that began the chain, `00-<trace>-<span>-<flags>`; null if it has none. */
-  traceParent: string | null
+/** Values that are sent in another form than they are stored. */
+const STORED: Partial<Record<SessionField, string>> = {
+  clusterSize: 'cardinality("kernelIds")',
+  retryPolicy: 'p.policy',
+  retryPolicySources: 'p.sources',
+  epochStartedAt: 'coalesce("epochStartedAt", now())',
 }
+const FIELDS = Object.keys(SESSION_COLUMNS) as SessionField[]
+const COLUMNS = FIELDS.map((field) => SESSION_COLUMNS[field].column).join(', ')
+const storedAs = (field: SessionField) => STORED[field] ?? `"${field}"`
+const VALUES = FIELDS.map(storedAs).join(', ')
+const INPUT = FIELDS.filter((field) => storedAs(field).includes(`"${field}"`))
+  .map((field) => `"${field}" ${SESSION_COLUMNS[field].type}`)
+  .join(', ')
 
 /**
  * Inserts sessions with their kernels, dependencies and `session.created` events. Sessions that exist already (by
@@ -64,13 +28,7 @@ export interface NewSession {
 const SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
-    "id" uuid, "projectId" uuid, "userId" uuid, "resourceGroup" text, "creationId" text, "creationDigest" text, "name" text,
-    "sessionType" session_type, "image" text, "command" text[], "environ" jsonb, "secretEnviron" jsonb, "resourceSlots" jsonb,
-    "clusterMode" cluster_mode, "kernelIds" uuid[], "batchTimeout" float8, "startsAt" timestamptz,
-    "priority" smallint, "labels" jsonb, "dependsOnChains" uuid[], "parentSessionId" uuid, "chainId" uuid,
-    "attempt" int, "epoch" int, "origin" session_origin, "retryCount" int, "uncountedRetries" int,
-    "retryCause" failure_cause, "epochStartedAt" timestamptz, "avoidAgents" uuid[], "allowAgents" uuid[],
-    "excludeAgents" uuid[], "avoidGroups" text[], "agentLabels" jsonb, "traceParent" text, "portVariable" text, "policyNumber" int)
+    ${INPUT}, "kernelIds" uuid[], "dependsOnChains" uuid[], "policyNumber" int)
 ), limited AS MATERIALIZED (
   SELECT i."projectId" AS project_id, i."userId" AS user_id FROM (SELECT DISTINCT "projectId", "userId" FROM input) AS i
   WHERE NOT $4 AND EXISTS (SELECT FROM resource_policies q WHERE q.max_pending IS NOT NULL
@@ -80,17 +38,8 @@ WITH input AS (
   SELECT (p.pair -> 'policy')::jsonb AS policy, (p.pair -> 'sources')::jsonb AS sources, p.number - 1 AS number
   FROM json_array_elements($3::json) WITH ORDINALITY AS p(pair, number)
 ), inserted AS (
-  INSERT INTO sessions (id, project_id, user_id, resource_group, creation_id, creation_digest, name, session_type, image, command,
-    environ, secret_environ, resource_slots, cluster_mode, cluster_size, batch_timeout, starts_at, priority, labels,
-    parent_session_id, chain_id, attempt, epoch, origin, retry_count, uncounted_retries, max_retries,
-    retry_policy, retry_policy_sources, retry_cause, retry_decided, epoch_started_at, avoid_agents, allow_agents,
-    exclude_agents, avoid_groups, agent_labels, trace_parent, port_variable, created_by)
-  SELECT "id", "projectId", "userId", "resourceGroup", "creationId", "creationDigest", "name", "sessionType", "image", "command",
-    "environ", "secretEnviron", "resourceSlots", "clusterMode", cardinality("kernelIds"), "batchTimeout", "startsAt", "priority",
-    "labels", "parentSessionId", "chainId", "attempt", "epoch", "origin", "retryCount", "uncountedRetries",
-    (p.policy ->> 'maxRetries')::int, p.policy, p.sources, "retryCause",
-    "sessionType" <> 'BATCH', coalesce("epochStartedAt", now()), "avoidAgents", "allowAgents",
-    "excludeAgents", "avoidGroups", "agentLabels", "traceParent", "portVariable", $2
+  INSERT INTO sessions (${COLUMNS}, max_retries, retry_decided, created_by)
+  SELECT ${VALUES}, (p.policy ->> 'maxRetries')::int, "sessionType" <> 'BATCH', $2
   FROM input JOIN policies p ON p.number = "policyNumber"
   WHERE NOT EXISTS (SELECT FROM limited l
     WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")

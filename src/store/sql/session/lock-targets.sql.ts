@@ -1,7 +1,7 @@
 import type { ResubmissionTarget } from '../../../domain/resubmission/refuse.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
 import type { Queryable } from '../../database.ts'
-import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './child-source.sql.ts'
+import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './session-columns.sql.ts'
 
 /** A session to be resubmitted; while the transaction holds it, nobody else can change it. */
 export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'rootCreationId'> {

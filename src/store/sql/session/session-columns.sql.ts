@@ -1,0 +1,146 @@
+import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
+import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/statuses.ts'
+
+/**
+ * The columns with which a session begins: field, column, type, and what a first attempt has that is given nothing.
+ * `own` is each attempt's; `spec` and `inherited` are what the parent has unless the child is given something else, and
+ * the chain shows where two attempts differ in their `spec`. From here follow the type of new sessions, the statement
+ * that inserts them, what a child inherits, and which differences are read.
+ */
+
+/** The name of a type in PostgreSQL, with what it is here. */
+type SqlType<Value> = string & { readonly is?: Value }
+const sql = <Value>(type: string): SqlType<Value> => type
+
+const columns =
+  <const Kind extends 'own' | 'spec' | 'inherited'>(kind: Kind) =>
+  <Value, First extends [] | [Value]>(column: string, type: SqlType<Value>, ...first: First) => ({
+    kind,
+    column,
+    type,
+    first,
+  })
+const own = columns('own')
+const spec = columns('spec')
+const inherited = columns('inherited')
+
+export const SESSION_COLUMNS = {
+  id: own('id', sql<string>('uuid')),
+  projectId: inherited('project_id', sql<string>('uuid')),
+  userId: inherited('user_id', sql<string | null>('uuid')),
+  resourceGroup: spec('resource_group', sql<string>('text')),
+  creationId: own('creation_id', sql<string>('text')),
+  /** Of the client's input if the client chose the creation id. */
+  creationDigest: own('creation_digest', sql<string | null>('text'), null),
+  name: inherited('name', sql<string>('text')),
+  sessionType: own('session_type', sql<SessionType>('session_type')),
+  image: spec('image', sql<string | null>('text'), null),
+  command: spec('command', sql<string[]>('text[]')),
+  environ: spec('environ', sql<{ name: string; value: string }[]>('jsonb'), []),
+  secretEnviron: spec('secret_environ', sql<SealedVariable[]>('jsonb'), []),
+  resourceSlots: spec('resource_slots', sql<Record<string, string>>('jsonb')),
+  clusterMode: spec('cluster_mode', sql<ClusterMode>('cluster_mode'), 'SINGLE_NODE'),
+  clusterSize: spec('cluster_size', sql<number>('int')),
+  batchTimeout: spec('batch_timeout', sql<number | null>('float8'), null),
+  /** ISO 8601. */
+  startsAt: own('starts_at', sql<string | null>('timestamptz'), null),
+  priority: spec('priority', sql<number>('smallint')),
+  labels: spec('labels', sql<Record<string, string>>('jsonb'), {}),
+  parentSessionId: own('parent_session_id', sql<string | null>('uuid'), null),
+  chainId: inherited('chain_id', sql<string>('uuid')),
+  attempt: own('attempt', sql<number>('int'), 1),
+  epoch: own('epoch', sql<number>('int'), 0),
+  origin: own('origin', sql<SessionOrigin>('session_origin'), 'INITIAL'),
+  retryCount: own('retry_count', sql<number>('int'), 0),
+  uncountedRetries: own('uncounted_retries', sql<number>('int'), 0),
+  retryPolicy: spec('retry_policy', sql<{ maxRetries: number; emitRetryEvents?: boolean }>('jsonb')),
+  retryPolicySources: inherited('retry_policy_sources', sql<Record<string, string>>('jsonb')),
+  retryCause: own('retry_cause', sql<FailureCause | null>('failure_cause'), null),
+  /** ISO 8601; null for now. */
+  epochStartedAt: own('epoch_started_at', sql<string | null>('timestamptz'), null),
+  avoidAgents: spec('avoid_agents', sql<string[]>('uuid[]'), []),
+  allowAgents: spec('allow_agents', sql<string[]>('uuid[]'), []),
+  /** Agents that must not run it. */
+  excludeAgents: spec('exclude_agents', sql<string[]>('uuid[]'), []),
+  avoidGroups: spec('avoid_groups', sql<string[]>('text[]'), []),
+  /** { key: value }: an agent must have all of these labels. */
+  agentLabels: inherited('agent_labels', sql<Record<string, string>>('jsonb'), {}),
+  /** The trace context of the request that began the chain, `00-<trace>-<span>-<flags>`; null if it has none. */
+  traceParent: inherited('trace_parent', sql<string | null>('text'), null),
+  /** The environment variable through which the agent tells the program its port; null if it serves on none. */
+  portVariable: own('port_variable', sql<string | null>('text'), null),
+}
+
+type Columns = typeof SESSION_COLUMNS
+export type SessionField = keyof Columns
+type Values<Field extends SessionField> = {
+  [Name in Field]: Columns[Name]['type'] extends SqlType<infer Value> ? Value : never
+}
+type FieldOf<Kind extends string> = {
+  [Name in SessionField]: Columns[Name]['kind'] extends Kind ? Name : never
+}[SessionField]
+type FieldWithFirst = { [Name in SessionField]: Columns[Name]['first'] extends [] ? never : Name }[SessionField]
+
+/** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */
+export type NewSession = Values<Exclude<SessionField, 'clusterSize'>> & {
+  kernelIds: string[]
+  /** Chains that must succeed first. */
+  dependsOnChains: string[]
+}
+
+const entries = Object.entries(SESSION_COLUMNS) as [SessionField, Columns[SessionField]][]
+
+/** A first attempt that is given nothing else. */
+export const FIRST_ATTEMPT = Object.fromEntries(
+  entries.flatMap(([field, { first }]) => (first.length === 0 ? [] : [[field, first[0]]])),
+) as Values<FieldWithFirst>
+
+/** The fields in which attempts may differ. Dependencies are not among them: only a first attempt waits for them. */
+export const SPEC_FIELDS = fieldsOf('spec')
+
+const INHERITED = fieldsOf('spec', 'inherited')
+
+/** What a child has from its parent. */
+export type Inherited = Values<FieldOf<'spec' | 'inherited'>>
+
+export function inheritedFrom(parent: Inherited): Inherited {
+  return Object.fromEntries(INHERITED.map((field) => [field, parent[field]])) as Inherited
+}
+
+/** What a child inherits from its parent, and the counters from which its own are derived. */
+export interface ChildSource extends Inherited {
+  /** The creation id of the chain's first session. */
+  rootCreationId: string
+  attempt: number
+  epoch: number
+  epochStartedAt: Date
+  retryCount: number
+  uncountedRetries: number
+  maxRetries: number
+  dependsOnChains: string[]
+}
+
+/** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
+export const CHILD_SOURCE_COLUMNS = `
+  ${INHERITED.map((field) => `s.${SESSION_COLUMNS[field].column} AS "${field}"`).join(', ')},
+  root.creation_id AS "rootCreationId", s.attempt, s.epoch, s.epoch_started_at AS "epochStartedAt",
+  s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
+  ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
+
+/**
+ * Milliseconds until every kernel of `sessions s` is certain to be gone; 0 if all are. If an agent has not confirmed a
+ * kernel's end, the kernel is certain to be gone once the agent must have stopped it under its own fencing rule:
+ * `fence_after_ms` plus a margin after the agent was last heard.
+ */
+export function parentAliveMs(marginMs: `$${number}`): string {
+  return `coalesce((SELECT greatest(0,
+      max(ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + ${marginMs}))
+    FROM kernels k JOIN agents a ON a.id = k.agent_id
+    WHERE k.session_id = s.id AND NOT k.confirmed_gone), 0)::float8`
+}
+
+function fieldsOf<Kind extends string>(...kinds: Kind[]): FieldOf<Kind>[] {
+  const wanted: readonly string[] = kinds
+  return entries.flatMap(([field, { kind }]) => (wanted.includes(kind) ? [field as FieldOf<Kind>] : []))
+}
