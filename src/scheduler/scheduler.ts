@@ -5,7 +5,7 @@ import {
   DISPATCH_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
-import { PROMOTIONS, type PromotionName } from '../domain/session/handlers.ts'
+import type { PromotionName } from '../domain/session/handlers.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -19,8 +19,7 @@ import { dispatchRetries } from './retry/dispatch-retries.handler.ts'
 import { enforceBatchTimeouts } from './session/enforce-batch-timeouts.handler.ts'
 import type { QueueProgress } from './scheduling/queue-progress.ts'
 import { prepareSessions } from './session/prepare-sessions.handler.ts'
-import { promote } from './session/promote-sessions.handler.ts'
-import { detectAndEnd, promoteAndEnd, promoteAndStart } from './session/promote-fused.handler.ts'
+import { PROMOTE } from './session/promote-sessions.handler.ts'
 import { resubmitSessions } from './resubmission/resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-groups.ts'
 import { startSessions } from './session/start-sessions.handler.ts'
@@ -39,11 +38,6 @@ export interface SchedulerContext {
   trace: Tracer
   server: ServerIdentity
   lease: Lease
-  /**
-   * Whether consecutive steps that nothing can interrupt are written as one. Otherwise each handler takes one step, and
-   * the statuses in between can be observed.
-   */
-  fused: boolean
 }
 
 type WokenName = Exclude<
@@ -57,23 +51,12 @@ export function isWoken(name: ServiceName): name is WokenName {
   return name !== 'watch-agents' && name !== 'sweep-leftovers'
 }
 
-/** Promotions that also take the steps certain to follow. */
-const FUSED: Readonly<Partial<Record<PromotionName, (context: SchedulerContext) => Promise<RunReport>>>> = {
-  'promote-to-prepared': promoteAndStart,
-  'promote-to-running': promoteAndEnd,
-  'detect-termination': detectAndEnd,
-}
-
 /** The background services that drive sessions, one per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
   const { lease } = context
   const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
     defineMeasuredService(context, name, intervalMs, runOnce)
-  const promotion = (name: PromotionName) =>
-    service(name, COORDINATOR_INTERVAL_MS, () => {
-      const fused = context.fused ? FUSED[name] : undefined
-      return fused ? fused(context) : promote(context, PROMOTIONS[name].name)
-    })
+  const promotion = (name: PromotionName) => service(name, COORDINATOR_INTERVAL_MS, () => PROMOTE[name](context))
   const lines = new Map<string, QueueProgress>()
   return {
     'schedule-sessions': service('schedule-sessions', COORDINATOR_INTERVAL_MS, () => scheduleGroups(context, lines)),

@@ -50,7 +50,6 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
     trace: NO_TRACER,
     server,
     lease: LEASE,
-    fused: true,
   })
   const viewer = { tokenId: randomUUID(), userId: null, name: 'bench', role: 'ADMIN', projectId: null } as const
   return {

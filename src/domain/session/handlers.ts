@@ -67,14 +67,14 @@ export const LIFECYCLE_HANDLERS: Readonly<Record<LifecycleName, LifecycleDeclara
   },
 }
 
-export type KernelMatch = 'ALL' | 'ANY' | 'NOT_ANY'
-
-/** A promotion moves the session alone, when its kernels' statuses match. */
+/**
+ * A promotion moves the session alone: promote-to-pulling and detect-termination when one of its kernels is in
+ * `kernelStatuses`, the others when none is.
+ */
 export interface PromotionDeclaration {
   name: PromotionName
   sessionIn: readonly SessionStatus[]
   kernelStatuses: readonly KernelStatus[]
-  match: KernelMatch
   becomes: SessionStatus
 }
 
@@ -92,35 +92,30 @@ export const PROMOTIONS: Readonly<Record<PromotionName, PromotionDeclaration>> =
     name: 'promote-to-pulling',
     sessionIn: ['PREPARING'],
     kernelStatuses: ['PULLING'],
-    match: 'ANY',
     becomes: 'PULLING',
   },
   'promote-to-prepared': {
     name: 'promote-to-prepared',
     sessionIn: ['SCHEDULED', 'PREPARING', 'PULLING'],
     kernelStatuses: NOT_PREPARED,
-    match: 'NOT_ANY',
     becomes: 'PREPARED',
   },
   'promote-to-running': {
     name: 'promote-to-running',
     sessionIn: ['CREATING'],
     kernelStatuses: [...NOT_PREPARED, 'PREPARED', 'CREATING'],
-    match: 'NOT_ANY',
     becomes: 'RUNNING',
   },
   'promote-to-terminated': {
     name: 'promote-to-terminated',
     sessionIn: ['TERMINATING'],
     kernelStatuses: LIVE_STATUSES,
-    match: 'NOT_ANY',
     becomes: 'TERMINATED',
   },
   'detect-termination': {
     name: 'detect-termination',
     sessionIn: ['RUNNING'],
     kernelStatuses: TERMINAL_STATUSES,
-    match: 'ANY',
     becomes: 'TERMINATING',
   },
 }

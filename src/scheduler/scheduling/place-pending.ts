@@ -24,7 +24,7 @@ import { readUseByOwner } from '../../store/sql/scheduling/read-use-by-owner.sql
 /** Places sessions on the agents of their group and records the assignments. */
 export async function placePending(
   tx: Queryable,
-  group: PendingGroup & LockedGroup & { kernelsTo: 'SCHEDULED' | 'PREPARING' },
+  group: PendingGroup & LockedGroup,
   sessions: readonly PendingSession[],
   sync: SyncPoints,
 ): Promise<Placement> {
@@ -46,7 +46,6 @@ export async function placePending(
   await assignKernels(
     tx,
     placement.placed.flatMap(({ kernels }) => kernels),
-    group.kernelsTo,
   )
   await recordOvertaken(tx, placement.overtaken)
   if (group.selector === 'ROUND_ROBIN' && pool.roundRobinAt !== null && placement.placed.length > 0) {

@@ -9,7 +9,7 @@ import { scheduleSessions } from './schedule-sessions.handler.ts'
 
 /** Returns sessions that have rested to their queue, then runs one pass over the queue of each resource group. */
 export async function scheduleGroups(
-  context: CoordinatorContext & { sync: SyncPoints; fused: boolean },
+  context: CoordinatorContext & { sync: SyncPoints },
   lines: Map<string, QueueProgress>,
 ): Promise<RunReport> {
   const { requeued, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)

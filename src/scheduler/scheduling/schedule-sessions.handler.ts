@@ -17,21 +17,21 @@ import { placePending } from './place-pending.ts'
 type Candidate = PendingSession & { kernels: [] }
 
 /**
- * PENDING → SCHEDULED: assigns the sessions of one resource group to its agents, in the order of its sequencer. With
- * `fused`, the step to PREPARING, which nothing can prevent, is written at once, and the agents are woken.
+ * PENDING → SCHEDULED → PREPARING: assigns the sessions of one resource group to its agents, in the order of its
+ * sequencer. The second step, which nothing can prevent, is written at once, and the agents are woken.
  */
 export function scheduleSessions(
   group: PendingGroup,
   progress: QueueProgress,
-  { sync, fused }: { sync: SyncPoints; fused: boolean },
+  { sync }: { sync: SyncPoints },
 ): LifecycleHandler<Candidate> {
   let locked: LockedGroup | undefined
   let nextClass: string | null = null
   const agents = new Map<string, string[]>()
   return {
     declaration: LIFECYCLE_HANDLERS['schedule-sessions'],
-    followedBy: fused ? LIFECYCLE_HANDLERS['prepare-sessions'] : null,
-    wakes: fused ? ['promote-to-prepared'] : ['prepare-sessions'],
+    followedBy: LIFECYCLE_HANDLERS['prepare-sessions'],
+    wakes: ['promote-to-prepared'],
     agentsOf: ({ id }) => agents.get(id) ?? [],
     async claim(tx) {
       progress.passAgain = false
@@ -48,10 +48,9 @@ export function scheduleSessions(
       const ready = unlessDrained(group, startable, result)
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ classIsLong }) => classIsLong)
       if (locked && ready.length > 0) {
-        const kernelsTo = fused ? 'PREPARING' : 'SCHEDULED'
-        const placement = await placePending(tx, { ...group, ...locked, kernelsTo }, ready, sync)
+        const placement = await placePending(tx, { ...group, ...locked }, ready, sync)
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
-        if (fused) for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
+        for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
         result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
         moreAtOnce ||= placement.ranOut
       }

@@ -1,25 +1,83 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
-import { PROMOTIONS, type PromotionName } from '../../domain/session/handlers.ts'
-import type { Wake, WakeTopic } from '../../domain/wake.ts'
+import type { PromotionName } from '../../domain/session/handlers.ts'
+import type { Wake } from '../../domain/wake.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Tracer } from '../../observability/trace.ts'
 import type { Database } from '../../store/database.ts'
-import { promoteSessions } from '../../store/sql/session/promotion/promote-sessions.sql.ts'
+import {
+  detectEnd,
+  promoteToEnd,
+  promoteToTerminated,
+  type Ended,
+} from '../../store/sql/session/promotion/promote-to-end.sql.ts'
+import { promoteToPulling } from '../../store/sql/session/promotion/promote-to-pulling.sql.ts'
+import { promoteToStart } from '../../store/sql/session/promotion/promote-to-start.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
-/** The services that have work after a promotion. */
-const WAKES: Readonly<Record<PromotionName, readonly WakeTopic[]>> = {
-  'promote-to-pulling': ['promote-to-prepared'],
-  'promote-to-prepared': ['start-sessions'],
-  'promote-to-running': ['detect-termination', 'enforce-batch-timeouts'],
-  'detect-termination': ['promote-to-terminated'],
-  'promote-to-terminated': ['decide-retries'],
+interface PromotionContext {
+  db: Database
+  wake: Wake
+  log: Logger
+  trace: Tracer
 }
 
-/** Runs one batch of one promotion: moves sessions whose kernels have the right statuses; the kernels stay. */
-export async function promote(context: { db: Database; wake: Wake }, name: PromotionName): Promise<RunReport> {
-  const { moved, clusters, serving } = await promoteSessions(context.db, PROMOTIONS[name], CLAIM_BATCH_SESSIONS_MAX)
-  if (moved > 0) context.wake.wake('events', ...WAKES[name])
+const LIMIT = CLAIM_BATCH_SESSIONS_MAX
+
+/**
+ * Runs one batch of one promotion: moves sessions whose kernels have the right statuses, and on by the steps that
+ * nothing can interrupt.
+ */
+export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext) => Promise<RunReport>>> = {
+  async 'promote-to-pulling'({ db, wake }) {
+    const moved = await promoteToPulling(db, LIMIT)
+    if (moved > 0) wake.wake('events', 'promote-to-prepared')
+    return { done: moved, more: moved === LIMIT }
+  },
+
+  /** Also start-sessions, for sessions whose agents are all alive. */
+  async 'promote-to-prepared'({ db, wake, log, trace }) {
+    const begunAt = new Date()
+    const debug = log.isLevelEnabled('debug')
+    const { moved, waiting, agentIds, started } = await promoteToStart(db, LIMIT, debug)
+    if (moved > 0) wake.wake('events')
+    if (waiting > 0) wake.wake('start-sessions')
+    wake.wakeAgents(agentIds)
+    if (debug) {
+      for (const { id: sessionId, chainId, attempt } of started) {
+        const ids = { handler: 'start-sessions', sessionId, chainId, attempt, outcome: 'SUCCESS' }
+        log.debug(ids, 'start-sessions: PREPARED → CREATING')
+      }
+    }
+    const traced = started.map(({ id, ...session }) => {
+      return { ...session, sessionId: id, attributes: { 'reprise.status': 'CREATING' } }
+    })
+    trace.recordBatch('start-sessions', begunAt, traced)
+    return { done: moved, more: moved === LIMIT }
+  },
+
+  /** For sessions that have already ended, also detect-termination and promote-to-terminated. */
+  async 'promote-to-running'({ db, wake }) {
+    const ended = await promoteToEnd(db, LIMIT)
+    if (ended.running > 0) wake.wake('detect-termination', 'enforce-batch-timeouts')
+    return reportEnded(wake, ended)
+  },
+
+  /** For sessions of which nothing is left, also promote-to-terminated. */
+  async 'detect-termination'({ db, wake }) {
+    return reportEnded(wake, await detectEnd(db, LIMIT))
+  },
+
+  async 'promote-to-terminated'({ db, wake }) {
+    return reportEnded(wake, await promoteToTerminated(db, LIMIT))
+  },
+}
+
+function reportEnded(wake: Wake, { running, ending, ended, serving }: Ended): RunReport {
+  const moved = running + ending + ended
+  if (moved > 0) wake.wake('events')
   // One kernel has ended; the other kernels of its session must be stopped.
-  if (name === 'detect-termination' && clusters > 0) context.wake.wake('terminate-sessions')
-  if (serving > 0) context.wake.wake('drive-routes')
-  return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX }
+  if (ending > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
+  if (ended > 0) wake.wake('decide-retries')
+  if (serving > 0) wake.wake('drive-routes')
+  return { done: moved, more: moved === LIMIT }
 }

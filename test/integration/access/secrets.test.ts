@@ -37,13 +37,13 @@ describe('secret variables', () => {
   test('come with the order to start, and with no other', async () => {
     const { server, agent } = given
     await createSession(server.context, { ...WORK, secretEnviron: KEY })
-    await server.run('schedule-sessions', 'prepare-sessions')
+    await server.run('schedule-sessions')
     const prepare = await agent.sync()
     expect(environOf(prepare.orders, 'PREPARE').map(({ name }) => name)).toContain('REPRISE_ATTEMPT')
     expect(JSON.stringify(prepare)).not.toMatch(/API_KEY|open sesame/)
     agent.obey(prepare)
     await agent.sync()
-    await server.run('promote-to-prepared', 'start-sessions')
+    await server.run('promote-to-prepared')
     expect(environOf((await agent.sync()).orders, 'START')).toContainEqual(KEY[0])
   })
 

@@ -139,7 +139,6 @@ describe('a poll', () => {
 
   test('brings news at once', async () => {
     const { agent, server, api, token } = given
-    await sessionIn(server, agent, 'SCHEDULED')
     const gateway = createHttpGateway({ urls: [api.url], token, log })
     const { rows } = await api.db.query<{ id: string }>('SELECT instance_id AS id FROM agents')
     const signal = new AbortController().signal
@@ -153,7 +152,7 @@ describe('a poll', () => {
       waitMs: 5_000,
     }
     const polling = gateway.sync(request, signal)
-    await server.run('prepare-sessions')
+    await sessionIn(server, agent, 'PREPARING')
     expect((await polling).orders).toMatchObject([{ want: 'PREPARE' }])
     expect(performance.now() - began).toBeLessThan(4_500)
   })

@@ -11,7 +11,7 @@ import {
   SYNC_BYTES_MAX,
 } from '../../../src/domain/limits.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
-import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { sessionIn, sessionTriedAgain } from '../../support/sessions/drive-session.ts'
 import { observed, type PlayedAgent } from '../../support/agents/played-agent.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
@@ -52,7 +52,7 @@ beforeAll(async () => {
   const prepared = await kernelIn('PREPARED')
   const preparing = await kernelIn('PREPARING')
   agent.observe(preparing, { status: 'PREPARING' })
-  const scheduled = await kernelIn('SCHEDULED')
+  const scheduled = (await kernelRows(api.db, await sessionTriedAgain(server, agent)))[0]!.id
   const instanceId = await instanceOf(agent.id)
   const observedNow = [...agent.kernels.values()]
   scene = {
@@ -156,12 +156,12 @@ const ABOUT_KERNELS: Lie[] = [
   ['one runs that nobody started', instead('prepared', { status: 'RUNNING', startedAt: NOW }), 'stale'],
   [
     'one runs that was not ordered yet',
-    besides(({ scheduled }) => observed(scheduled, 1, { status: 'RUNNING', startedAt: NOW })),
+    besides(({ scheduled }) => observed(scheduled, 2, { status: 'RUNNING', startedAt: NOW })),
     'stale',
   ],
   [
     'one is prepared that was not ordered yet',
-    besides(({ scheduled }) => observed(scheduled, 1, { status: 'PREPARED' })),
+    besides(({ scheduled }) => observed(scheduled, 2, { status: 'PREPARED' })),
     'stale',
   ],
   ['one that is prepared goes back to pulling', instead('prepared', { status: 'PULLING' }), 'stale'],

@@ -19,10 +19,10 @@ it('many kernels that end at once travel together', async () => {
   await eventually(() => gateway.registrations.length > 0)
   const inputs = Array.from({ length: KERNELS }, () => ({ name: 'work', command: ['noop'] }))
   await createSessions(server.context, inputs)
-  await server.run('schedule-sessions', 'schedule-sessions', 'prepare-sessions', 'prepare-sessions')
+  await server.run('schedule-sessions', 'schedule-sessions')
   await eventually(async () => (await countKernels('PREPARED')) === KERNELS)
   gateway.cut()
-  await server.run('promote-to-prepared', 'promote-to-prepared', 'start-sessions', 'start-sessions')
+  await server.run('promote-to-prepared', 'promote-to-prepared')
   expect(await countKernels('CREATING')).toBe(KERNELS)
   const before = gateway.syncs.length
   gateway.heal()

@@ -40,7 +40,7 @@ it('a drained agent finishes what it has, takes nothing new, and works again whe
   await passTime(db, 5)
   await server.run('schedule-sessions')
   expect(await status()).toBe('ALIVE')
-  expect((await sessionRow(db, next)).status).toBe('SCHEDULED')
+  expect((await sessionRow(db, next)).status).toBe('PREPARING')
   expect(await history(db, agent.id)).toEqual([
     'register-agent →ALIVE SUCCESS ×1',
     'drain-agent ALIVE→DRAINING SUCCESS ×1',

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { LogPiece, RegisterRequest } from '../../../src/domain/agent/protocol.ts'
 import { LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../../../src/domain/limits.ts'
-import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { sessionIn, sessionTriedAgain } from '../../support/sessions/drive-session.ts'
 import { observed, playedAgent, type Report } from '../../support/agents/played-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
@@ -105,9 +105,10 @@ describe('a report that cannot be', () => {
     ['RUNNING', { status: 'PULLING' }],
   ] as const)('of a kernel booked as %s that says %o changes nothing', async (status, report) => {
     const { server, agent } = given
-    const id = await sessionIn(server, agent, status)
+    const id = status === 'SCHEDULED' ? await sessionTriedAgain(server, agent) : await sessionIn(server, agent, status)
+    const { id: kernelId, assignment } = await kernelOf(id)
     const before = await world()
-    agent.observe((await kernelOf(id)).id, { startedAt: null, ...report })
+    agent.kernels.set(kernelId, observed(kernelId, assignment, report))
     await agent.sync()
     expect(await world()).toEqual(before)
   })

@@ -52,11 +52,10 @@ async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
 
 it('answers at once when there is something to do', async () => {
   const { server } = given
-  await sessionIn(server, given.agent, 'SCHEDULED')
   const { answer, waiting } = await poll()
   await waiting()
   const ms = await elapsedMs(async () => {
-    await server.run('prepare-sessions')
+    await sessionIn(server, given.agent, 'PREPARING')
     expect((await answer).orders).toMatchObject([{ want: 'PREPARE' }])
   })
   expect(ms).toBeLessThan(HANGS_MS)

@@ -67,11 +67,10 @@ test('an agent that waits at one server hears at once what the scheduler of anot
   await scheduling.run('watch-agents')
   const delays: number[] = []
   for (let round = 0; round < 20; round++) {
-    await sessionIn(scheduling, agent, 'SCHEDULED')
     const waiting = agent.sync([], SYNC_WAIT_MAX_MS)
     // It has looked and found nothing.
     await database.db.query('SELECT pg_sleep(0.05)')
-    await scheduling.run('prepare-sessions')
+    await sessionIn(scheduling, agent, 'PREPARING')
     const done = performance.now()
     const answer = await waiting
     delays.push(performance.now() - done)

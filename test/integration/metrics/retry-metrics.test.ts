@@ -19,9 +19,9 @@ const nonzero = (cause: string) => `{cause="${cause}"}`
 async function retryEnds(exitCode: number): Promise<void> {
   const { server, agent, db } = given
   await passTime(db, 5)
-  await server.run('dispatch-retries', 'schedule-sessions', 'prepare-sessions')
+  await server.run('dispatch-retries', 'schedule-sessions')
   await agent.comply()
-  await server.run('promote-to-prepared', 'start-sessions')
+  await server.run('promote-to-prepared')
   await agent.comply()
   await server.run('promote-to-running')
   await failWith(server, agent, exitCode)

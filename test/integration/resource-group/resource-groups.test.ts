@@ -204,7 +204,7 @@ describe('a group that is drained', () => {
     expect(await sessionRow(db, running)).toMatchObject({ status: 'TERMINATED' })
     await updateResourceGroup(server.context, { name: 'default', draining: false })
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, waiting)).toMatchObject({ status: 'SCHEDULED', pendingReason: null })
+    expect(await sessionRow(db, waiting)).toMatchObject({ status: 'PREPARING', pendingReason: null })
     expect(await group('default')).toEqual(DEFAULTS)
   })
 

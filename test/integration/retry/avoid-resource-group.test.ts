@@ -64,9 +64,9 @@ it('when all have failed it goes where it has not been for the longest, never wh
   const others = { a: await agentIn('a'), b: await agentIn('b') }
   await groupsAfterFailure({ retryPolicy: { ...ELSEWHERE, maxRetries: 5 } })
   for (const agent of [others.a, others.b, given.agent, others.a]) {
-    await server.run('schedule-sessions', 'prepare-sessions')
+    await server.run('schedule-sessions')
     await agent.comply()
-    await server.run('promote-to-prepared', 'start-sessions')
+    await server.run('promote-to-prepared')
     await agent.comply()
     await server.run('promote-to-running')
     await failWith(server, agent, 1)

@@ -1,6 +1,6 @@
 /** Retries whose child cannot be created: each is refused, and the others are dispatched. */
 import { expect, it } from 'vitest'
-import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
+import { driveAll, endAll, failWith } from '../../support/sessions/drive-session.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { decisionRow } from '../../support/database/session-rows.ts'
 
@@ -84,8 +84,8 @@ it.each(['null', '[]', '{"error": "text"}', '{"error": {"name": 7}}', '"gone"'])
     const { server, agent, db, sql } = given
     const spoilt = await server.create({ retryPolicy: { maxRetries: 2 } })
     const sound = await server.create({ retryPolicy: { maxRetries: 2 } })
-    await driveAll(server, agent, 'TERMINATING')
-    await server.run('promote-to-terminated')
+    await driveAll(server, agent, 'RUNNING')
+    await endAll(server, agent, 1)
     await sql('UPDATE sessions SET status_data = $2::jsonb WHERE id = $1', [spoilt, statusData])
     await server.run('decide-retries')
     expect(await decisionRow(db, spoilt)).toMatchObject({

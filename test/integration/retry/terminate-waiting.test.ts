@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
-import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { driveAll, endAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
@@ -50,8 +50,8 @@ it('and one that is about to be scheduled: the session has ended, and nobody has
   const { server, agent, db, sql } = given
   const id = await server.create({ retryPolicy: { maxRetries: 2, retryDelay: 10, jitter: 'NONE' } })
   const dependent = await server.create({ dependsOn: [id] })
-  await driveAll(server, agent, 'TERMINATING')
-  await server.run('promote-to-terminated')
+  await driveAll(server, agent, 'RUNNING')
+  await endAll(server, agent, 1)
   expect(await decisionRow(db, id)).toBeUndefined()
   await terminate(id)
   await server.run('decide-retries', 'dispatch-retries', 'schedule-sessions')
@@ -67,8 +67,8 @@ it.each([{ maxRetries: 0 }, { maxRetries: 2, eligibleCauses: [] }])(
   'of an ended session that would not be retried (%j) nothing is left to end',
   async (retryPolicy) => {
     const { server, agent, db } = given
-    const id = await sessionIn(server, agent, 'TERMINATING', { retryPolicy })
-    await server.run('promote-to-terminated')
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy })
+    await endAll(server, agent, 1)
     await expect(terminate(id)).rejects.toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
     await server.run('decide-retries')
     await expect(terminate(id)).rejects.toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })

@@ -119,7 +119,6 @@ describe('tries', () => {
 
 describe('time', () => {
   it.each([
-    ['SCHEDULED', 901, 'prepare-sessions'],
     ['PREPARING', 901, 'prepare-sessions'],
     ['PREPARED', 601, 'start-sessions'],
     ['CREATING', 601, 'start-sessions'],
@@ -127,7 +126,6 @@ describe('time', () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, status)
     // Nothing to do for its handler but to see that time is up.
-    await given.sql(`UPDATE kernels SET status = 'PREPARING' WHERE session_id = $1 AND status = 'SCHEDULED'`, [id])
     await given.sql(`UPDATE kernels SET status = 'CREATING' WHERE session_id = $1 AND status = 'PREPARED'`, [id])
     await passTime(db, seconds - 10)
     await server.run(handler)
@@ -216,12 +214,12 @@ describe('a person', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
   })
 
-  it('ends what nobody has begun with: the agent never hears of it', async () => {
+  it('ends what its agent was about to prepare', async () => {
     const { server, agent, db } = given
-    const id = await sessionIn(server, agent, 'SCHEDULED')
+    const id = await sessionIn(server, agent, 'PREPARING')
     await terminateSession(server.context, { sessionId: id })
     await server.run('terminate-sessions')
-    expect((await agent.sync()).orders).toEqual([])
+    expect((await agent.comply()).orders).toEqual([])
     await server.run('promote-to-terminated')
     expect(await statuses(db, id)).toBe('TERMINATED: TERMINATED')
     expect(await misbookedSlots(db)).toEqual([])

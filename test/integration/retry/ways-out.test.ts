@@ -9,16 +9,7 @@ import { decisionRow, kernelRows, misbookedSlots, sessionRow, statuses } from '.
 
 const given = useScheduling()
 
-const STATUSES = [
-  'PENDING',
-  'SCHEDULED',
-  'PREPARING',
-  'PULLING',
-  'PREPARED',
-  'CREATING',
-  'RUNNING',
-  'TERMINATING',
-] as const
+const STATUSES = ['PENDING', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING'] as const
 type Live = (typeof STATUSES)[number]
 
 const ROUND_SECONDS = 300

@@ -17,9 +17,10 @@ import { DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-serve
 const given = useScheduling()
 const cpu = (amount: string) => [{ slot: 'cpu', amount }]
 
+/** A letter for each: P for what is PENDING, S for what was scheduled. */
 async function statusesOf(ids: readonly string[]): Promise<string> {
   const rows = await Promise.all(ids.map((id) => sessionRow(given.db, id)))
-  return rows.map(({ status }) => status[0]).join('')
+  return rows.map(({ status }) => (status === 'PENDING' ? 'P' : 'S')).join('')
 }
 
 async function agentOf(id: string): Promise<string | null> {
@@ -52,7 +53,7 @@ describe('the sequencer of a group', () => {
     for (let n = 0; n < 32; n++) others.push(await server.create({ project: 'other' }))
     await server.run('schedule-sessions')
     expect(await statusesOf(others)).toBe('S'.repeat(32))
-    const [count] = await sql(`SELECT count(*) AS placed FROM sessions WHERE status = 'SCHEDULED'`)
+    const [count] = await sql(`SELECT count(*) AS placed FROM sessions WHERE status = 'PREPARING'`)
     expect(count!['placed']).toBe(64)
   })
 })

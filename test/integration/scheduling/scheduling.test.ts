@@ -44,7 +44,7 @@ describe('a session that cannot start yet', () => {
     expect(restsMs).toBeGreaterThan(3_500_000)
     await passTime(db, 3_601)
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, id)).toMatchObject({ status: 'SCHEDULED', pendingReason: null })
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'PREPARING', pendingReason: null })
   })
 })
 
@@ -67,7 +67,7 @@ describe('a session that depends on another', () => {
     expect(await chainRows(db, first)).toMatchObject([{ status: 'ERROR' }, { status: 'TERMINATED', result: 'SUCCESS' }])
     // At once, whatever its pause.
     await server.run('schedule-sessions')
-    expect((await sessionRow(db, dependent)).status).toBe('SCHEDULED')
+    expect((await sessionRow(db, dependent)).status).toBe('PREPARING')
   })
 
   it('is cancelled with a reason when that chain has failed for good, and so is what depends on it', async () => {
@@ -100,7 +100,7 @@ describe('the line', () => {
     for (let time = 0; time < times; time++) {
       const small = await server.create({ resourceSlots: cpu('1') })
       await server.run('schedule-sessions')
-      expect((await sessionRow(given.db, small)).status).toBe('SCHEDULED')
+      expect((await sessionRow(given.db, small)).status).toBe('PREPARING')
       await sql(`UPDATE kernels SET slots_held = false WHERE session_id = $1`, [small])
     }
     expect((await sessionRow(given.db, large)).skips).toBe(times)
@@ -121,8 +121,8 @@ describe('the line', () => {
     })
     await sql(`UPDATE kernels SET slots_held = false WHERE session_id = $1`, [holder])
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, large)).toMatchObject({ status: 'SCHEDULED' })
-    expect(await sessionRow(db, small)).toMatchObject({ status: 'SCHEDULED' })
+    expect(await sessionRow(db, large)).toMatchObject({ status: 'PREPARING' })
+    expect(await sessionRow(db, small)).toMatchObject({ status: 'PREPARING' })
   })
 
   it('is not held by a session that no agent could take even if it were empty', async () => {
@@ -131,7 +131,7 @@ describe('the line', () => {
     await sql(`UPDATE sessions SET skips = $1`, [HEAD_OF_LINE_SKIPS_MAX])
     const small = await server.create()
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, small)).toMatchObject({ status: 'SCHEDULED' })
+    expect(await sessionRow(db, small)).toMatchObject({ status: 'PREPARING' })
     expect(await sessionRow(db, impossible)).toMatchObject({ status: 'PENDING' })
   })
 
@@ -145,10 +145,10 @@ describe('the line', () => {
     await createSessions(server.context, large)
     const small = await server.create()
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, small)).toMatchObject({ status: 'SCHEDULED' })
+    expect(await sessionRow(db, small)).toMatchObject({ status: 'PREPARING' })
     const again = await server.create()
     await server.run('schedule-sessions')
-    expect(await sessionRow(db, again)).toMatchObject({ status: 'SCHEDULED' })
+    expect(await sessionRow(db, again)).toMatchObject({ status: 'PREPARING' })
   })
 
   it('goes by priority, then by age', async () => {
@@ -157,19 +157,8 @@ describe('the line', () => {
     for (const priority of [10, 50, 50, 90]) ids.push(await server.create({ priority, resourceSlots: cpu('30') }))
     await server.run('schedule-sessions')
     const rows = await Promise.all(ids.map((id) => sessionRow(db, id)))
-    expect(rows.map(({ status }) => status)).toEqual(['PENDING', 'SCHEDULED', 'PENDING', 'SCHEDULED'])
+    expect(rows.map(({ status }) => status)).toEqual(['PENDING', 'PREPARING', 'PENDING', 'PREPARING'])
   })
-})
-
-it('a session whose agent is lost before it hears of the kernel goes back at once', async () => {
-  const { server, db, sql } = given
-  const id = await server.create()
-  await server.run('schedule-sessions')
-  // The silence was judged just before the kernel was given to the agent.
-  await sql(`UPDATE agents SET status = 'LOST'`)
-  await server.run('prepare-sessions')
-  expect(await sessionRow(db, id)).toMatchObject({ status: 'PENDING' })
-  expect((await history(db, id)).at(-1)).toMatch(/^prepare-sessions SCHEDULED→PENDING GIVE_UP/)
 })
 
 describe('places', () => {
@@ -210,7 +199,7 @@ describe('places', () => {
     await tenths.register()
     for (let n = 0; n < 41; n++) await server.create({ resourceSlots: [{ slot: 'fpga', amount: 0.1 }] })
     await server.run('schedule-sessions')
-    const [count] = await sql(`SELECT count(*) FILTER (WHERE status = 'SCHEDULED') AS placed FROM sessions`)
+    const [count] = await sql(`SELECT count(*) FILTER (WHERE status = 'PREPARING') AS placed FROM sessions`)
     expect(count!['placed']).toBe(40)
     const [slot] = await sql(`SELECT used::text, capacity::text FROM agent_slots WHERE slot = 'fpga'`)
     expect(slot).toEqual({ used: '4.0', capacity: '4' })

@@ -87,54 +87,46 @@ const UNORDERED = `SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
   WHERE s.status = 'TERMINATING' AND k.status = 'RUNNING' LIMIT 1`
 
 describe('of the kernels of a session', () => {
-  it.each([
-    ['step by step', 'run', 4],
-    ['fused', 'runFused', 1],
-  ] as const)(
-    'the same one decides in whatever order their ends are told: %s',
-    async (_, how, oneIn) => {
-      const { server, db, sql } = given
-      const agent = playedAgent(server.gateway, { slots: { cpu: '10000' } })
-      await agent.register()
-      await sql(`UPDATE agents SET status = 'DRAINING', drained_at = now() WHERE id = $1`, [given.agent.id])
-      const sessions = await Promise.all(
-        CASES.filter((__, n) => n % oneIn === 0).map(async (at) => ({
-          id: await server.create({ clusterSize: 3 }),
-          at,
-        })),
-      )
-      const kernels = await idsOfKernels()
-      for (let rounds = 0; rounds < 4; rounds++) {
-        await server.settle()
-        await agent.comply()
-      }
+  it('the same one decides in whatever order their ends are told', async () => {
+    const { server, db, sql } = given
+    const agent = playedAgent(server.gateway, { slots: { cpu: '10000' } })
+    await agent.register()
+    await sql(`UPDATE agents SET status = 'DRAINING', drained_at = now() WHERE id = $1`, [given.agent.id])
+    const sessions = await Promise.all(
+      CASES.map(async (at) => ({
+        id: await server.create({ clusterSize: 3 }),
+        at,
+      })),
+    )
+    const kernels = await idsOfKernels()
+    for (let rounds = 0; rounds < 4; rounds++) {
       await server.settle()
-      for (const round of [0, 1, 2]) {
-        for (const { id, at } of sessions)
-          for (const index of at.order[round] ?? [])
-            agent.observe(kernels.get(id)![index]!, ENDS[at.ends[index]!](index))
-        await agent.sync()
-        const all = async (step: ServiceName) => {
-          while ((await server[how](step)).some((done) => done > 0));
-        }
-        await all('detect-termination')
-        while ((await sql(UNORDERED)).length > 0) await server[how]('terminate-sessions')
-        await all('promote-to-terminated')
+      await agent.comply()
+    }
+    await server.settle()
+    for (const round of [0, 1, 2]) {
+      for (const { id, at } of sessions)
+        for (const index of at.order[round] ?? []) agent.observe(kernels.get(id)![index]!, ENDS[at.ends[index]!](index))
+      await agent.sync()
+      const all = async (step: ServiceName) => {
+        while ((await server.run(step)).some((done) => done > 0));
       }
-      expect(CASES.length).toBeGreaterThan(300)
-      const wrong: object[] = []
-      await Promise.all(
-        sessions.map(async ({ id, at }) => {
-          const row = await sessionRow(db, id)
-          const should = expected(at)
-          const is = Object.fromEntries(Object.keys(should).map((key) => [key, row[key as keyof typeof row]]))
-          if (JSON.stringify(is) !== JSON.stringify(should)) wrong.push({ at, is, should })
-        }),
-      )
-      expect(wrong).toEqual([])
-    },
-    60_000,
-  )
+      await all('detect-termination')
+      while ((await sql(UNORDERED)).length > 0) await server.run('terminate-sessions')
+      await all('promote-to-terminated')
+    }
+    expect(CASES.length).toBeGreaterThan(300)
+    const wrong: object[] = []
+    await Promise.all(
+      sessions.map(async ({ id, at }) => {
+        const row = await sessionRow(db, id)
+        const should = expected(at)
+        const is = Object.fromEntries(Object.keys(should).map((key) => [key, row[key as keyof typeof row]]))
+        if (JSON.stringify(is) !== JSON.stringify(should)) wrong.push({ at, is, should })
+      }),
+    )
+    expect(wrong).toEqual([])
+  }, 60_000)
 })
 
 async function runningCluster(input: Partial<CreateSessionInput> = {}) {

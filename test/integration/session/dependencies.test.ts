@@ -27,7 +27,7 @@ it('a chain that was resubmitted before its dependents were looked at has not fa
   await failWith(server, agent, 0)
   await passTime(db, 60)
   await server.run('schedule-sessions')
-  expect((await sessionRow(db, dependent)).status).toBe('SCHEDULED')
+  expect((await sessionRow(db, dependent)).status).toBe('PREPARING')
 })
 
 it('a later attempt of a chain stands for the chain, whichever was named', async () => {
@@ -45,7 +45,7 @@ it('a later attempt of a chain stands for the chain, whichever was named', async
   await failWith(server, agent, 0)
   await passTime(db, 60)
   await server.run('schedule-sessions')
-  for (const id of dependents) expect((await sessionRow(db, id)).status).toBe('SCHEDULED')
+  for (const id of dependents) expect((await sessionRow(db, id)).status).toBe('PREPARING')
 })
 
 it('what does not exist yet cannot be depended upon, so there are no circles', async () => {

@@ -1,11 +1,11 @@
 /** The lifecycle of a session: each handler's moves, events and history. */
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
-import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { decisionRow, events, history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
+import type { Report } from '../../support/agents/played-agent.ts'
 import type { ServiceName } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
@@ -41,61 +41,102 @@ it('passes every status, with an event and a line of history for each move', asy
 })
 
 /** Furthest first: what drives one on leaves those before it alone. */
-const ONE_OF_EACH = ['TERMINATING', 'RUNNING', 'CREATING', 'PREPARED', 'PREPARING', 'SCHEDULED', 'PENDING'] as const
+const ONE_OF_EACH = ['TERMINATING', 'RUNNING', 'CREATING', 'PREPARED', 'PREPARING', 'PENDING'] as const
+type Live = (typeof ONE_OF_EACH)[number]
+
+/** At TERMINATING its main kernel has failed, and the other has not been stopped yet. */
+async function sessionAt(status: Live): Promise<string> {
+  const { server, agent, db } = given
+  if (status !== 'TERMINATING') return sessionIn(server, agent, status, { batchTimeout: 60 })
+  const id = await sessionIn(server, agent, 'RUNNING', { clusterSize: 2 })
+  agent.observe((await kernelRows(db, id))[0]!.id, { status: 'EXITED', exitCode: 1 })
+  await agent.sync()
+  await server.run('detect-termination')
+  return id
+}
 
 interface Row {
   handler: ServiceName
-  from: SessionStatus
-  to: string
+  from: Live
+  /** The statuses that it passes, each with an event and a row of history. */
+  passes: readonly SessionStatus[]
+  /** Of its kernels, afterwards. */
+  kernels: string
   before?: (id: string) => Promise<unknown>
 }
 
 const agentObeys = () => given.agent.comply()
 
+const observe = (kernel: number, report: Report) => async (id: string) => {
+  given.agent.observe((await kernelRows(given.db, id))[kernel]!.id, report)
+  await given.agent.sync()
+}
+
 const rows: Row[] = [
-  { handler: 'schedule-sessions', from: 'PENDING', to: 'SCHEDULED: SCHEDULED' },
-  { handler: 'prepare-sessions', from: 'SCHEDULED', to: 'PREPARING: PREPARING' },
-  { handler: 'promote-to-prepared', from: 'PREPARING', to: 'PREPARED: PREPARED', before: agentObeys },
-  { handler: 'start-sessions', from: 'PREPARED', to: 'CREATING: CREATING' },
-  { handler: 'promote-to-running', from: 'CREATING', to: 'RUNNING: RUNNING', before: agentObeys },
-  { handler: 'promote-to-terminated', from: 'TERMINATING', to: 'ERROR: ERROR' },
+  { handler: 'schedule-sessions', from: 'PENDING', passes: ['SCHEDULED', 'PREPARING'], kernels: 'PREPARING' },
+  {
+    handler: 'prepare-sessions',
+    from: 'PREPARING',
+    passes: [],
+    kernels: 'PREPARING',
+    before: async (id) => {
+      await observe(0, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })(id)
+      await given.server.run('prepare-sessions')
+      expect(await statuses(given.db, id)).toBe('PREPARING: SCHEDULED')
+      await given.sql('UPDATE sessions SET next_try_at = NULL WHERE id = $1', [id])
+    },
+  },
+  {
+    handler: 'promote-to-prepared',
+    from: 'PREPARING',
+    passes: ['PREPARED', 'CREATING'],
+    kernels: 'CREATING',
+    before: agentObeys,
+  },
+  { handler: 'start-sessions', from: 'PREPARED', passes: ['CREATING'], kernels: 'CREATING' },
+  {
+    handler: 'promote-to-running',
+    from: 'CREATING',
+    passes: ['RUNNING'],
+    kernels: 'RUNNING',
+    before: agentObeys,
+  },
+  {
+    handler: 'promote-to-terminated',
+    from: 'TERMINATING',
+    passes: ['ERROR'],
+    kernels: 'ERROR TERMINATED',
+    before: observe(1, { status: 'EXITED', exitCode: 0 }),
+  },
   {
     handler: 'promote-to-pulling',
     from: 'PREPARING',
-    to: 'PULLING: PULLING',
-    before: async (id) => {
-      given.agent.observe((await kernelRows(given.db, id))[0]!.id, { status: 'PULLING' })
-      await given.agent.sync()
-    },
+    passes: ['PULLING'],
+    kernels: 'PULLING',
+    before: observe(0, { status: 'PULLING' }),
   },
   {
     handler: 'detect-termination',
     from: 'RUNNING',
-    to: 'TERMINATING: ERROR',
-    before: async (id) => {
-      given.agent.observe((await kernelRows(given.db, id))[0]!.id, { status: 'EXITED', exitCode: 3 })
-      await given.agent.sync()
-    },
+    passes: ['TERMINATING', 'ERROR'],
+    kernels: 'ERROR',
+    before: observe(0, { status: 'EXITED', exitCode: 3 }),
   },
-  {
-    handler: 'terminate-sessions',
-    from: 'RUNNING',
-    to: 'TERMINATING: TERMINATING',
-    before: (id) => terminateSession(given.server.context, { sessionId: id }),
-  },
+  { handler: 'terminate-sessions', from: 'TERMINATING', passes: [], kernels: 'ERROR TERMINATING' },
   {
     handler: 'enforce-batch-timeouts',
     from: 'RUNNING',
-    to: 'TERMINATING: RUNNING',
+    passes: ['TERMINATING'],
+    kernels: 'RUNNING',
     before: () => passTime(given.db, 61),
   },
 ]
 
-describe.each(rows)('$handler', ({ handler, from, to, before }) => {
-  it(`moves ${from} to ${to}, and nothing else`, async () => {
-    const { server, agent, db, sql } = given
-    const ids = new Map<SessionStatus, string>()
-    for (const status of ONE_OF_EACH) ids.set(status, await sessionIn(server, agent, status, { batchTimeout: 60 }))
+describe.each(rows)('$handler', ({ handler, from, passes, kernels, before }) => {
+  it(`moves ${from} to ${passes.at(-1) ?? 'nothing else'}, its kernels to ${kernels}, and no other session`, async () => {
+    const { server, db, sql } = given
+    const ids = new Map<Live, string>()
+    for (const status of ONE_OF_EACH) ids.set(status, await sessionAt(status))
     await before?.(ids.get(from)!)
     const written = async () => [
       (await sql('SELECT count(*) AS n FROM session_events'))[0]!['n'] as number,
@@ -107,10 +148,16 @@ describe.each(rows)('$handler', ({ handler, from, to, before }) => {
 
     await server.run(handler)
 
-    expect(await all()).toEqual({ ...past, [from]: to })
-    const moved = past[from]!.split(':')[0] !== to.split(':')[0] ? 1 : 0
-    expect(await written()).toEqual([pastEvents! + moved, pastHistory! + moved])
-    if (moved) expect((await history(db, ids.get(from)!)).at(-1)).toContain(`${handler} ${from}→${to.split(':')[0]}`)
+    const to = passes.at(-1) ?? past[from]!.split(':')[0]!
+    expect(await all()).toEqual({ ...past, [from]: `${to}: ${kernels}` })
+    const inPlace = handler === 'prepare-sessions' ? 1 : 0
+    expect(await written()).toEqual([pastEvents! + passes.length, pastHistory! + passes.length + inPlace])
+    const arrows = passes.map((status, n) => `${passes[n - 1] ?? past[from]!.split(':')[0]}→${status}`)
+    const lines = passes.length === 0 ? [] : (await history(db, ids.get(from)!)).slice(-passes.length)
+    expect(lines.map((line) => line.split(' ')[1])).toEqual(arrows)
+    if (passes.length > 0) expect(lines[0]).toContain(`${handler} `)
+    const last = passes.length === 0 ? [] : (await events(db, ids.get(from)!)).slice(-passes.length)
+    expect(last.map((line) => line.split(' ')[1])).toEqual(arrows)
     // Once more finds nothing.
     const settled = await all()
     await server.run(handler)
@@ -136,7 +183,7 @@ describe('a session of three kernels', () => {
     expect(await statuses(db, id)).toBe('PULLING: PREPARED PREPARED PULLING')
     agent.observe(sub2!, { status: 'PREPARED' })
     await agent.sync()
-    await server.run('promote-to-prepared', 'start-sessions')
+    await server.run('promote-to-prepared')
     agent.observe(main!, { status: 'RUNNING', startedAt: 'now' })
     agent.observe(sub1!, { status: 'RUNNING', startedAt: 'now' })
     await agent.sync()

@@ -38,7 +38,7 @@ test('chains follow large batches of sessions that the planner believes to be no
 
   await dueRetries(server.context, { count: CHILDREN })
   expect(await chainStates()).toEqual({ FAILED: ROWS, WAITING_RETRY: CHILDREN })
-  while ((await server.runFused('dispatch-retries'))[0]! > 0);
+  while ((await server.run('dispatch-retries'))[0]! > 0);
   expect(await chainStates()).toEqual({ FAILED: ROWS, LIVE: CHILDREN })
 
   await database.db.query(`DELETE FROM sessions WHERE attempt = 2`)

@@ -48,11 +48,9 @@ export interface TestServer {
   gateway: Gateway
   context: ServiceContext
   metrics: Metrics
-  /** Runs each service once, in this order, one step each; returns how much each did. */
+  /** Runs each service once, in this order; returns how much each did. */
   run(...names: ServiceName[]): Promise<number[]>
-  /** The same with fused transitions, as a real server does it. */
-  runFused(...names: ServiceName[]): Promise<number[]>
-  /** Runs all services with fused transitions until none finds anything to do. */
+  /** Runs all services until none finds anything to do. */
   settle(): Promise<void>
   /** Runs all services periodically and when woken, as in a real server, until this is disposed. */
   start(): AsyncDisposable
@@ -68,17 +66,13 @@ export function testServer(
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
   const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server, lease: LEASE }
-  const services = createSchedulerServices({ ...parts, fused: false })
-  const fusing = createSchedulerServices({ ...parts, fused: true })
+  const services = createSchedulerServices(parts)
   const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
-  const runnerOf = (those: SchedulerServices) => {
-    return async (...names: ServiceName[]) => {
-      const done: number[] = []
-      for (const name of names) done.push((await those[name].runOnce()).done)
-      return done
-    }
+  const run = async (...names: ServiceName[]) => {
+    const done: number[] = []
+    for (const name of names) done.push((await services[name].runOnce()).done)
+    return done
   }
-  const runFused = runnerOf(fusing)
   return {
     db,
     hub,
@@ -86,22 +80,21 @@ export function testServer(
     gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, onAgent: hub.onAgent, logged: () => {} }),
     context,
     metrics,
-    run: runnerOf(services),
-    runFused,
+    run,
     async settle() {
       for (let round = 0; round < 50; round++) {
-        if ((await runFused(...ALL_SERVICES)).every((done) => done === 0)) return
+        if ((await run(...ALL_SERVICES)).every((done) => done === 0)) return
       }
       throw new Error('the scheduler finds work without end')
     },
     start() {
       for (const name of ALL_SERVICES) {
-        void fusing[name].start()
-        if (isWoken(name)) hub.on(name, fusing[name].wake)
+        void services[name].start()
+        if (isWoken(name)) hub.on(name, services[name].wake)
       }
       return {
         async [Symbol.asyncDispose]() {
-          await Promise.all(Object.values(fusing).map((service) => service.stop()))
+          await Promise.all(Object.values(services).map((service) => service.stop()))
         },
       }
     },

@@ -1,42 +1,43 @@
 import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import type { PlayedAgent } from '../agents/played-agent.ts'
+import { kernelRows } from '../database/session-rows.ts'
 import type { TestServer } from '../servers/test-server.ts'
 
-const STEPS: readonly [SessionStatus, (server: TestServer, agent: PlayedAgent) => Promise<unknown>][] = [
+/** The statuses in which a session waits for something else than the scheduler. */
+export type Driven = Extract<SessionStatus, 'PENDING' | 'PREPARING' | 'PREPARED' | 'CREATING' | 'RUNNING'>
+
+const STEPS: readonly [Driven, (server: TestServer, agent: PlayedAgent) => Promise<unknown>][] = [
   ['PENDING', async () => {}],
-  ['SCHEDULED', (server) => server.run('schedule-sessions')],
-  ['PREPARING', (server) => server.run('prepare-sessions')],
-  ['PREPARED', async (server, agent) => [await agent.comply(), await server.run('promote-to-prepared')]],
-  ['CREATING', (server) => server.run('start-sessions')],
+  ['PREPARING', (server) => server.run('schedule-sessions', 'prepare-sessions')],
+  ['CREATING', async (server, agent) => [await agent.comply(), await server.run('promote-to-prepared')]],
   ['RUNNING', async (server, agent) => [await agent.comply(), await server.run('promote-to-running')]],
-  [
-    'TERMINATING',
-    async (server, agent) => {
-      agent.exitAll(1)
-      await agent.sync()
-      await server.run('detect-termination')
-    },
-  ],
 ]
 
 /**
- * Drives all sessions until those that nothing holds up have this status; at TERMINATING they have failed with exit
- * code 1.
+ * Drives all sessions until those that nothing holds up have this status. They are PREPARED, and not started, if their
+ * agent is lost by then; it is back at once.
  */
-export async function driveAll(server: TestServer, agent: PlayedAgent, status: SessionStatus): Promise<void> {
+export async function driveAll(server: TestServer, agent: PlayedAgent, status: Driven): Promise<void> {
   for (const [reached, step] of STEPS) {
+    if (reached === 'CREATING' && status === 'PREPARED') return prepareOnly(server, agent)
     await step(server, agent)
     if (reached === status) return
   }
-  throw new Error(`nobody can be driven to ${status}`)
+}
+
+async function prepareOnly({ db, run }: TestServer, agent: PlayedAgent): Promise<void> {
+  await agent.comply()
+  await db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [agent.id])
+  await run('promote-to-prepared')
+  await db.query(`UPDATE agents SET status = 'ALIVE' WHERE id = $1`, [agent.id])
 }
 
 /** Creates a session and drives it to this status with the given agent. */
 export async function sessionIn(
   server: TestServer,
   agent: PlayedAgent,
-  status: SessionStatus,
+  status: Driven,
   input: Partial<CreateSessionInput> = {},
 ): Promise<string> {
   const id = await server.create(input)
@@ -51,4 +52,25 @@ export async function failWith(server: TestServer, agent: PlayedAgent, exitCode:
   await server.run('promote-to-running', 'detect-termination', 'terminate-sessions')
   await agent.comply()
   await server.run('promote-to-terminated', 'decide-retries')
+}
+
+/** Every running session ends with this exit code; nobody has decided yet whether it is retried. */
+export async function endAll(server: TestServer, agent: PlayedAgent, exitCode: number): Promise<void> {
+  agent.exitAll(exitCode)
+  await agent.sync()
+  await server.run('detect-termination')
+}
+
+/**
+ * A session with a kernel that could not be prepared: it is SCHEDULED once more, as its second assignment, and its
+ * agent has no order for it yet.
+ */
+export async function sessionTriedAgain(server: TestServer, agent: PlayedAgent): Promise<string> {
+  const id = await sessionIn(server, agent, 'PREPARING')
+  const [kernel] = await kernelRows(server.db, id)
+  agent.observe(kernel!.id, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })
+  await agent.sync()
+  await server.run('prepare-sessions')
+  await agent.sync()
+  return id
 }

@@ -1,5 +1,4 @@
 import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/handlers.ts'
-import { PROMOTIONS } from '../../../src/domain/session/handlers.ts'
 import { Prisma } from '../../../src/generated/prisma/client.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
@@ -17,7 +16,6 @@ import {
   type ChainsQuery,
 } from '../../../src/store/sql/chain/list-chains.sql.ts'
 import { lockQuotas, readLimits } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
-import { promoteSessions } from '../../../src/store/sql/session/promotion/promote-sessions.sql.ts'
 import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/access/read-audit.sql.ts'
 import {
   countResubmissionItems,
@@ -176,11 +174,6 @@ export const FORMS: readonly Run[] = [
     (handler): Run =>
       (db) =>
         claimRoutes(db, handler, { limit: 1, watchedMs: 1 }),
-  ),
-  ...Object.values(PROMOTIONS).map(
-    (promotion): Run =>
-      (db) =>
-        promoteSessions(db, promotion, 1),
   ),
   isUnsettled,
   isSuperuser,

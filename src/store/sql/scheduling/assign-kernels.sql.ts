@@ -23,9 +23,8 @@ export async function recordTurn(tx: Queryable, resourceGroup: string, agentId: 
 }
 
 /**
- * Assigns kernels to agents. The trigger books their slots, and the CHECK `agent_slots_never_oversold` rejects the
- * whole statement if there was less free than the caller thought. Status PREPARING makes the agents prepare them at
- * once.
+ * Assigns kernels to agents, which prepare them at once. The trigger books their slots, and the CHECK
+ * `agent_slots_never_oversold` rejects the whole statement if there was less free than the caller thought.
  * Locks: kernels in id order; the caller holds the sessions.
  */
 const ASSIGN_SQL = `
@@ -35,7 +34,7 @@ WITH input AS (
   SELECT k.id, i.agent_id FROM kernels k JOIN input i ON i.kernel_id = k.id
   WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
 ), assigned AS (
-  UPDATE kernels k SET status = $3::kernel_status, status_changed_at = now(), agent_id = l.agent_id,
+  UPDATE kernels k SET status = 'PREPARING', status_changed_at = now(), agent_id = l.agent_id,
     assignment = k.assignment + 1, slots_held = true, confirmed_gone = false, error = NULL
   FROM locked l WHERE k.id = l.id
   RETURNING k.id
@@ -45,10 +44,9 @@ SELECT count(*) AS assigned FROM assigned`
 export async function assignKernels(
   tx: Queryable,
   kernels: readonly { kernelId: string; agentId: string }[],
-  status: 'SCHEDULED' | 'PREPARING',
 ): Promise<void> {
   if (kernels.length === 0) return
-  const values = [kernels.map(({ kernelId }) => kernelId), kernels.map(({ agentId }) => agentId), status]
+  const values = [kernels.map(({ kernelId }) => kernelId), kernels.map(({ agentId }) => agentId)]
   const { rows } = await tx.query<{ assigned: number }>(ASSIGN_SQL, values)
   if (rows[0]!.assigned !== kernels.length) throw new Error('a kernel to be assigned was not PENDING')
 }

@@ -1,0 +1,153 @@
+/** Property: a promotion moves exactly those sessions that it should, as far as it should, and says so. */
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { PROMOTIONS, type PromotionName } from '../../../src/domain/session/handlers.ts'
+import { observed, playedAgent, type PlayedAgent, type Report } from '../../support/agents/played-agent.ts'
+import type { ServiceName } from '../../support/servers/test-server.ts'
+import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { blocked, promoted, type ModelSession } from './promotions.model.ts'
+
+const given = useScheduling()
+
+const ERROR = { name: 'executor-failed', message: 'it failed' } as const
+/** What an agent may say next of a kernel, by what it said last. */
+const NEXT: Readonly<Record<string, readonly Report[]>> = {
+  PULLING: [{ status: 'PREPARED' }, { status: 'PREPARED' }, { status: 'FAILED', error: ERROR }],
+  PREPARED: [{ status: 'FAILED', error: ERROR }],
+  RUNNING: [
+    { status: 'EXITED', exitCode: 0 },
+    { status: 'EXITED', exitCode: 3 },
+    { status: 'EXITED', exitCode: 143, stopped: true },
+    { status: 'EXITED', exitCode: null },
+  ],
+}
+
+const PROMOTION_NAMES = Object.keys(PROMOTIONS) as PromotionName[]
+const OTHERS: readonly ServiceName[] = ['schedule-sessions', 'prepare-sessions', 'start-sessions', 'terminate-sessions']
+
+const nat = fc.nat({ max: 100 })
+const turn = fc.record({
+  /** The orders that are obeyed; the others are given again, and what is to be prepared is pulled meanwhile. */
+  obeyed: fc.array(fc.boolean(), { minLength: 1, maxLength: 5 }),
+  reports: fc.array(fc.record({ kernel: nat, report: nat }), { maxLength: 8 }),
+  /** Whether the second agent is lost for this turn. */
+  lost: fc.constantFrom(false, false, true),
+  /** Services run side by side, so any may come first. */
+  services: fc.shuffledSubarray<ServiceName>([...PROMOTION_NAMES, ...OTHERS], { minLength: 3 }),
+})
+type Turn = typeof turn extends fc.Arbitrary<infer Value> ? Value : never
+const ORDERLY: Turn = { obeyed: [true], reports: [], lost: false, services: [] }
+/** All are prepared; then one kernel of each agent fails before its session is promoted. */
+const FAILED_WHEN_PREPARED: Turn[] = [
+  ORDERLY,
+  {
+    ...ORDERLY,
+    reports: [
+      { kernel: 0, report: 0 },
+      { kernel: 5, report: 0 },
+    ],
+    services: PROMOTION_NAMES,
+  },
+]
+const sizes = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 6, maxLength: 6 })
+
+const SNAPSHOT = `
+SELECT s.id, s.status, s.result, s.exit_code AS "exitCode", s.tries,
+  s.cluster_size > 1 AND s.status_data ? 'kernel' IS TRUE AS "endedByKernel",
+  (SELECT json_agg(json_build_object('status', k.status, 'main', k.role = 'main', 'assignment', k.assignment,
+      'agentLost', coalesce(a.status = 'LOST', false), 'started', k.started_at IS NOT NULL,
+      'failed', k.error IS NOT NULL, 'exitCode', k.exit_code, 'stopped', k.stopped) ORDER BY k.role, k.index)
+    FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels,
+  ARRAY(SELECT data ->> 'from' || '→' || (data ->> 'to') FROM session_events e
+    WHERE e.session_id = s.id AND e.data ? 'from' ORDER BY e.id) AS events,
+  ARRAY(SELECT phase || ' ' || from_status || '→' || to_status FROM scheduling_history h
+    WHERE h.entity_id = s.id ORDER BY h.id) AS history
+FROM sessions s ORDER BY s.id`
+
+async function snapshot(): Promise<Map<string, ModelSession>> {
+  const rows = (await given.sql(SNAPSHOT)) as unknown as (ModelSession & { id: string })[]
+  return new Map(rows.map(({ id, ...session }) => [id, session]))
+}
+
+async function report(agents: readonly PlayedAgent[], { obeyed, reports }: Turn): Promise<void> {
+  for (const agent of agents) {
+    const { orders } = await agent.sync()
+    for (const [n, order] of orders.entries()) {
+      if (obeyed[n % obeyed.length]) agent.obey({ orders: [order], forget: [] })
+      else if (order.want === 'PREPARE') {
+        const { kernelId } = order.spec
+        agent.kernels.set(kernelId, observed(kernelId, order.assignment, { status: 'PULLING' }))
+      }
+    }
+  }
+  const kernels = agents.flatMap((agent) => [...agent.kernels.keys()].map((id) => ({ agent, id })))
+  for (const one of reports) {
+    const kernel = kernels[one.kernel % Math.max(1, kernels.length)]
+    const next = kernel && NEXT[kernel.agent.kernels.get(kernel.id)!.status]
+    if (next) kernel.agent.observe(kernel.id, next[one.report % next.length]!)
+  }
+  for (const agent of agents) await agent.sync()
+}
+
+it(
+  'each promotion does what the model says, whatever the agents report and whoever comes first',
+  { timeout: 240_000 },
+  async () => {
+    const moved = new Set<string>()
+    const guarded = new Set<string>()
+
+    async function promote(name: PromotionName): Promise<void> {
+      const before = await snapshot()
+      await given.server.run(name)
+      for (const [id, after] of await snapshot()) {
+        const was = before.get(id)!
+        expect(after, name).toEqual(promoted(name, was))
+        if (after.status !== was.status) moved.add(`${was.status}→${after.status}`)
+        // Nothing but the failed kernel is in its way.
+        const sound = { ...was, kernels: was.kernels.map((kernel) => ({ ...kernel, started: true, failed: false })) }
+        if (blocked(was) && promoted(name, was) === was && promoted(name, sound) !== sound) guarded.add(name)
+      }
+    }
+
+    const property = fc.asyncProperty(
+      sizes,
+      fc.array(turn, { minLength: 6, maxLength: 14 }),
+      async (clusters, turns) => {
+        const { server, sql, database } = given
+        await database.fresh()
+        const agents = [0, 1].map(() => playedAgent(server.gateway, { slots: { cpu: '7' } }))
+        for (const agent of agents) await agent.register()
+        for (const clusterSize of clusters) {
+          await server.create({ clusterSize, clusterMode: 'MULTI_NODE', resourceSlots: [{ slot: 'cpu', amount: 1 }] })
+        }
+        await server.run('schedule-sessions')
+        for (const one of turns) {
+          await sql('UPDATE sessions SET next_try_at = NULL WHERE next_try_at IS NOT NULL')
+          await report(agents, one)
+          if (one.lost) await sql(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [agents[1]!.id])
+          for (const name of one.services) {
+            if (name in PROMOTIONS) await promote(name as PromotionName)
+            else await server.run(name)
+          }
+          if (one.lost) await sql(`UPDATE agents SET status = 'ALIVE' WHERE id = $1`, [agents[1]!.id])
+        }
+      },
+    )
+    await fc.assert(property, { numRuns: 20, examples: [[[1, 2, 3], FAILED_WHEN_PREPARED]] })
+    expect([...moved].toSorted()).toEqual(
+      expect.arrayContaining([
+        'CREATING→RUNNING',
+        'CREATING→TERMINATING',
+        'PREPARING→CREATING',
+        'PREPARING→PREPARED',
+        'PREPARING→PULLING',
+        'PULLING→CREATING',
+        'RUNNING→ERROR',
+        'RUNNING→TERMINATED',
+        'RUNNING→TERMINATING',
+        'TERMINATING→ERROR',
+      ]),
+    )
+    expect(guarded).toContain('promote-to-prepared')
+  },
+)
