@@ -991,10 +991,14 @@ export type SessionFilter = {
   NOT?: SessionFilter | null | undefined;
   /** At least one of these matches. */
   OR?: Array<SessionFilter> | null | undefined;
+  /** With a kernel that is, or was, on the agent of this id. */
+  agent?: string | null | undefined;
   /** In this chain. */
   chainId?: string | null | undefined;
   /** By when it was created. */
   createdAt?: DateTimeFilter | null | undefined;
+  /** That start only once this chain has succeeded. */
+  dependsOn?: string | null | undefined;
   /** Failed for one of these causes. */
   failureCause?: Array<FailureCause> | null | undefined;
   /** With this label. */
@@ -1009,6 +1013,8 @@ export type SessionFilter = {
   parentSessionId?: string | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
+  /** In the resource group of this name. */
+  resourceGroup?: string | null | undefined;
   /** With one of these results. */
   result?: Array<SessionResult> | null | undefined;
   /** By `retryCount`. */

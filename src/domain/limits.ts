@@ -200,6 +200,8 @@ export const EPOCHS_LISTED_MAX = 1_000
 export const ATTEMPT_MOVES_READ_MAX = 200
 /** Attempts of a chain whose segments are counted: a thousand take about 30 ms. */
 export const COUNTED_ATTEMPTS_MAX = 1_000
+/** Sessions that depend on one chain in a list; a filter finds the others. */
+export const DEPENDENTS_LISTED_MAX = 100
 /** Spans of time in one answer of statistics: more than a screen has columns for. */
 export const STATISTICS_BUCKETS_MAX = 500
 /** A day. */

@@ -32,13 +32,14 @@ import type { QuotaKey } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { ServiceContext } from '../services/service-context.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import { reachLoaders, type ReachLoaders } from './paging/reach-loaders.ts'
 import { lazily } from './lazy.ts'
 import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 import { createSessionLoader, type SessionLoader } from './session-reads/session-loader.ts'
 import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
 
 /** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
-export interface Loaders extends DeploymentLoaders {
+export interface Loaders extends DeploymentLoaders, ReachLoaders {
   sessions: SessionLoader
   /** Null for sessions that are not waiting. */
   pendingReasons: DataLoader<string, string | null>
@@ -130,6 +131,7 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       (row) => row.chainId,
     ),
   ...deploymentLoaders,
+  ...reachLoaders,
 })
 
 function windowKey({ chainId, after, limit }: AttemptWindow): string {

@@ -11,6 +11,8 @@ export interface FilterOptions {
   origin?: SessionFilter['origin']
   chain?: string
   parent?: string
+  onAgent?: string
+  inGroup?: string
   retryCount?: IntRange
   maxRetries?: IntRange
   withName?: string
@@ -30,6 +32,8 @@ export function addFilterOptions(command: Command): Command {
     .addOption(choices('--origin <origins>', 'created in one of these ways', ORIGINS))
     .option('--chain <id>', 'in this chain')
     .option('--parent <id>', 'the attempt after this one')
+    .option('--on-agent <id>', 'with a kernel that is or was on this agent')
+    .option('--in-group <name>', 'in this resource group')
     .option('--retry-count <range>', 'with so many retries, like 3, 1..3, 1.. or ..3', range)
     .option('--max-retries <range>', 'with a budget of so many retries', range)
     .option('--with-name <name>', 'with this name, which may end in *')
@@ -51,6 +55,8 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     origin: options.origin,
     chainId: options.chain,
     parentSessionId: options.parent,
+    agent: options.onAgent,
+    resourceGroup: options.inGroup,
     retryCount: options.retryCount,
     maxRetries: options.maxRetries,
     project: options.inProject,

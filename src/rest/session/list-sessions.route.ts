@@ -20,6 +20,17 @@ const FILTER = {
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
   chain_id: z.uuid().toLowerCase().optional().openapi({ description: 'In this chain.' }),
   parent_session_id: z.uuid().toLowerCase().optional().openapi({ description: 'The attempt after this one.' }),
+  agent_id: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .openapi({ description: 'With a kernel that is, or was, on the agent of this id.' }),
+  resource_group: z.string().optional().openapi({ description: 'In the resource group of this name.' }),
+  depends_on: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .openapi({ description: 'That start only once this chain has succeeded.' }),
   retry_count: range('By retry count:'),
   max_retries: range('By budget of retries:'),
   name: z.string().optional().openapi({ description: 'With this name.' }),
@@ -73,6 +84,9 @@ function toFilter(given: Omit<z.output<typeof Parameters>, 'limit' | 'cursor'>):
     project: given.project ?? null,
     chainId: given.chain_id ?? null,
     parentSessionId: given.parent_session_id ?? null,
+    agent: given.agent_id ?? null,
+    resourceGroup: given.resource_group ?? null,
+    dependsOn: given.depends_on ?? null,
     retryCount: given.retry_count ?? null,
     maxRetries: given.max_retries ?? null,
     name: { equals: given.name ?? null, contains: given.name_contains ?? null },

@@ -14,6 +14,7 @@ import { sessionWhere, type SessionFilterInput } from './session-where.ts'
 
 const BESIDE = {
   project: { select: { name: true } },
+  user: { select: { name: true } },
   childSession: { select: { id: true } },
   dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } },
   decision: {

@@ -18,6 +18,12 @@ export interface SessionFilterInput {
   project?: string | null
   chainId?: string | null
   parentSessionId?: string | null
+  /** Id of an agent on which some kernel of it is, or was. */
+  agent?: string | null
+  /** Name of a resource group. */
+  resourceGroup?: string | null
+  /** The chain that it waits, or waited, for. */
+  dependsOn?: string | null
   retryCount?: RangeFilterInput | null
   maxRetries?: RangeFilterInput | null
   name?: TextFilterInput | null
@@ -52,7 +58,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   if (depth > FILTER_DEPTH_MAX) throw invalid('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
   if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
   const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
-  const { parentSessionId, retryCount, maxRetries } = filter
+  const { parentSessionId, agent, resourceGroup, dependsOn, retryCount, maxRetries } = filter
   const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
   const all = [
     ...(retryPhase ? [phaseIn(retryPhase)] : []),
@@ -69,6 +75,9 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...(project != null && { project: { name: project } }),
     ...(chainId != null && { chainId }),
     ...(parentSessionId != null && { parentSessionId }),
+    ...(agent != null && { kernels: { some: { agentId: agent } } }),
+    ...(resourceGroup != null && { resourceGroup }),
+    ...(dependsOn != null && { dependsOn: { some: { chainId: dependsOn } } }),
     ...within('retryCount', retryCount),
     ...within('maxRetries', maxRetries),
     ...given('name', textConditions(filter.name, 'filter.name')),

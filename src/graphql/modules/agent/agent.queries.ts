@@ -2,7 +2,7 @@ import type { Prisma } from '../../../generated/prisma/client.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
-import { BY_NAME } from '../../../services/paging/orders.ts'
+import { AGENTS_BY_NAME } from '../../paging/reach-loaders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { AgentNode, AgentStatusEnum } from './agent.type.ts'
 
@@ -27,10 +27,10 @@ builder.queryField('agents', (t) =>
           ...(filter?.status && { status: { in: filter.status } }),
           ...(filter?.resourceGroup != null && { resourceGroup: filter.resourceGroup }),
         }
-        const query = edgeQuery({ context, info, typeName: 'Agent', order: BY_NAME })
+        const query = edgeQuery({ context, info, typeName: 'Agent', order: AGENTS_BY_NAME })
         return keysetPage({
           args,
-          order: BY_NAME,
+          order: AGENTS_BY_NAME,
           find: ({ where, ...page }) => prisma.agent.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
           count: () => prisma.agent.count({ where: wanted }),
         })

@@ -2,7 +2,9 @@ import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
+import { loadExistingSession } from '../../session-reads/load-session.ts'
 import { historyField } from '../history/history.field.ts'
+import { SessionNode } from '../session/session.type.ts'
 import { LogConnection } from './log.type.ts'
 
 export const KernelStatusEnum = builder.enumType('KernelStatus', {
@@ -22,7 +24,7 @@ export const KernelStatusEnum = builder.enumType('KernelStatus', {
   } as const,
 })
 
-builder.prismaNode('Kernel', {
+export const KernelNode = builder.prismaNode('Kernel', {
   description: 'One process of a session.',
   id: { field: 'id' },
   nullable: true,
@@ -35,6 +37,13 @@ builder.prismaNode('Kernel', {
     kernelId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     role: t.exposeString('role', { description: '`main` or `sub`.' }),
     index: t.exposeInt('index', { description: '1-based within its role.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The session whose process it is.',
+      select: { sessionId: true },
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
     agent: t.relation('agent', {
       nullable: true,
       description: 'The agent on which it runs or ran; null while it waits.',

@@ -1,3 +1,4 @@
+import { DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession, loadSessions } from '../../session-reads/load-session.ts'
 import { ChainNode } from '../chain/chain.type.ts'
@@ -42,6 +43,16 @@ builder.prismaObjectFields(SessionNode, (t) => ({
     resolve: async ({ dependsOn }, _args, context, info) => {
       const values = dependsOn.map(({ chainId }) => chainId)
       const found = await Promise.all(values.map((value) => loadSession({ context, info, by: 'id', value })))
+      return found.filter((session) => session !== null)
+    },
+  }),
+  dependents: t.field({
+    type: [SessionNode],
+    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}; \`sessions(filter: {dependsOn})\` has all.`,
+    select: { chainId: true },
+    resolve: async ({ chainId }, _args, context, info) => {
+      const rows = await context.loaders.dependents.load(chainId)
+      const found = await Promise.all(rows.map(({ id }) => loadSession({ context, info, by: 'id', value: id })))
       return found.filter((session) => session !== null)
     },
   }),

@@ -1,4 +1,5 @@
 import { secretNames } from '../../../domain/session/sealed-variable.ts'
+import type { SessionDurations } from '../../../services/session/read-scheduling-history.ts'
 import { builder } from '../../builder.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
@@ -12,6 +13,16 @@ import {
   SessionStatusEnum,
   SessionTypeEnum,
 } from './session.enums.ts'
+
+const SessionDurationsType = builder.objectRef<SessionDurations>('SessionDurations').implement({
+  description: 'How long a session was in what so far, in seconds; together they are its age.',
+  fields: (t) => ({
+    queued: t.exposeFloat('queued', { description: 'It waited for an agent: PENDING.' }),
+    preparing: t.exposeFloat('preparing', { description: 'It was prepared on its agent, until user code started.' }),
+    running: t.exposeFloat('running', { description: 'User code ran.' }),
+    ending: t.exposeFloat('ending', { description: 'It was stopped and cleared away: TERMINATING.' }),
+  }),
+})
 
 export const SessionNode = builder.prismaNode('Session', {
   description: 'One attempt at a piece of work. Attempts that follow each other form a chain.',
@@ -49,6 +60,21 @@ export const SessionNode = builder.prismaNode('Session', {
     kernels: t.relation('kernels', {
       description: 'Its processes, the main one first.',
       query: { orderBy: [{ role: 'asc' }, { index: 'asc' }] },
+    }),
+    createdBy: t.exposeString('createdBy', {
+      nullable: true,
+      description:
+        'Who created it, by the name of their token; null for a retry and a resubmission: `chain.epochs.by` says who asked for that.',
+    }),
+    user: t.string({
+      nullable: true,
+      description: 'The user whom it belongs to, by name: whose token created it; null if that was nobody’s.',
+      select: { user: { select: { name: true } } },
+      resolve: ({ user }) => user?.name ?? null,
+    }),
+    terminatedBy: t.exposeString('terminatedBy', {
+      nullable: true,
+      description: 'The person who terminated it, by the name of their token; null if nobody did.',
     }),
     image: t.exposeString('image', {
       nullable: true,
@@ -101,6 +127,11 @@ export const SessionNode = builder.prismaNode('Session', {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
     terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
+    durations: t.field({
+      type: SessionDurationsType,
+      description: 'How long it was queued, prepared, ran and took to end, so far.',
+      resolve: ({ id }, _args, { loaders }) => loaders.durations.load(id),
+    }),
     chainId: t.expose('chainId', {
       type: 'UUID',
       description: "The first attempt's id; the same for the whole chain.",

@@ -1,3 +1,5 @@
+import type { Queryable } from '../../database.ts'
+
 /**
  * The state of the chains that session `s` depends on: `total` and `open` are counts, `failed` is the last session of a
  * chain that has failed for good. A chain has succeeded when its newest session has; it has failed for good when that
@@ -15,3 +17,26 @@ export const DEPENDENCIES = `(
   LEFT JOIN retry_decisions r ON r.session_id = tail.id
   WHERE sd.session_id = s.id
 )`
+
+/** A session that waits, or waited, for a chain. */
+export interface DependentRow {
+  dependsOn: string
+  id: string
+}
+
+/** The first of each chain, oldest first. Index: session_dependencies(chain_id). */
+const DEPENDENTS_SQL = `
+SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
+  SELECT d.chain_id AS "dependsOn", s.id FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
+  WHERE d.chain_id = wanted.id AND s.attempt = 1 AND ($2::uuid IS NULL OR s.project_id = $2)
+  ORDER BY s.id LIMIT $3) AS page`
+
+/** First attempts that depend on these chains, at most `limit` for each. */
+export async function readDependents(
+  db: Queryable,
+  chainIds: readonly string[],
+  visibleProjectId: string | null,
+  limit: number,
+): Promise<DependentRow[]> {
+  return (await db.query<DependentRow>(DEPENDENTS_SQL, [chainIds, visibleProjectId, limit])).rows
+}

@@ -1,4 +1,6 @@
 import type { SchedulingResult } from '../../../domain/session/handlers.ts'
+import type { SessionTimes, StatusStep } from '../../../domain/session/durations.ts'
+import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
 
 export interface HistoryRow {
@@ -44,4 +46,28 @@ export async function countSchedulingHistory(
 ): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: string; count: number }>(COUNT_SQL, [entityIds])
   return new Map(rows.map(({ id, count }) => [id, count]))
+}
+
+interface TimesRow extends SessionTimes {
+  sessionId: string
+  now: Date
+  steps: { to: SessionStatus; at: string }[]
+}
+
+/** Index: scheduling_history(entity_id, id). */
+const TIMES_SQL = `
+SELECT s.id AS "sessionId", s.created_at AS "createdAt", s.started_at AS "startedAt",
+  s.terminated_at AS "terminatedAt", now() AS now, (
+    SELECT coalesce(json_agg(json_build_object('to', h.to_status, 'at', h.first_at) ORDER BY h.id), '[]')
+    FROM scheduling_history h
+    WHERE h.entity_id = s.id AND h.to_status IS NOT NULL AND h.to_status IS DISTINCT FROM h.from_status) AS steps
+FROM sessions s WHERE s.id = ANY($1::uuid[])`
+
+/** The times of sessions, with all changes of their statuses in order. */
+export async function readSessionTimes(
+  db: Queryable,
+  sessionIds: readonly string[],
+): Promise<(Omit<TimesRow, 'steps'> & { steps: StatusStep[] })[]> {
+  const { rows } = await db.query<TimesRow>(TIMES_SQL, [sessionIds])
+  return rows.map((row) => ({ ...row, steps: row.steps.map(({ to, at }) => ({ to, at: new Date(at) })) }))
 }

@@ -1,0 +1,121 @@
+import DataLoader from 'dataloader'
+import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
+import {
+  countGroupAgents,
+  countOnAgents,
+  readGroupAgents,
+  readKernelsOnAgents,
+  readSessionsOnAgents,
+  type AgentWorkRow,
+  type GroupAgentRow,
+} from '../../services/agent/read-agent-work.ts'
+import {
+  countGroupPending,
+  readGroupPending,
+  type GroupPendingRow,
+} from '../../services/resource-group/read-group-pending.ts'
+import type { ServiceContext } from '../../services/service-context.ts'
+import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
+import { readDependents, type DependentRow } from '../../services/session/read-dependents.ts'
+import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
+import type { Makers } from '../lazy.ts'
+import { nodeLoader, type NodeLoader } from './node-loader.ts'
+import { countLoader, manyLoader, pageLoader, type PageLoader } from '../page-loader.ts'
+import { placeOf, type Place } from './nested-page.ts'
+
+/** Edges between agents, their groups and what runs there: one statement for all keys of the same tick. */
+export interface ReachLoaders {
+  kernelNodes: NodeLoader<Kernel>
+  agentNodes: NodeLoader<Agent>
+  /** By agent. */
+  agentKernels: PageLoader<AgentWorkRow>
+  agentKernelCount: DataLoader<string, number>
+  agentSessions: PageLoader<AgentWorkRow>
+  agentSessionCount: DataLoader<string, number>
+  /** By name of the resource group. */
+  groupAgents: PageLoader<GroupAgentRow>
+  groupAgentCount: DataLoader<string, number>
+  groupPending: PageLoader<GroupPendingRow>
+  groupPendingCount: DataLoader<string, number>
+  /** By session. */
+  durations: DataLoader<string, SessionDurations>
+  /** By chain. */
+  dependents: DataLoader<string, DependentRow[]>
+}
+
+export const BY_ID_NEWEST: readonly OrderColumn[] = [{ column: 'id', direction: 'desc', type: 'uuid' }]
+
+/** Several agents may have the same name. */
+export const AGENTS_BY_NAME: readonly OrderColumn[] = [
+  { column: 'name', direction: 'asc', type: 'text' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]
+
+export const PENDING_ORDER: readonly OrderColumn[] = [
+  { column: 'priority', direction: 'desc', type: 'number' },
+  { column: 'createdAt', direction: 'asc', type: 'date' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]
+
+type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
+
+export const reachLoaders: Makers<Source, ReachLoaders> = {
+  kernelNodes: ({ prisma }) => nodeLoader((query) => prisma.kernel.findMany(query)),
+  agentNodes: ({ prisma }) => nodeLoader((query) => prisma.agent.findMany(query)),
+  agentKernels: (source) =>
+    pageLoader(
+      (agentIds, after, limit) => readKernelsOnAgents(source, { agentIds, before: idOf(after), limit }),
+      (row) => row.agentId,
+    ),
+  agentKernelCount: (source) => countLoader((ids) => countOnAgents(source, 'kernels', ids)),
+  agentSessions: (source) =>
+    pageLoader(
+      (agentIds, after, limit) => readSessionsOnAgents(source, { agentIds, before: idOf(after), limit }),
+      (row) => row.agentId,
+    ),
+  agentSessionCount: (source) => countLoader((ids) => countOnAgents(source, 'sessions', ids)),
+  groupAgents: (source) =>
+    pageLoader(
+      (groups, after, limit) =>
+        readGroupAgents(source, {
+          groups,
+          after: named(placeOf(AGENTS_BY_NAME, after), ([name, id]) => ({ name: name as string, id: id as string })),
+          limit,
+        }),
+      (row) => row.resourceGroup,
+    ),
+  groupAgentCount: (source) => countLoader((groups) => countGroupAgents(source, groups)),
+  groupPending: (source) =>
+    pageLoader(
+      (groups, after, limit) =>
+        readGroupPending(source, {
+          groups,
+          after: named(placeOf(PENDING_ORDER, after), ([priority, createdAt, id]) => ({
+            priority: priority as number,
+            createdAt: createdAt as Date,
+            id: id as string,
+          })),
+          limit,
+        }),
+      (row) => row.resourceGroup,
+    ),
+  groupPendingCount: (source) => countLoader((groups) => countGroupPending(source, groups)),
+  durations: (source) =>
+    new DataLoader(async (ids) => {
+      const durations = await readDurations(source, ids)
+      return ids.map((id) => durations.get(id) ?? new Error(`no session ${id}`))
+    }),
+  dependents: (source) =>
+    manyLoader(
+      (chainIds) => readDependents(source, chainIds),
+      (row) => row.dependsOn,
+    ),
+}
+
+function idOf(after: string): string | null {
+  return named(placeOf(BY_ID_NEWEST, after), ([id]) => id as string)
+}
+
+function named<T>(place: Place, read: (values: NonNullable<Place>) => T): T | null {
+  return place && read(place)
+}
