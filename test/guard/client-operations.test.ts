@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { CLIENT_ENUMS, generateClientEnums } from '../../scripts/client-enums.ts'
 import { CLIENT_ERRORS, generateClientErrors } from '../../scripts/client-errors.ts'
 import { CLIENT_OPERATIONS, generateClientOperations } from '../../scripts/client-operations.ts'
 
@@ -11,4 +12,9 @@ test('the operations of the client are what its documents and schema.graphql giv
 test('the error codes of the client are those of the server', async () => {
   const committed = await readFile(CLIENT_ERRORS, 'utf8')
   expect(committed === generateClientErrors(), '`npm run generate` writes them').toBe(true)
+})
+
+test('the values that the command line takes are those of the schema', async () => {
+  const committed = await readFile(CLIENT_ENUMS, 'utf8')
+  expect(committed === generateClientEnums(), '`npm run generate` writes them').toBe(true)
 })

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { TokenRole } from '../../client/node/index.ts'
 import { act, collect, describedCommand } from '../client-command.ts'
 import { choice, future } from '../options/values.ts'
-import { TOKEN_ROLES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { instant, relative } from '../output/time.ts'
 import { takeAll } from '../session/take.ts'
 
@@ -48,7 +48,7 @@ function create(): Command {
     'reprise tokens create node-7 --role agent --resource-group gpu > /etc/reprise/token',
   ])
     .argument('<name>', 'description')
-    .addOption(choice('--role <role>', 'role', TOKEN_ROLES).makeOptionMandatory())
+    .addOption(choice('--role <role>', 'role', API_ENUMS.TokenRole).makeOptionMandatory())
     .option('-p, --project <name>', 'the one project that it sees')
     .option('--resource-group <name>', 'the only group that its agents may join; may be repeated', collect)
     .option('--expires <time>', 'expiry; a time or a duration from now', future)

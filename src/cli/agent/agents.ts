@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { NotFoundError, type AgentStatus, type Client } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { choices } from '../options/values.ts'
-import { AGENT_STATUSES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { statusStyle } from '../output/status-style.ts'
 import { relative } from '../output/time.ts'
 import { takeAll } from '../session/take.ts'
@@ -20,7 +20,7 @@ function list(): Command {
     'reprise agents',
     'reprise agents list --status suspect,lost',
   ])
-    .addOption(choices('--status <statuses>', 'with one of these', AGENT_STATUSES))
+    .addOption(choices('--status <statuses>', 'with one of these', API_ENUMS.AgentStatus))
     .option('--resource-group <name>', 'in this resource group')
   return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
     const { status, resourceGroup } = filter

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { ChainFilter, ChainState, Client, FailureCause } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { choices, past, wholeNumber } from '../options/values.ts'
-import { CAUSES, CHAIN_STATES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
 import { duration, instant, relative } from '../output/time.ts'
@@ -26,8 +26,10 @@ export function chainsCommand(): Command {
     'reprise chains --state waiting-retry,held',
     'reprise chains --search nightly --since 1d',
   ])
-    .addOption(choices('--state <states>', 'with one of these', CHAIN_STATES))
-    .addOption(choices('--cause <causes>', 'whose latest attempt failed for one of these causes', CAUSES))
+    .addOption(choices('--state <states>', 'with one of these', API_ENUMS.ChainState))
+    .addOption(
+      choices('--cause <causes>', 'whose latest attempt failed for one of these causes', API_ENUMS.FailureCause),
+    )
     .option('--search <words>', 'beginnings of words in names and labels')
     .option('--in-project <name>', 'in this project')
     .option('--since <time>', 'active since this time, or a duration ago like 2h', past)

@@ -10,7 +10,7 @@ import {
   type ServiceOptions,
 } from '../options/deployment-options.ts'
 import { choices, wholeNumber } from '../options/values.ts'
-import { DEPLOYMENT_STATUSES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { deploymentLine, describeDeployment } from '../output/deployment-text.ts'
 import { statusStyle } from '../output/status-style.ts'
 import { relative } from '../output/time.ts'
@@ -19,7 +19,7 @@ import { DEPLOYMENT_ARGUMENT, findDeployment } from './find-deployment.ts'
 import { take } from '../session/take.ts'
 import { watchDeployments } from './watch-deployments.ts'
 
-const LIVING = DEPLOYMENT_STATUSES.filter((status) => status !== 'DESTROYED')
+const LIVING = API_ENUMS.DeploymentStatus.filter((status) => status !== 'DESTROYED')
 const LIMIT = 50
 
 export function deploymentsCommand(): Command {
@@ -44,7 +44,11 @@ function list(): Command {
   ])
     .option('-p, --project <name>', 'in this project')
     .addOption(
-      choices('--status <statuses>', 'with one of these statuses (default: all except destroyed)', DEPLOYMENT_STATUSES),
+      choices(
+        '--status <statuses>',
+        'with one of these statuses (default: all except destroyed)',
+        API_ENUMS.DeploymentStatus,
+      ),
     )
     .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
   return act<ListOptions>(command, async ({ client, out, signal }, options) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { AirflowSettingsInput } from '../../client/node/index.ts'
 import { UsageError } from '../present-error.ts'
-import { AIRFLOW_RELEASES } from './api-enums.ts'
+import { API_ENUMS } from './api-enums.generated.ts'
 import { oneOf } from './values.ts'
 
 type Setting = keyof AirflowSettingsInput
@@ -32,7 +32,7 @@ export function readAirflowSettings(given: string): AirflowSettingsInput {
     const field = Object.values(NAMES).find((known) => known === name) ?? NAMES[name]
     if (field === undefined) continue
     if (DURATIONS.includes(field)) settings[field] = toSeconds(name, value)
-    else settings[field] = field === 'release' ? oneOf(String(value), AIRFLOW_RELEASES) : value
+    else settings[field] = field === 'release' ? oneOf(String(value), API_ENUMS.AirflowRelease) : value
   }
   if (Object.keys(settings).length === 0) throw new UsageError(`There is none of ${Object.keys(NAMES).join(', ')}.`)
   return settings

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { IntRange, SessionFilter } from '../../client/node/index.ts'
 import { choices, pair, past, range } from './values.ts'
-import { CAUSES, ORIGINS, PHASES, RESULTS, STATUSES } from './api-enums.ts'
+import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface FilterOptions {
   status?: SessionFilter['status']
@@ -25,11 +25,11 @@ export interface FilterOptions {
 export function addFilterOptions(command: Command): Command {
   return command
     .optionsGroup('Which sessions (all conditions must hold; separate several values by commas):')
-    .addOption(choices('--status <statuses>', 'with one of these statuses', STATUSES))
-    .addOption(choices('--result <results>', 'with one of these results', RESULTS))
-    .addOption(choices('--cause <causes>', 'that failed for one of these causes', CAUSES))
-    .addOption(choices('--phase <phases>', 'whose retry is in one of these phases', PHASES))
-    .addOption(choices('--origin <origins>', 'created in one of these ways', ORIGINS))
+    .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.SessionStatus))
+    .addOption(choices('--result <results>', 'with one of these results', API_ENUMS.SessionResult))
+    .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
+    .addOption(choices('--phase <phases>', 'whose retry is in one of these phases', API_ENUMS.RetryPhase))
+    .addOption(choices('--origin <origins>', 'created in one of these ways', API_ENUMS.SessionOrigin))
     .option('--chain <id>', 'in this chain')
     .option('--parent <id>', 'the attempt after this one')
     .option('--on-agent <id>', 'with a kernel that is or was on this agent')

@@ -4,7 +4,7 @@ import type { RetryPolicyInput, RetryRuleInput } from '../../client/node/index.t
 import { UsageError } from '../present-error.ts'
 import { parseRule, RULE_SYNTAX } from './rule.ts'
 import { choice, choices, decimal, nullForNone, orNone, seconds, wholeNumber } from './values.ts'
-import { BACKOFFS, CAUSES, JITTERS, PRESETS } from './api-enums.ts'
+import { API_ENUMS } from './api-enums.generated.ts'
 
 /** Beside the file, the values of the options below, under their names. */
 export interface PolicyOptions {
@@ -16,12 +16,12 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
   return {
     maxRetries: valued('--retries <n>', 'number of retries; total attempts are one more', wholeNumber),
     retryDelay: valued('--retry-delay <duration>', 'delay before the first retry', seconds),
-    backoff: choice('--backoff <kind>', 'how delays grow', BACKOFFS),
+    backoff: choice('--backoff <kind>', 'how delays grow', API_ENUMS.RetryBackoff),
     backoffMultiplier: valued('--backoff-multiplier <factor>', 'factor from each delay to the next', decimal),
     maxRetryDelay: valued('--max-retry-delay <duration>', 'longest delay; `none` means 24 h', orNone(seconds)),
-    jitter: choice('--jitter <kind>', 'random part of a delay, which spreads retries', JITTERS),
+    jitter: choice('--jitter <kind>', 'random part of a delay, which spreads retries', API_ENUMS.RetryJitter),
     jitterRatio: valued('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal),
-    eligibleCauses: choices('--retry-on <causes>', 'causes to retry, separated by commas', CAUSES),
+    eligibleCauses: choices('--retry-on <causes>', 'causes to retry, separated by commas', API_ENUMS.FailureCause),
     maxElapsed: valued(
       '--max-elapsed <duration>',
       'no retry starts later than this after the first attempt; `none`: no limit',
@@ -33,7 +33,7 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
     ),
     maxUncountedRetries: valued('--max-uncounted-retries <n>', 'limit on such uncounted retries', wholeNumber),
     trustVerdicts: switchOff('--ignore-verdicts', 'what programs ask for in their verdict files is not followed'),
-    preset: choice('--preset <name>', 'policy to start from', PRESETS),
+    preset: choice('--preset <name>', 'policy to start from', API_ENUMS.RetryPolicyPreset),
     rules: valued('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),
       parseRule(text),

@@ -1,11 +1,7 @@
 import { InvalidArgumentError } from 'commander'
-import type { RetryAvoidance, RetryExclusion, RetryRuleAction, RetryRuleInput } from '../../client/node/index.ts'
+import type { RetryRuleInput } from '../../client/node/index.ts'
 import { decimal, oneOf, pair, seconds, wholeNumber } from './values.ts'
-import { CAUSES } from './api-enums.ts'
-
-const AVOIDANCES: readonly RetryAvoidance[] = ['AGENT', 'RESOURCE_GROUP']
-const EXCLUSIONS: readonly RetryExclusion[] = ['AGENT']
-const ACTIONS: readonly RetryRuleAction[] = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL']
+import { API_ENUMS } from './api-enums.generated.ts'
 
 export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncounted, fail), then words in any order:
   cause=oom-killed,…  exit=137,64-78  exit-not=1,2  reason='*CUDA*'  which failures; all conditions must hold
@@ -16,7 +12,7 @@ export const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncount
 export function parseRule(text: string): RetryRuleInput {
   if (text.trimStart().startsWith('{')) return parseJson(text)
   const [first, ...words] = text.split(/\s+/).filter(Boolean)
-  const rule: RetryRuleInput = { action: oneOf(first ?? '', ACTIONS), match: {} }
+  const rule: RetryRuleInput = { action: oneOf(first ?? '', API_ENUMS.RetryRuleAction), match: {} }
   for (const word of words) {
     const [name, value] = pair(word)
     const read = Object.hasOwn(WORDS, name) ? WORDS[name] : undefined
@@ -27,13 +23,13 @@ export function parseRule(text: string): RetryRuleInput {
 }
 
 const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => void>> = {
-  cause: ({ match }, value) => (match.causes = value.split(',').map((cause) => oneOf(cause, CAUSES))),
+  cause: ({ match }, value) => (match.causes = value.split(',').map((cause) => oneOf(cause, API_ENUMS.FailureCause))),
   exit: ({ match }, value) => (match.exitCodes = value.split(',').map(exitCodes)),
   'exit-not': ({ match }, value) => (match.exitCodesNotIn = value.split(',').map(exitCodes)),
   reason: ({ match }, value) => (match.reason = value),
   delay: (rule, value) => (rule.delay = seconds(value)),
-  avoid: (rule, value) => (rule.avoid = oneOf(value, AVOIDANCES)),
-  exclude: (rule, value) => (rule.exclude = oneOf(value, EXCLUSIONS)),
+  avoid: (rule, value) => (rule.avoid = oneOf(value, API_ENUMS.RetryAvoidance)),
+  exclude: (rule, value) => (rule.exclude = oneOf(value, API_ENUMS.RetryExclusion)),
   timeout(rule, value) {
     const [factor = '', max] = value.split(':')
     rule.scaleTimeout = { factor: decimal(factor), max: max === undefined ? null : seconds(max) }

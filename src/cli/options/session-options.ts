@@ -6,7 +6,7 @@ import type { ClusterMode, CreateSessionInput, SessionType } from '../../client/
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
 import { choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
-import { SESSION_TYPES } from './api-enums.ts'
+import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions {
   name?: string
@@ -80,8 +80,8 @@ export function addSessionOptions(command: Command): Command {
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
-    .addOption(choice('--cluster-mode <mode>', 'where the kernels may run', ['SINGLE_NODE', 'MULTI_NODE'] as const))
-    .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', SESSION_TYPES))
+    .addOption(choice('--cluster-mode <mode>', 'where the kernels may run', API_ENUMS.ClusterMode))
+    .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', API_ENUMS.SessionType))
     .option('--starts-at <time>', 'earliest start; a time or a duration from now', future)
     .option('--depends-on <id>', 'session whose chain must succeed first; may be repeated', collect)
     .option('--creation-id <id>', 'repeating the id returns the same session')

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
 import { nullForNone, oneOf, orNone, wholeNumber, type None } from '../options/values.ts'
-import { QUOTA_SCOPES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 
 export function quotasCommand(): Command {
   return new Command('quotas')
@@ -60,7 +60,7 @@ function set(): Command {
   return act<QuotaOptions>(command, async ({ client, out }, options, [scope, name]) => {
     const slots = options.slot?.map(([slotName, amount]) => ({ slot: slotName, amount }))
     const quota = await client.setQuota({
-      scope: oneOf(scope!, QUOTA_SCOPES),
+      scope: oneOf(scope!, API_ENUMS.QuotaScope),
       name: name!,
       maxPending: nullForNone(options.maxPending),
       maxRunning: nullForNone(options.maxRunning),

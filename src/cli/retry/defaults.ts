@@ -3,7 +3,7 @@ import type { RetryScope } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
 import { oneOf } from '../options/values.ts'
-import { RETRY_SCOPES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { UsageError } from '../present-error.ts'
 
 export function defaultsCommand(): Command {
@@ -16,13 +16,13 @@ export function defaultsCommand(): Command {
 
 /** `cluster`, `domain NAME` or `project NAME`, as `scopeOf` reads it. */
 export function addScope(command: Command): Command {
-  const scopes = RETRY_SCOPES.map((scope) => scope.toLowerCase())
+  const scopes = API_ENUMS.RetryScope.map((scope) => scope.toLowerCase())
   return command.addArgument(new Argument('<scope>').choices(scopes)).argument('[name]', 'of a domain or project')
 }
 
 /** @throws UsageError */
 export function scopeOf([scope, name]: string[]): { scope: RetryScope; name?: string } {
-  const known = oneOf(scope!, RETRY_SCOPES)
+  const known = oneOf(scope!, API_ENUMS.RetryScope)
   if ((known === 'CLUSTER') !== (name === undefined)) {
     throw new UsageError(known === 'CLUSTER' ? 'The cluster has no name.' : `Which ${scope}? Its name comes next.`)
   }

@@ -4,7 +4,7 @@ import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { readAirflowSettings } from '../options/airflow-settings.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
 import { choice, wholeNumber } from '../options/values.ts'
-import { CAUSES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { plotDelays, type Planned } from '../output/plot.ts'
 import { formatTable, type Column } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -28,7 +28,7 @@ function preview(): Command {
     'reprise policy preview --policy policy.json --cause oom-killed',
     `reprise policy preview --from-airflow '{"retries": 4, "retry_delay": 300, "retry_exponential_backoff": true}'`,
   ])
-    .addOption(choice('--cause <cause>', 'for this kind of failure', CAUSES))
+    .addOption(choice('--cause <cause>', 'for this kind of failure', API_ENUMS.FailureCause))
     .option('--exit-code <code>', 'for a failure with this exit code', wholeNumber)
     .option('--session <session>', 'the further retries of this session')
     .option('--from-airflow <settings>', 'settings of an Airflow operator: JSON, a JSON file, or - for standard input')

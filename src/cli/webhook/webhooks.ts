@@ -3,7 +3,7 @@ import type { WebhookDeliveryStatus } from '../../client/node/index.ts'
 import { act, collect, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
 import { choices, past, seconds, wholeNumber } from '../options/values.ts'
-import { DELIVERY_STATUSES } from '../options/api-enums.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { statusStyle } from '../output/status-style.ts'
 import { relative } from '../output/time.ts'
 import { UsageError } from '../present-error.ts'
@@ -122,7 +122,7 @@ function deliveries(): Command {
     `reprise webhooks deliveries ${ID} --status failed`,
   ])
     .argument(ID)
-    .addOption(choices('--status <statuses>', 'with one of these', DELIVERY_STATUSES))
+    .addOption(choices('--status <statuses>', 'with one of these', API_ENUMS.WebhookDeliveryStatus))
     .option('--limit <n>', 'maximum number; 0 means all (default: 50)', wholeNumber)
   return act<{ status?: WebhookDeliveryStatus[]; limit?: number }>(
     command,

@@ -1,6 +1,6 @@
-import type { FailureError, KnownFailureName } from '../session/failure.ts'
+import type { FailureError } from '../session/failure.ts'
 import { readProgramVerdict } from '../session/program-verdict.ts'
-import type { FailureCause } from '../session/causes.ts'
+import { CAUSE_OF_FAILURE, type FailureCause } from '../session/causes.ts'
 
 /** The part of a finished session that its cause depends on. */
 export interface FinishedSession {
@@ -14,28 +14,7 @@ export type Classification =
   /** An internal error: the code that ended the session gave no reason. */
   | { kind: 'malformed'; message: string }
 
-const CAUSES = {
-  'agent-lost': 'AGENT_TRANSIENT',
-  'agent-fenced': 'AGENT_TRANSIENT',
-  'kernel-vanished': 'AGENT_TRANSIENT',
-  'scheduler-timeout': 'SCHEDULER_TIMEOUT',
-  'image-pull-failed': 'IMAGE_PULL_FAILURE',
-  'kernel-exited': 'KERNEL_NONZERO_EXIT',
-  'task-timeout': 'KERNEL_NONZERO_EXIT',
-  'oom-killed': 'OOM_KILLED',
-  'executor-failed': 'UNKNOWN',
-  'secrets-unreadable': 'UNKNOWN',
-  'route-ended': 'UNKNOWN',
-  'kernels-missing': 'UNKNOWN',
-  'user-cancelled': 'USER_CANCELLED',
-  'environment-too-large': 'VALIDATION_ERROR',
-  'validation-failed': 'VALIDATION_ERROR',
-  'dependency-failed': 'VALIDATION_ERROR',
-  'quota-exceeded': 'QUOTA_EXCEEDED',
-  'chain-directory-full': 'QUOTA_EXCEEDED',
-} as const satisfies Record<KnownFailureName, FailureCause>
-
-const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map(Object.entries(CAUSES))
+const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map(Object.entries(CAUSE_OF_FAILURE))
 
 /** Classifies why a session did not succeed. Total: every input has an answer. */
 export function classifyFailure(session: FinishedSession, statusData: unknown): Classification {

@@ -16,6 +16,28 @@ export type FailureCause = EligibleCause | (typeof NEVER_RETRIED_CAUSES)[number]
 
 export const FAILURE_CAUSES = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES] as const
 
+/** What agents and handlers name as the failure, and the cause that it is. */
+export const CAUSE_OF_FAILURE = {
+  'agent-lost': 'AGENT_TRANSIENT',
+  'agent-fenced': 'AGENT_TRANSIENT',
+  'kernel-vanished': 'AGENT_TRANSIENT',
+  'scheduler-timeout': 'SCHEDULER_TIMEOUT',
+  'image-pull-failed': 'IMAGE_PULL_FAILURE',
+  'kernel-exited': 'KERNEL_NONZERO_EXIT',
+  'task-timeout': 'KERNEL_NONZERO_EXIT',
+  'oom-killed': 'OOM_KILLED',
+  'executor-failed': 'UNKNOWN',
+  'secrets-unreadable': 'UNKNOWN',
+  'route-ended': 'UNKNOWN',
+  'kernels-missing': 'UNKNOWN',
+  'user-cancelled': 'USER_CANCELLED',
+  'environment-too-large': 'VALIDATION_ERROR',
+  'validation-failed': 'VALIDATION_ERROR',
+  'dependency-failed': 'VALIDATION_ERROR',
+  'quota-exceeded': 'QUOTA_EXCEEDED',
+  'chain-directory-full': 'QUOTA_EXCEEDED',
+} as const satisfies Record<string, FailureCause>
+
 export const RETRY_PHASES = [
   'NONE',
   'UNDECIDED',

@@ -1,3 +1,4 @@
+import { CAUSE_OF_FAILURE } from './causes.ts'
 import type { ProgramVerdict } from './program-verdict.ts'
 
 /**
@@ -21,27 +22,6 @@ export interface StatusData {
 }
 
 /** Open on purpose: a well-formed error of another name is classified as UNKNOWN. */
-export type FailureName = KnownFailureName | (string & {})
+export type FailureName = keyof typeof CAUSE_OF_FAILURE | (string & {})
 
-export type KnownFailureName = (typeof FAILURE_NAMES)[number]
-
-export const FAILURE_NAMES = [
-  'agent-lost',
-  'agent-fenced',
-  'kernel-vanished',
-  'scheduler-timeout',
-  'image-pull-failed',
-  'kernel-exited',
-  'task-timeout',
-  'oom-killed',
-  'chain-directory-full',
-  'executor-failed',
-  'secrets-unreadable',
-  'route-ended',
-  'kernels-missing',
-  'environment-too-large',
-  'user-cancelled',
-  'validation-failed',
-  'quota-exceeded',
-  'dependency-failed',
-] as const
+export const FAILURE_NAMES = Object.keys(CAUSE_OF_FAILURE)

@@ -1,4 +1,10 @@
+import type { RetryPolicy, RetryRule } from '../../../domain/retry/policy/policy.ts'
+import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/causes.ts'
 import { builder } from '../../builder.ts'
+
+interface Described {
+  description: string
+}
 
 export const FailureCauseEnum = builder.enumType('FailureCause', {
   description: 'Why a session failed, as classified.',
@@ -14,7 +20,7 @@ export const FailureCauseEnum = builder.enumType('FailureCause', {
     USER_CANCELLED: { description: 'A person terminated it. Never retried.' },
     VALIDATION_ERROR: { description: 'It could never have run as specified. Never retried.' },
     QUOTA_EXCEEDED: { description: 'A quota forbade it. Never retried.' },
-  } as const,
+  } as const satisfies Record<FailureCause, Described>,
 })
 
 export const RetryPhaseEnum = builder.enumType('RetryPhase', {
@@ -29,7 +35,7 @@ export const RetryPhaseEnum = builder.enumType('RetryPhase', {
     EXHAUSTED: { description: 'It failed, and all its retries are used up.' },
     NOT_ELIGIBLE: { description: 'It failed in a way that is not retried.' },
     CANCELLED: { description: 'A person cancelled the retry.' },
-  } as const,
+  } as const satisfies Record<RetryPhase, Described>,
 })
 
 export const HoldReasonEnum = builder.enumType('HoldReason', {
@@ -39,7 +45,7 @@ export const HoldReasonEnum = builder.enumType('HoldReason', {
     RATE_LIMITED: { description: 'The rate limit of retries is reached.' },
     QUOTA: { description: 'The limit of pending sessions is reached.' },
     PARENT_ALIVE: { description: 'The failed attempt may still run on a silent agent.' },
-  } as const,
+  } as const satisfies Record<HoldReason, Described>,
 })
 
 export const RetryEventTypeEnum = builder.enumType('RetryEventType', {
@@ -59,7 +65,7 @@ export const BackoffEnum = builder.enumType('RetryBackoff', {
   values: {
     FIXED: { description: 'All delays are the same.' },
     EXPONENTIAL: { description: 'Delays grow by `backoffMultiplier` each time, up to `maxRetryDelay`.' },
-  } as const,
+  } as const satisfies Record<RetryPolicy['backoff'], Described>,
 })
 
 export const JitterEnum = builder.enumType('RetryJitter', {
@@ -73,7 +79,7 @@ export const JitterEnum = builder.enumType('RetryJitter', {
       description:
         'The whole delay at random, from `retryDelay` to three times the delay before; `backoff` has no effect.',
     },
-  } as const,
+  } as const satisfies Record<RetryPolicy['jitter'], Described>,
 })
 
 export const RuleActionEnum = builder.enumType('RetryRuleAction', {
@@ -82,7 +88,7 @@ export const RuleActionEnum = builder.enumType('RetryRuleAction', {
     RETRY: { description: 'Retries, whatever `eligibleCauses` says.' },
     RETRY_UNCOUNTED: { description: 'Retries without using up `maxRetries`.' },
     FAIL: { description: 'Does not retry.' },
-  } as const,
+  } as const satisfies Record<RetryRule['action'], Described>,
 })
 
 export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
@@ -90,12 +96,12 @@ export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
   values: {
     AGENT: { description: 'The agents on which the attempt failed.' },
     RESOURCE_GROUP: { description: 'The resource group in which the attempt failed.' },
-  } as const,
+  } as const satisfies Record<NonNullable<RetryRule['avoid']>, Described>,
 })
 
 export const ExclusionEnum = builder.enumType('RetryExclusion', {
   description: 'What the retry excludes: it waits rather than go there.',
   values: {
     AGENT: { description: 'The agents on which the attempt failed.' },
-  } as const,
+  } as const satisfies Record<NonNullable<RetryRule['exclude']>, Described>,
 })
