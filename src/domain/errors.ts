@@ -90,3 +90,8 @@ export class RepriseError extends Error {
     this.issues = issues
   }
 }
+
+/** What clients are told of an internal error. */
+export function maskedFault(requestId: string): string {
+  return `Unexpected error. The log has more under the request id ${requestId}.`
+}

@@ -1,6 +1,6 @@
 import { GraphQLError, type ExecutionResult } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
-import { ERRORS, RepriseError } from '../domain/errors.ts'
+import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import {
   databaseUnavailable,
@@ -74,7 +74,7 @@ export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: 
     return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId } })
   }
   log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request met a fault')
-  return new GraphQLError(`Unexpected error. The log has more under the request id ${requestId}.`, {
+  return new GraphQLError(maskedFault(requestId), {
     ...(at && placeOf(at)),
     extensions: { code: 'INTERNAL', requestId },
   })

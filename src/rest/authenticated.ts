@@ -3,7 +3,7 @@ import { RepriseError } from '../domain/errors.ts'
 import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import { mayDiscover, mayRead, noAccess } from '../services/access/authorize.ts'
-import { bearerToken } from '../services/access/bearer-token.ts'
+import { identifyBearer } from '../services/access/bearer-token.ts'
 import { readFor, readTogether } from '../services/consistent-reads.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'
@@ -16,12 +16,11 @@ export function authenticated(
   base: Omit<ReadContext, 'viewer'>,
 ): MiddlewareHandler<RestEnvironment> {
   return async (c, next) => {
-    const token = bearerToken(c.req.header('authorization'))
-    const viewer = token === undefined ? null : await authenticate(token, c.env.incoming.socket.remoteAddress)
-    if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
+    const address = c.env.incoming.socket.remoteAddress
+    const { viewer } = await identifyBearer(authenticate, c.req.header('authorization'), address)
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
-    const request = { id: c.get('requestId'), address: c.env.incoming.socket.remoteAddress ?? null }
+    const request = { id: c.get('requestId'), address: address ?? null }
     c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
     const leave = await admission.enter(viewer)
     const gone = new AbortController()

@@ -6,7 +6,7 @@ import { AGENT_BODY_WITHIN_MS, REGISTER_BYTES_MAX, SYNC_BYTES_MAX } from '../../
 import type { Logger } from '../../observability/log.ts'
 import type { AgentOwnership } from '../../services/agent/agent-ownership.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
-import { bearerToken } from '../../services/access/bearer-token.ts'
+import { identifyBearer } from '../../services/access/bearer-token.ts'
 import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
 import type { Viewer } from '../../services/service-context.ts'
 import type { ServerGateway } from '../gateway.ts'
@@ -56,9 +56,8 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     if (request.method !== 'POST') throw new RepriseError('METHOD_NOT_ALLOWED', 'only POST is allowed here')
     if (polls.ended)
       throw new RepriseError('SERVER_STOPPING', 'the server is shutting down; try again later, or use another one')
-    const token = bearerToken(request.headers.authorization)
-    const viewer = token === undefined ? null : await context.authenticate(token, request.socket.remoteAddress)
-    if (!viewer) throw new RepriseError('UNAUTHENTICATED', 'a valid token is needed: `Authorization: Bearer …`')
+    const { authorization } = request.headers
+    const { viewer } = await identifyBearer(context.authenticate, authorization, request.socket.remoteAddress)
     ownership.assertIsAgent(viewer)
     const gone = new AbortController()
     response.once('close', () => gone.abort())

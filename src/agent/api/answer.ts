@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AgentErrorAnswer } from '../../domain/agent/http-protocol.ts'
-import { ERRORS, RepriseError } from '../../domain/errors.ts'
+import { ERRORS, maskedFault, RepriseError } from '../../domain/errors.ts'
 
 /** How long a client may continue to send a request that was refused before the connection is cut. */
 const LINGER_MS = 5_000
@@ -36,7 +36,7 @@ export function answerError(
 
 function describe(error: unknown, requestId: string): { status: number; body: AgentErrorAnswer } {
   if (!(error instanceof RepriseError)) {
-    const message = `Unexpected error. The log has more under the request id ${requestId}.`
+    const message = maskedFault(requestId)
     return { status: 500, body: { code: 'INTERNAL', message, issues: [], requestId } }
   }
   const { code, message, issues } = error

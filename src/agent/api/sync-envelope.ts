@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { SyncRequest } from '../../domain/agent/protocol.ts'
-import { RepriseError } from '../../domain/errors.ts'
+import { parseInput } from '../../services/input/parse-input.ts'
 
 /** The fields that the gateway needs before the service validates the whole sync. */
 const schema = z.looseObject({
@@ -12,12 +12,6 @@ const schema = z.looseObject({
 
 /** @throws RepriseError VALIDATION_FAILED */
 export function parseEnvelope(body: unknown): SyncRequest {
-  const parsed = schema.safeParse(body)
-  if (parsed.success) return body as SyncRequest
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-  throw new RepriseError(
-    'VALIDATION_FAILED',
-    issues.map(({ path, message }) => `${path}: ${message}`).join('; '),
-    issues,
-  )
+  parseInput(schema, body)
+  return body as SyncRequest
 }

@@ -4,7 +4,7 @@ import { ERRORS, RepriseError } from '../../domain/errors.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayRead, noAccess } from '../../services/access/authorize.ts'
-import { bearerToken } from '../../services/access/bearer-token.ts'
+import { identifyBearer } from '../../services/access/bearer-token.ts'
 import type { Viewer } from '../../services/service-context.ts'
 import { presentFault } from '../error-presentation.ts'
 import type { ServerContext } from '../context.ts'
@@ -29,19 +29,13 @@ export async function identify(
   authorization: unknown,
   { address, may = mayRead }: { address?: string | undefined; may?: (viewer: Viewer) => boolean } = {},
 ): Promise<Identity | GraphQLError> {
-  const token = bearerToken(authorization)
-  let viewer: Viewer | null
   try {
-    viewer = token === undefined ? null : await authenticate(token, address)
+    const identity = await identifyBearer(authenticate, authorization, address)
+    return may(identity.viewer) ? identity : refusal('FORBIDDEN', noAccess(identity.viewer))
   } catch (error) {
-    if (error instanceof RepriseError) return tooManyRequests(error)
-    throw error
+    if (!(error instanceof RepriseError)) throw error
+    return error.code === 'UNAUTHENTICATED' ? refusal(error.code, error.message) : tooManyRequests(error)
   }
-  if (token === undefined || !viewer) {
-    return refusal('UNAUTHENTICATED', 'A valid token is needed: `Authorization: Bearer …`.')
-  }
-  if (!may(viewer)) return refusal('FORBIDDEN', noAccess(viewer))
-  return { viewer, token }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { ERRORS, RepriseError, type ErrorCode, type ErrorType } from '../../domain/errors.ts'
+import { ERRORS, maskedFault, RepriseError, type ErrorCode, type ErrorType } from '../../domain/errors.ts'
 import { snakeCase } from './snake-case.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
@@ -33,7 +33,7 @@ export interface ProblemAnswer {
 /** Known errors are shown as they are; any other shows only the request id. */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (!(error instanceof RepriseError)) {
-    const detail = `Unexpected error. The log has more under the request id ${requestId}.`
+    const detail = maskedFault(requestId)
     return describe({ code: 'INTERNAL', title: 'InternalError', status: 500, detail, issues: [], requestId })
   }
   const { code, type: title, message: detail, issues } = error

@@ -15,6 +15,7 @@ import type { Role, ServiceContext } from '../service-context.ts'
 import { requireIsolation } from './require-isolation.ts'
 import { hashToken, newToken, tokenPrefix } from './tokens.ts'
 import { actorOf } from './actor.ts'
+import { mayBeName } from '../input/text-input.ts'
 
 export interface CreateTokenInput {
   /** A label for people; need not be unique. */
@@ -83,14 +84,13 @@ async function groupIssues(
   if (resourceGroups.length === 0 || resourceGroups.length > GROUPS_OF_TOKEN_MAX) {
     return issue(`Must be 1 to ${GROUPS_OF_TOKEN_MAX} names`)
   }
-  const known = await readGroupTypes(db, resourceGroups.filter(isStorableText))
+  const known = await readGroupTypes(db, resourceGroups.filter(mayBeName))
   const missing = resourceGroups.find((name) => !known.has(name))
   return missing === undefined ? [] : issue(`There is no resource group ${missing.slice(0, NAME_LENGTH_MAX)}`)
 }
 
 async function findProject({ db, viewer }: ServiceContext, name: string): Promise<string> {
-  const known = name.length <= NAME_LENGTH_MAX && isStorableText(name)
-  const id = known ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
+  const id = mayBeName(name) ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
   if (id === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${name.slice(0, NAME_LENGTH_MAX)}`)
   return id
 }
@@ -99,8 +99,7 @@ async function findUser(
   { db }: ServiceContext,
   { name, role, projectId }: { name: string; role: Role; projectId: string | null },
 ): Promise<string> {
-  const known = name.length <= NAME_LENGTH_MAX && isStorableText(name)
-  const user = known ? await findTokenUser(db, name, projectId) : undefined
+  const user = mayBeName(name) ? await findTokenUser(db, name, projectId) : undefined
   if (!user || (projectId !== null && user.role === null)) {
     const where = projectId === null ? '' : ' in that project'
     throw new RepriseError('USER_NOT_FOUND', `no user ${name.slice(0, NAME_LENGTH_MAX)}${where}`)

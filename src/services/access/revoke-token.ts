@@ -5,6 +5,7 @@ import { revokeTokenRow } from '../../store/sql/access/tokens.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from './actor.ts'
+import { refuseInput } from '../input/parse-input.ts'
 
 /**
  * The token stops working on every server within a few seconds, for which servers cache valid tokens. Revoking it again
@@ -15,7 +16,7 @@ export async function revokeToken({ db, viewer }: ServiceContext, tokenId: strin
   assertMayAdminister(viewer, 'PROJECT')
   if (tokenId === viewer.tokenId) {
     const message = 'A token does not revoke itself: use another'
-    throw new RepriseError('VALIDATION_FAILED', `tokenId: ${message}`, [{ path: 'tokenId', message }])
+    refuseInput([{ path: 'tokenId', message }])
   }
   await db.transaction(async (tx) => {
     const token = validate(tokenId) ? await revokeTokenRow(tx, tokenId, viewer.projectId) : undefined

@@ -9,6 +9,7 @@ import { readGroupFence } from '../../store/sql/agent/group-fence.sql.ts'
 import { registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
 import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
+import { parseInput } from '../input/parse-input.ts'
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
@@ -40,23 +41,15 @@ export async function registerAgent(
   request: RegisterRequest,
   viewer: Viewer | null = null,
 ): Promise<RegisterAnswer> {
-  const parsed = schema.safeParse(request)
-  if (!parsed.success) {
-    const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-    throw new RepriseError(
-      'VALIDATION_FAILED',
-      issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '),
-      issues,
-    )
-  }
-  assertMayServe(viewer, parsed.data.resourceGroup)
-  const fenceAfterMs = await readGroupFence(db, parsed.data.resourceGroup)
+  const parsed = parseInput(schema, request)
+  assertMayServe(viewer, parsed.resourceGroup)
+  const fenceAfterMs = await readGroupFence(db, parsed.resourceGroup)
   if (fenceAfterMs === undefined) {
-    throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.data.resourceGroup}`)
+    throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.resourceGroup}`)
   }
   const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer), embedded: viewer === null }
-  const logOffsets = await registerAgentRow(db, { ...parsed.data, fenceAfterMs }, claim)
-  if (!logOffsets) throw notYours(viewer!, parsed.data.agentId)
+  const logOffsets = await registerAgentRow(db, { ...parsed, fenceAfterMs }, claim)
+  if (!logOffsets) throw notYours(viewer!, parsed.agentId)
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs }
 }

@@ -21,6 +21,7 @@ import { bookReport } from './book-report.ts'
 import { SecretKeyError } from '../access/secret-box.ts'
 import { openEnviron } from '../session/secret-environ.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { issuesOf, refuseInput } from '../input/parse-input.ts'
 
 /** Exit codes have 8 bits, or are 128 + signal; on Windows they have 32 bits, which the column holds as signed. */
 const exitCode = z
@@ -113,17 +114,10 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
 
 function parse(request: SyncRequest): SyncRequest {
   const parsed = schema.safeParse(request)
-  if (!parsed.success) {
-    const issues = parsed.error.issues.slice(0, 10).map(({ path, message }) => ({ path: path.join('.'), message }))
-    throw new RepriseError(
-      'VALIDATION_FAILED',
-      issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '),
-      issues,
-    )
-  }
+  if (!parsed.success) return refuseInput(issuesOf(parsed.error).slice(0, 10))
   if (parsed.data.logs.reduce((sum, { bytes }) => sum + bytes, 0) > LOG_BYTES_PER_SYNC_MAX) {
     const message = `at most ${LOG_BYTES_PER_SYNC_MAX} bytes in one sync`
-    throw new RepriseError('VALIDATION_FAILED', `logs: ${message}`, [{ path: 'logs', message }])
+    refuseInput([{ path: 'logs', message }])
   }
   return parsed.data
 }

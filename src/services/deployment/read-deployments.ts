@@ -1,4 +1,3 @@
-import { RepriseError } from '../../domain/errors.ts'
 import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
 import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 import type { Prisma, PrismaClient } from '../../store/prisma.ts'
@@ -20,6 +19,7 @@ import type { TimeFilterInput } from '../session/session-where.ts'
 import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
 import { projectScope } from '../access/tenant-scope.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
+import { argumentError } from '../input/parse-input.ts'
 
 export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
 export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
@@ -60,8 +60,7 @@ export function listDeployments(
 
 function deploymentWhere({ status, project, name, createdAt }: DeploymentFilterInput): Prisma.DeploymentWhereInput {
   if ((status?.length ?? 0) > FILTER_LIST_MAX) {
-    const message = `At most ${FILTER_LIST_MAX} values.`
-    throw new RepriseError('VALIDATION_FAILED', message, [{ path: 'filter.status', message }])
+    throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
   }
   return {
     ...(status && { status: { in: status } }),

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { RepriseError } from '../../domain/errors.ts'
 import { environFault } from '../../domain/session/exec-bytes.ts'
 import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
 import type { DeploymentSpec } from '../../store/sql/deployment/deployment-spec.sql.ts'
@@ -14,7 +13,7 @@ import {
   type HealthCheckInput,
 } from './deployment-fields.ts'
 import { assertServes } from './deployment-group.ts'
-import { parseInput } from '../input/parse-input.ts'
+import { parseInput, refuseInput } from '../input/parse-input.ts'
 import { sealEnviron } from '../session/secret-environ.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
@@ -53,8 +52,7 @@ export async function updateDeployment(
 function assertFits({ environ, secretEnviron }: DeploymentSpec, change: Partial<UpdateDeploymentInput>): void {
   const message = environFault(environ, secretEnviron)
   if (message === null) return
-  const path = change.environ == null ? 'secretEnviron' : 'environ'
-  throw new RepriseError('VALIDATION_FAILED', `${path}: ${message}`, [{ path, message }])
+  refuseInput([{ path: change.environ == null ? 'secretEnviron' : 'environ', message }])
 }
 
 /** Values that are given again stay as they are stored, so that an update that changes nothing adds no revision. */

@@ -1,5 +1,5 @@
-import { RepriseError } from '../../domain/errors.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import { refuseInput } from './parse-input.ts'
 
 /**
  * Looks at every text of what a reader asks for: nothing that the database stores has such a text, and it would refuse
@@ -9,7 +9,7 @@ import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 export function refuseUnstorable(input: unknown, path = ''): void {
   const place = placeOfUnstorable(input, path)
   if (place === undefined) return
-  throw new RepriseError('VALIDATION_FAILED', `${place}: ${STORABLE_TEXT}`, [{ path: place, message: STORABLE_TEXT }])
+  refuseInput([{ path: place, message: STORABLE_TEXT }])
 }
 
 function placeOfUnstorable(value: unknown, path: string): string | undefined {

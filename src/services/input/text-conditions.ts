@@ -1,5 +1,5 @@
-import { RepriseError } from '../../domain/errors.ts'
 import { FILTER_LIST_MAX } from '../../domain/limits.ts'
+import { argumentError } from './parse-input.ts'
 
 /** All given conditions must match; null counts as missing. */
 export interface TextFilterInput {
@@ -23,8 +23,7 @@ export function textConditions<Filter extends TextFilterInput>(
 ): Filter | null | undefined {
   if (!filter) return filter
   if ((filter.in?.length ?? 0) > FILTER_LIST_MAX) {
-    const message = `At most ${FILTER_LIST_MAX} values.`
-    throw new RepriseError('VALIDATION_FAILED', message, [{ path: `${path}.in`, message }])
+    throw argumentError(`${path}.in`, `At most ${FILTER_LIST_MAX} values.`)
   }
   const escaped = { ...filter }
   for (const part of PARTS) {

@@ -1,5 +1,6 @@
-import { RepriseError } from '../../domain/errors.ts'
+import type { RepriseError } from '../../domain/errors.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../domain/limits.ts'
+import { argumentError } from '../input/parse-input.ts'
 
 export interface PageArguments {
   first?: number | null
@@ -16,20 +17,16 @@ export interface PageSize {
 
 /** @throws RepriseError that names the limit */
 export function pageSize({ first, last, before }: PageArguments): PageSize {
-  if (first != null && last != null) throw invalid('last', 'Give `first` or `last`, not both.')
+  if (first != null && last != null) throw argumentError('last', 'Give `first` or `last`, not both.')
   const backward = last != null || (first == null && before != null)
   const name = backward ? 'last' : 'first'
   const size = (backward ? last : first) ?? PAGE_SIZE_DEFAULT
-  if (size < 0) throw invalid(name, `\`${name}\` is ${size}, but a page cannot have less than 0 items.`)
+  if (size < 0) throw argumentError(name, `\`${name}\` is ${size}, but a page cannot have less than 0 items.`)
   if (size > PAGE_SIZE_MAX)
-    throw invalid(name, `\`${name}\` is ${size}, but a page has at most ${PAGE_SIZE_MAX} items.`)
+    throw argumentError(name, `\`${name}\` is ${size}, but a page has at most ${PAGE_SIZE_MAX} items.`)
   return { size, backward }
 }
 
 export function invalidCursor(name: 'after' | 'before'): RepriseError {
-  return invalid(name, `\`${name}\` is no cursor of this connection in this order.`)
-}
-
-export function invalid(path: string, message: string): RepriseError {
-  return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
+  return argumentError(name, `\`${name}\` is no cursor of this connection in this order.`)
 }

@@ -1,14 +1,14 @@
 import { validate } from 'uuid'
 import type { ValidationIssue } from '../../domain/errors.ts'
-import { isStorableText } from '../../domain/storable-text.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agent-groups.sql.ts'
+import { mayBeName } from '../input/text-input.ts'
 
 /** Problems with overrides that only the database can reveal, even if they have other faults. */
 export async function overrideIssues(db: Queryable, overrides: object): Promise<ValidationIssue[]> {
   const { resourceGroup, allowAgents, avoidAgents, excludeAgents } = overrides as Record<string, unknown>
-  const group = typeof resourceGroup === 'string' && isStorableText(resourceGroup) ? resourceGroup : null
+  const group = typeof resourceGroup === 'string' && mayBeName(resourceGroup) ? resourceGroup : null
   const lists = {
     allowAgents: idsOf(allowAgents),
     avoidAgents: idsOf(avoidAgents),

@@ -27,6 +27,7 @@ import type { ServiceContext } from '../service-context.ts'
 import { auditedOverrides } from '../session/shown-environ.ts'
 import { sessionWhere } from '../session/session-where.ts'
 import { actorOf } from '../access/actor.ts'
+import { refuseInput } from '../input/parse-input.ts'
 
 export interface ResubmitContext extends ServiceContext {
   prisma: PrismaClient
@@ -104,8 +105,7 @@ async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Pr
     ...(await overrideIssues(context.db, input.overrides ?? {})),
   ]
   if ('value' in parsed && issues.length === 0) return parsed.value
-  const faults = issues.map(({ path, message }) => `${path || 'input'}: ${message}`)
-  throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+  return refuseInput(issues)
 }
 
 async function selectByFilter({ prisma, viewer }: ResubmitContext, { filter }: SealedResubmission): Promise<string[]> {
@@ -113,7 +113,7 @@ async function selectByFilter({ prisma, viewer }: ResubmitContext, { filter }: S
   const ids = await findSessionIds(prisma, { AND: [own, sessionWhere(filter)] }, RESUBMISSION_SESSIONS_MAX + 1)
   if (ids.length <= RESUBMISSION_SESSIONS_MAX) return ids
   const message = `matches more than ${RESUBMISSION_SESSIONS_MAX} sessions; narrow it, for example by createdAt`
-  throw new RepriseError('VALIDATION_FAILED', `filter: ${message}`, [{ path: 'filter', message }])
+  return refuseInput([{ path: 'filter', message }])
 }
 
 function repeatedPositions(sessionIds: readonly string[]): number[] {

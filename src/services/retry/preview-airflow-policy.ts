@@ -1,9 +1,9 @@
-import { RepriseError } from '../../domain/errors.ts'
 import { convertAirflowSettings, type AirflowExplanation } from '../../domain/retry/airflow/airflow-policy.ts'
 import { planAirflowRetries, type AirflowRetry } from '../../domain/retry/airflow/airflow-schedule.ts'
 import { parseAirflowSettings } from '../../domain/retry/airflow/airflow-settings.ts'
 import { previewRetries, type PlannedRetry } from '../../domain/retry/preview.ts'
 import { resolvePolicy, type ResolvedPolicy } from '../../domain/retry/policy/resolve-policy.ts'
+import { issuesUnder, refuseInput } from '../input/parse-input.ts'
 
 export interface AirflowPolicyPreview {
   /** Fields not determined by the settings have the built-in defaults. */
@@ -19,11 +19,7 @@ export interface AirflowPolicyPreview {
  */
 export function previewAirflowPolicy(input: object): AirflowPolicyPreview {
   const parsed = parseAirflowSettings(input)
-  if ('issues' in parsed) {
-    const issues = parsed.issues.map(({ path, message }) => ({ path: `settings.${path}`, message }))
-    const faults = issues.map(({ path, message }) => `${path}: ${message}`)
-    throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
-  }
+  if ('issues' in parsed) return refuseInput(issuesUnder('settings', parsed.issues))
   const { policy, explanation } = convertAirflowSettings(parsed.settings)
   const resolved = resolvePolicy([{ source: 'SESSION', policy }])
   return {

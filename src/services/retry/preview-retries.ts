@@ -7,6 +7,7 @@ import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import { readPreviewSource } from '../../store/sql/retry/preview-scope.sql.ts'
 import { requireSessionId } from '../session/require-session-id.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { issuesUnder, refuseInput } from '../input/parse-input.ts'
 
 export interface PreviewRetriesInput {
   /** Missing fields are the session's, or the built-in defaults. */
@@ -23,14 +24,7 @@ export interface PreviewRetriesInput {
  */
 export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {
   const parsed = parseRetryPolicy(input.policy)
-  if ('issues' in parsed) {
-    const issues = parsed.issues.map(({ path, message }) => ({
-      path: path === '' ? 'policy' : `policy.${path}`,
-      message,
-    }))
-    const faults = issues.map(({ path, message }) => `${path}: ${message}`)
-    throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
-  }
+  if ('issues' in parsed) return refuseInput(issuesUnder('policy', parsed.issues))
   const session = input.sessionId ? await findSession(context, input.sessionId) : null
   const stored = session === null ? SHIPPED_POLICY : readStoredPolicy(session.retryPolicy)
   const base = typeof stored === 'string' ? SHIPPED_POLICY : stored

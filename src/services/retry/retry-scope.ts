@@ -1,10 +1,9 @@
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
-import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import type { RetryScope } from '../../domain/retry/policy/scope.ts'
-import { isStorableText } from '../../domain/storable-text.ts'
 import { CLUSTER_ID, findScopeId } from '../../store/sql/retry/retry-scope.sql.ts'
 import { assertMayAdminister } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { mayBeName } from '../input/text-input.ts'
 
 /** A scope in which something is set for many sessions; `name` is that of a domain or project. */
 export interface RetryScopeInput {
@@ -39,8 +38,7 @@ export async function resolveScope(context: ServiceContext, input: RetryScopeInp
   if (input.scope === 'CLUSTER') return { scope: 'CLUSTER', name: null, id: CLUSTER_ID, projectId: null }
   const { scope } = input
   const name = input.name!
-  const known = name.length <= NAME_LENGTH_MAX && isStorableText(name)
-  const id = known ? await findScopeId(db, scope, name, viewer.projectId) : undefined
+  const id = mayBeName(name) ? await findScopeId(db, scope, name, viewer.projectId) : undefined
   if (id === undefined) {
     throw new RepriseError(
       scope === 'DOMAIN' ? 'DOMAIN_NOT_FOUND' : 'PROJECT_NOT_FOUND',

@@ -1,4 +1,3 @@
-import { RepriseError } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import type { RetryScope } from '../../domain/retry/policy/scope.ts'
@@ -8,6 +7,7 @@ import { assertMayAdminister } from '../access/authorize.ts'
 import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
+import { issuesUnder, refuseInput } from '../input/parse-input.ts'
 
 export interface SetRetryDefaultsInput extends RetryScopeInput {
   /** Replaces what was set there; null clears. */
@@ -42,11 +42,7 @@ export async function setRetryDefaults(context: ServiceContext, input: SetRetryD
 function parse(input: SetRetryDefaultsInput): Partial<RetryPolicy> | null {
   const parsed = input.policy == null ? { policy: null } : parseRetryPolicy(input.policy)
   const policyIssues = 'policy' in parsed ? [] : parsed.issues
-  const issues = [
-    ...scopeIssues(input),
-    ...policyIssues.map(({ path, message }) => ({ path: path === '' ? 'policy' : `policy.${path}`, message })),
-  ]
+  const issues = [...scopeIssues(input), ...issuesUnder('policy', policyIssues)]
   if (issues.length === 0 && 'policy' in parsed) return parsed.policy
-  const faults = issues.map(({ path, message }) => `${path}: ${message}`)
-  throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+  return refuseInput(issues)
 }

@@ -1,4 +1,3 @@
-import { RepriseError } from '../../domain/errors.ts'
 import { overridePolicy } from '../../domain/resubmission/overrides.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
@@ -13,6 +12,7 @@ import { decideSession, decisionRow, eventFacts } from './decide-session.ts'
 import { requireChanged, retryTarget } from './pending-retry.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
+import { argumentError, issuesUnder, refuseInput } from '../input/parse-input.ts'
 
 export interface UpdateRetryInput {
   sessionId: string
@@ -53,7 +53,7 @@ async function decideAnew(
 ): Promise<DecisionRow> {
   const session = await readForDecision(tx, sessionId)
   const changed = overridePolicy(session, given)
-  if (typeof changed === 'string') throw invalid('', changed)
+  if (typeof changed === 'string') throw argumentError('', changed)
   const { retryPolicy: policy, retryPolicySources: sources } = changed
   const decided: UndecidedSession = { ...session, retryPolicy: policy, maxRetries: policy.maxRetries }
   const decision = decisionOf(decided, policy, `policy changed by ${viewer.name}`, log)
@@ -78,19 +78,11 @@ function decisionOf(session: UndecidedSession, policy: RetryPolicy, says: string
 
 function parse(written: unknown, unknown: readonly string[]): Partial<RetryPolicy> {
   const parsed = parseRetryPolicy(written)
-  const faulty = 'issues' in parsed ? parsed.issues : []
   const issues = [
-    ...faulty.map(({ path, message }) => ({ path: path ? `policy.${path}` : 'policy', message })),
+    ...('issues' in parsed ? issuesUnder('policy', parsed.issues) : []),
     ...unknown.map((path) => ({ path, message: 'Unknown field' })),
   ]
-  if ('issues' in parsed || issues.length > 0) {
-    const faults = issues.map(({ path, message }) => `${path}: ${message}`)
-    throw new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
-  }
-  if (Object.keys(parsed.policy).length === 0) throw invalid('policy', 'There is nothing to change.')
+  if ('issues' in parsed || issues.length > 0) return refuseInput(issues)
+  if (Object.keys(parsed.policy).length === 0) refuseInput([{ path: 'policy', message: 'There is nothing to change.' }])
   return parsed.policy
-}
-
-function invalid(path: string, message: string): RepriseError {
-  return new RepriseError('VALIDATION_FAILED', path ? `${path}: ${message}` : message, [{ path, message }])
 }

@@ -10,6 +10,7 @@ import { planFirstAttempt, readPlanScope } from './plan-first-attempt.ts'
 import { mapInTurns } from '../next-turn.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
+import { argumentError, inputError } from '../input/parse-input.ts'
 
 export interface CreatedSession {
   sessionId: string
@@ -37,8 +38,7 @@ export async function createSessions(
 ): Promise<(CreatedSession | RepriseError)[]> {
   assertMayChange(context.viewer)
   if (inputs.length > CREATE_SESSIONS_MAX) {
-    const message = `at most ${CREATE_SESSIONS_MAX} sessions in one call`
-    throw new RepriseError('VALIDATION_FAILED', message, [{ path: 'sessions', message }])
+    throw argumentError('sessions', `at most ${CREATE_SESSIONS_MAX} sessions in one call`)
   }
   const parsed = await mapInTurns(inputs, parse)
   const values = accepted(parsed)
@@ -90,6 +90,5 @@ function accepted<T>(values: readonly (T | RepriseError)[]): T[] {
 function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
   const parsed = parseCreateSession(input)
   if ('value' in parsed) return parsed.value
-  const faults = parsed.issues.map(({ path, message }) => `${path || 'input'}: ${message}`)
-  return new RepriseError('VALIDATION_FAILED', faults.join('; '), parsed.issues)
+  return inputError(parsed.issues)
 }

@@ -12,6 +12,7 @@ import { creationDigest } from './creation-digest.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
 import { sealEnviron } from './secret-environ.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { inputError } from '../input/parse-input.ts'
 
 /** What inputs refer to, as far as it exists and the viewer sees it. */
 export interface PlanScope {
@@ -59,7 +60,7 @@ export function planFirstAttempt(
   if (!allowed) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
   if (!allowed.includes(value.sessionType)) {
     const message = `resource group ${value.resourceGroup} takes ${allowed.join(', ')} only`
-    return new RepriseError('VALIDATION_FAILED', `sessionType: ${message}`, [{ path: 'sessionType', message }])
+    return inputError([{ path: 'sessionType', message }])
   }
   const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
   if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)

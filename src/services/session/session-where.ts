@@ -1,4 +1,3 @@
-import { RepriseError } from '../../domain/errors.ts'
 import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../../domain/limits.ts'
 import type { FailureCause, RetryPhase } from '../../domain/session/causes.ts'
 import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../../domain/session/statuses.ts'
@@ -6,6 +5,7 @@ import type { SessionWhere } from '../../store/prisma.ts'
 import { refuseUnstorable } from '../input/storable-input.ts'
 import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
+import { argumentError } from '../input/parse-input.ts'
 
 /** Which sessions. All given conditions must match; null counts as missing. */
 export interface SessionFilterInput {
@@ -55,8 +55,8 @@ export function sessionWhere(filter: SessionFilterInput | null | undefined): Ses
 }
 
 function where(filter: SessionFilterInput, budget: { terms: number }, depth: number): SessionWhere {
-  if (depth > FILTER_DEPTH_MAX) throw invalid('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
-  if (budget.terms-- === 0) throw invalid('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
+  if (depth > FILTER_DEPTH_MAX) throw argumentError('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
+  if (budget.terms-- === 0) throw argumentError('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
   const { status, result, sessionType, origin, failureCause, retryPhase, project, chainId, label } = filter
   const { parentSessionId, agent, resourceGroup, dependsOn, retryCount, maxRetries } = filter
   const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
@@ -121,7 +121,7 @@ function within<K extends string>(name: K, range: RangeFilterInput | null | unde
 
 function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {
   if (!values) return {}
-  if (values.length > FILTER_LIST_MAX) throw invalid(`filter.${field}`, `At most ${FILTER_LIST_MAX} values.`)
+  if (values.length > FILTER_LIST_MAX) throw argumentError(`filter.${field}`, `At most ${FILTER_LIST_MAX} values.`)
   return { [field]: { in: [...values] } } as never
 }
 
@@ -135,8 +135,4 @@ function phaseIn(phases: readonly RetryPhase[]): SessionWhere {
       ...(phases.includes('NONE') ? [{ decision: { is: null }, NOT: mayBeRetried }] : []),
     ],
   }
-}
-
-function invalid(path: string, message: string): RepriseError {
-  return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
 }

@@ -8,6 +8,7 @@ import { endWaitingRetry } from '../retry/end-waiting-retry.ts'
 import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
+import { refuseInput } from '../input/parse-input.ts'
 
 /**
  * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period. If
@@ -24,7 +25,7 @@ export async function terminateSession(
   requireSessionId(id)
   if (reason && (reason.length > REASON_LENGTH_MAX || !isStorableText(reason))) {
     const message = `must be at most ${REASON_LENGTH_MAX} characters, and ${STORABLE_TEXT}`
-    throw new RepriseError('VALIDATION_FAILED', `reason: ${message}`, [{ path: 'reason', message }])
+    refuseInput([{ path: 'reason', message }])
   }
   const from = await terminateSessionRow(db, {
     id,

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { RepriseError } from '../../domain/errors.ts'
 import { NAME_LENGTH_MAX, WEBHOOKS_PER_PROJECT_MAX } from '../../domain/limits.ts'
-import { isStorableText } from '../../domain/storable-text.ts'
 import { formatSecret } from '../../domain/webhook/signature.ts'
 import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
 import { findScopeId } from '../../store/sql/retry/retry-scope.sql.ts'
@@ -12,6 +11,7 @@ import { sealWebhookSecret } from './seal-webhook-secrets.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { parseWebhookSettings, type WebhookSettingsInput } from './webhook-input.ts'
 import { actorOf } from '../access/actor.ts'
+import { mayBeName } from '../input/text-input.ts'
 
 export interface CreateWebhookInput extends WebhookSettingsInput {
   /** Missing: the token's project, or all projects for a token without one. */
@@ -58,8 +58,7 @@ async function projectOf({ db, viewer }: ServiceContext, name: string | null): P
     if (viewer.projectId === null) assertMayAdminister(viewer, 'CLUSTER')
     return viewer.projectId
   }
-  const known = name.length <= NAME_LENGTH_MAX && isStorableText(name)
-  const id = known ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
+  const id = mayBeName(name) ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
   if (id === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${name.slice(0, NAME_LENGTH_MAX)}`)
   return id
 }

@@ -80,7 +80,7 @@ test(
     const agent = await cluster.startAgent({ name: 'near', token })
     await expect(cluster.startAgent({ name: 'near', token })).rejects.toThrow(/belongs to an agent that runs/)
     await expect(cluster.startAgent({ name: 'far', token: `rpr_${'x'.repeat(43)}` })).rejects.toThrow(
-      /ended with 78:\n[^]*refuses this agent \(UNAUTHENTICATED\): a valid token is needed/,
+      /ended with 78:\n[^]*refuses this agent \(UNAUTHENTICATED\): A valid token is needed/,
     )
     await expect(cluster.startAgent({ name: 'far', token, args: ['--resource-group', 'nowhere'] })).rejects.toThrow(
       /ended with 78:\n[^]*RESOURCE_GROUP_NOT_FOUND/,

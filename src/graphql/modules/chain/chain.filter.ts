@@ -2,7 +2,7 @@ import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
 import type { ChainConditions } from '../../../services/chain/read-chains.ts'
 import { withoutNulls } from '../../../services/input/without-nulls.ts'
 import { builder } from '../../builder.ts'
-import { invalid } from '../../../services/paging/page-arguments.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/pairs.inputs.ts'
@@ -29,9 +29,10 @@ export const ChainFilter = builder.inputType('ChainFilter', {
 /** @throws RepriseError if the filter is too large */
 export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainConditions {
   const { state, cause, attempts, name, createdAt, activityAt, search, project, label } = filter
-  if ((name?.in?.length ?? 0) > FILTER_LIST_MAX) throw invalid('filter.name.in', `At most ${FILTER_LIST_MAX} values.`)
+  if ((name?.in?.length ?? 0) > FILTER_LIST_MAX)
+    throw argumentError('filter.name.in', `At most ${FILTER_LIST_MAX} values.`)
   if (search != null && search.length > SEARCH_LENGTH_MAX) {
-    throw invalid('filter.search', `At most ${SEARCH_LENGTH_MAX} characters.`)
+    throw argumentError('filter.search', `At most ${SEARCH_LENGTH_MAX} characters.`)
   }
   return {
     ...withoutNulls({

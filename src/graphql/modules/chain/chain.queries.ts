@@ -2,7 +2,8 @@ import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
 import { countChains, findChainOfSession, listChains } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
-import { invalid, pageSize } from '../../../services/paging/page-arguments.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
+import { pageSize } from '../../../services/paging/page-arguments.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { ChainFilter, chainConditions } from './chain.filter.ts'
 import { ChainOrderInput, decodeChain, encodeChain, wantedOrder } from './chain.order.ts'
@@ -18,7 +19,7 @@ builder.queryField('chain', (t) =>
       sessionId: t.arg({ type: 'UUID', description: 'Any attempt of it.' }),
     },
     resolve: async (_root, { id, sessionId }, context) => {
-      if ((id == null) === (sessionId == null)) throw invalid('id', 'Give `id` or `sessionId`.')
+      if ((id == null) === (sessionId == null)) throw argumentError('id', 'Give `id` or `sessionId`.')
       const chainId = id ?? (await findChainOfSession(context, sessionId!))
       return chainId === undefined ? undefined : context.loaders.chains.load(chainId)
     },

@@ -1,7 +1,7 @@
 import { builder } from '../../builder.ts'
 import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
-import { invalid } from '../../../services/paging/page-arguments.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 
 const SessionOrderField = builder.enumType('SessionOrderField', {
   description: 'By what sessions can be ordered.',
@@ -41,13 +41,13 @@ const NEWEST_FIRST: (typeof SessionOrder.$inferInput)[] = [{ field: 'CREATED_AT'
 /** Ends with the id, which makes the order total. The default is the order of sessions_created_at_id_idx. */
 export function sessionOrder(orderBy: readonly (typeof SessionOrder.$inferInput)[] | null | undefined): OrderColumn[] {
   const wanted = orderBy?.length ? orderBy : NEWEST_FIRST
-  if (wanted.length > ORDER_FIELDS_MAX) throw invalid('orderBy', `At most ${ORDER_FIELDS_MAX} fields.`)
+  if (wanted.length > ORDER_FIELDS_MAX) throw argumentError('orderBy', `At most ${ORDER_FIELDS_MAX} fields.`)
   const columns = wanted.map(({ field, direction }) => ({
     ...COLUMNS[field],
     direction: direction === 'DESC' ? ('desc' as const) : ('asc' as const),
   }))
   if (new Set(columns.map(({ column }) => column)).size < columns.length) {
-    throw invalid('orderBy', 'Each field at most once.')
+    throw argumentError('orderBy', 'Each field at most once.')
   }
   return [...columns, { column: 'id', type: 'uuid', direction: columns.at(-1)!.direction }]
 }
