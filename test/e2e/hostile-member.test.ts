@@ -81,7 +81,7 @@ echo attacked >"$DATA/attacked" && leak data directory can be written
 echo attacked >>"$DATA/agent/fence" && leak fence can be written
 for each in "$DATA"/agent/kernels/*/; do echo attacked >"$each/attacked" && leak directory of a kernel can be written; done
 grep -q "^NoNewPrivs:.1" /proc/self/status || leak privileges can be gained
-grep -q "^CapEff:.0*$" /proc/self/status || leak capabilities
+grep "^Cap[PEA]" /proc/self/status | grep -qv ":.0*$" && leak capabilities
 for each in $(find /sys/fs/cgroup -name cgroup.procs); do
   case $each in *$REPRISE_KERNEL_ID*) continue ;; esac
   { echo $$ >$each; } && leak cgroup can be left by $each && break

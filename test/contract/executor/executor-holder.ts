@@ -10,15 +10,20 @@ const {
   specs,
   word,
   arrangement = 'none',
+  cgroups = true,
 } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
   agentDir: string
   specs: KernelSpec[]
   word: 'start' | 'prepare' | 'stop' | 'fence'
   arrangement?: Arrangement
+  cgroups?: boolean
 }
 const log = await createLogger({ level: 'warn', format: 'json' })
 const isolation = await isolationOf(arrangement, agentDir)
-const executor = createProcessExecutor({ agentDir, log, isolation }, { changed: tell })
+const executor = createProcessExecutor(
+  { agentDir, log, isolation, ...(!cgroups && { cgroupMount: null }) },
+  { changed: tell },
+)
 const stopped = new Set<string>()
 
 function tell(): void {

@@ -20,16 +20,24 @@ function alive(mark: string): string[] {
   })
 }
 
-describe.each(arrangements)('the fence of a dead agent, $arrangement', ({ arrangement, fault }) => {
+/** Without a cgroup, only the end of a PID namespace is the end of all that is in it. */
+const ENDED = [
+  ...arrangements.map((each) => ({ ...each, by: 'as this machine can', cgroups: true })),
+  ...arrangements
+    .filter(({ arrangement }) => arrangement.startsWith('namespaces'))
+    .map((each) => ({ ...each, by: 'without cgroups', cgroups: false })),
+]
+
+describe.each(ENDED)('the fence of a dead agent, $arrangement, $by', ({ arrangement, fault, cgroups }) => {
   test.skipIf(fault !== null)('ends the kernel and the daemons that it has started', { timeout: 40_000 }, async () => {
-    const fixture = await createProcessFixture({ arrangement })
+    const fixture = await createProcessFixture({ arrangement, ...(!cgroups && { cgroupMount: null }) })
     const { agentDir } = fixture
     const mark = `88888.${process.pid}${Math.floor(performance.now())}`
     const daemon = `(setsid sleep ${mark} >/dev/null 2>&1 </dev/null &)`
     const spec = kernelSpec({ command: ['sh', '-c', `trap '' TERM; ${daemon}; sleep ${mark}; :`] })
-    const input = Buffer.from(JSON.stringify({ agentDir, specs: [spec], word: 'start', arrangement })).toString(
-      'base64',
-    )
+    const input = Buffer.from(
+      JSON.stringify({ agentDir, specs: [spec], word: 'start', arrangement, cgroups }),
+    ).toString('base64')
     const holder = spawn(process.execPath, [join(import.meta.dirname, 'executor-holder.ts'), input], {
       stdio: 'ignore',
     })

@@ -8,6 +8,7 @@ import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
 import { createKeeper } from './fence/keeper.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { giveUpLaunch } from './launch-kernel.ts'
+import { forkServerEntry } from './isolation/fork-server-entry.ts'
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts'
 import { type KernelCgroups, openKernelCgroups } from './limits/kernel-cgroups.ts'
 import { createMemoryWatch } from './limits/memory-watch.ts'
@@ -64,7 +65,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     cgroups: selectCgroups(agentDir, memoryLimit, options.cgroupMount, log),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     kernels,
-    forkServer: createForkServer(kernelsDir, log, {
+    forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),
       gone: (reason) => kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
     }),

@@ -13,13 +13,11 @@ import { signalProcess } from './signal-process.ts'
  * @returns whether nothing is left
  */
 export function isEmptied(host: ProcessHost, kernel: ProcessKernel): boolean {
-  const { cgroup, ending, shim } = kernel
+  const { cgroup, shim } = kernel
   if (cgroup !== null && host.cgroups !== null) return host.cgroups.empty(cgroup)
   // Nothing ran, or not since the machine started.
   if (shim === null) return true
   if (!kernel.namespaced) return kernel.swept
-  // The shim has waited for the first process of the namespace, which is the last to go.
-  if (ending !== null && ending.exitCode !== null) return true
   const { innerPid, innerNamespace } = parseStatus(readStatus(kernel.path))
   if (innerPid === null) return kernel.swept
   if (!isStillThere(innerPid, innerNamespace, shim)) return true

@@ -63,12 +63,19 @@ export interface ForkServer {
   close(): void
 }
 
-export function createForkServer(kernelsDir: string, log: Logger, events: ForkServerEvents): ForkServer {
+/** @param entry the command that it is started through, if any */
+export function createForkServer(
+  kernelsDir: string,
+  entry: () => string[],
+  log: Logger,
+  events: ForkServerEvents,
+): ForkServer {
   let child: ChildProcess | null = null
   let closed = false
 
   function begin(): ChildProcess {
-    const started = spawn('/bin/sh', ['-c', FORK_SERVER_SCRIPT, 'reprise-fork-server'], {
+    const command = [...entry(), '/bin/sh', '-c', FORK_SERVER_SCRIPT, 'reprise-fork-server']
+    const started = spawn(command[0]!, command.slice(1), {
       cwd: kernelsDir,
       detached: true,
       env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },

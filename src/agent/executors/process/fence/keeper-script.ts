@@ -23,7 +23,7 @@ const BLOCK = 512
  * four times a second while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
  * known by pid and start time from its `status`; besides its process group, its session and its cgroup are killed, and
- * a PID namespace ends with the process in that group that made it. It leaves when the
+ * a PID namespace ends with its first process, the child of what the shim has started. It leaves when the
  * agent is gone and no kernel is left, or none that lives beyond the fence.
  *
  * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
@@ -46,13 +46,17 @@ empty() {
   echo 0 >"$group/pids.max"
   echo 1 >"$group/cgroup.kill" || while read -r member; do kill -KILL "$member"; done <"$group/cgroup.procs"
 }
+parent() { read -r stat <"/proc/$1/stat" && set -- \${stat##*) } && parent=$2; }
 enforce() {
   quiet=$until
   for status in */status; do
     [ -f "$status" ] || continue
-    pid='' over='' group=''
+    pid='' over='' group='' inner=''
     while read -r word first rest; do
-      case $word in began) pid=$first start=\${rest##*) } ;; exit) over=1 ;; group) group=$first ;; esac
+      case $word in
+        began) pid=$first start=\${rest##*) } ;; exit) over=1 ;; group) group=$first ;;
+        '"child-pid":') inner=\${first%,} ;;
+      esac
     done <"$status"
     [ -n "$pid" ] && [ -z "$over" ] || continue
     set -- $start; alive "$pid" "\${20}" || { empty && quiet=''; continue; }
@@ -61,6 +65,7 @@ enforce() {
     if [ -e "$stop" ] || [ -L "$stop" ]; then [ "$up" -ge $((until + ${STOPS_END})) ] || continue
     else echo '${FENCED_MARK}' >"$stop"
     fi
+    [ -n "$inner" ] && parent "$inner" && parent "$parent" && [ "$parent" = "$pid" ] && kill -KILL "$inner"
     kill -KILL -$pid
     for each in /proc/[0-9]*/stat; do
       read -r stat <"$each" && set -- \${stat##*) } && [ "$4" = "$pid" ] && each=\${each#/proc/} && kill -KILL \${each%/*}

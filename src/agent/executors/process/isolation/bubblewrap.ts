@@ -1,6 +1,6 @@
 import { join, sep } from 'node:path'
-import { dropPrivileges } from './drop-privileges.ts'
-import { ancestors, type Hidden } from './hidden-paths.ts'
+import { becomeUser } from './drop-privileges.ts'
+import { ancestors } from './hidden-paths.ts'
 import type { Namespaces } from './isolation.ts'
 import type { KernelPlaces, Launch } from './kernel-places.ts'
 import type { OwnPrograms } from './own-programs.ts'
@@ -18,10 +18,10 @@ export const NAME_SERVICE = ['/run/systemd/resolve', '/run/resolvconf', '/run/Ne
  * The later of two mounts covers the earlier. PID 1 is the shell: it ends when the command has ended, and with it the
  * operating system ends all others of the namespace before it tells anybody.
  */
-export function bubblewrapArguments({ places }: Launch, namespaces: Namespaces): string[] {
-  const { uid } = places
-  const drop = uid === null ? [] : [...dropPrivileges(uid, places.deviceGroups), '--pdeathsig=KILL']
-  const user = uid === null ? ['--unshare-user', ...(namespaces.restricts ? ['--disable-userns'] : [])] : privileged()
+export function bubblewrapArguments(launch: Launch, namespaces: Namespaces): string[] {
+  const { places } = launch
+  const own = ['--unshare-user', ...(namespaces.restricts ? ['--disable-userns'] : [])]
+  const [user, drop] = places.uid === null ? [own, []] : [PRIVILEGED, becomeUser(launch, ['--pdeathsig=KILL'])]
   return [
     ['bwrap', ...user],
     ['--unshare-pid', '--unshare-ipc', '--die-with-parent', '--new-session', '--as-pid-1'],
@@ -31,13 +31,18 @@ export function bubblewrapArguments({ places }: Launch, namespaces: Namespaces):
   ].flat()
 }
 
-/** What setpriv needs to change the user, and gives up then. */
-function privileged(): string[] {
-  return ['--cap-drop', 'ALL', ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name])]
-}
+/** What the change of the user needs, and gives up. */
+const PRIVILEGED = [
+  '--cap-drop',
+  'ALL',
+  ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name]),
+]
 
+/** Each bind, and each change of a mount, makes bubblewrap read the list of all mounts. */
 function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespaces): string[] {
-  const { work, tmp, chain, devices, shmBytes } = places
+  const { work, tmp, chain, devices, shmBytes, uid } = places
+  // What is empty belongs to root, so another user can write nothing into it.
+  const seal = (path: string) => (uid === null ? ['--remount-ro', path] : [])
   const size = restricts && shmBytes !== null ? ['--size', String(shmBytes)] : []
   return [
     ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
@@ -45,25 +50,23 @@ function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespac
     ['--perms', '1777', ...size, '--tmpfs', '/dev/shm'],
     ['--tmpfs', '/run', ...NAME_SERVICE.flatMap((path) => ['--ro-bind-try', path, path])],
     ['--bind', tmp, '/tmp', '--bind', tmp, '/var/tmp'],
-    hidden.flatMap(hide),
+    hidden.flatMap(({ path, directory }) =>
+      directory ? ['--tmpfs', path, ...seal(path)] : ['--ro-bind', '/dev/null', path],
+    ),
     ['--tmpfs', mask, ...passable(mask, [work, chain])],
-    own === null ? [] : show(own),
-    ['--bind', work, work, '--bind', chain, chain, '--remount-ro', mask],
+    own === null ? [] : show(own, seal),
+    ['--bind', work, work, '--bind', chain, chain, ...seal(mask)],
   ].flat()
 }
 
-function show({ root, names, within, empties }: OwnPrograms): string[] {
+function show({ root, names, within, empties }: OwnPrograms, seal: (path: string) => string[]): string[] {
   const paths = names.map((name) => join(root, name))
   const binds = [...passable(within, paths), ...paths.flatMap((path) => ['--ro-bind', path, path])]
-  return empties ? ['--tmpfs', within, ...binds, '--remount-ro', within] : binds
+  return empties ? ['--tmpfs', within, ...binds, ...seal(within)] : binds
 }
 
 /** The directories between, which bubblewrap would make for its own user alone. */
 function passable(mask: string, paths: readonly string[]): string[] {
   const between = new Set(paths.flatMap((path) => ancestors(path).filter((each) => each.startsWith(mask + sep))))
   return [...between].flatMap((path) => ['--perms', '0755', '--dir', path])
-}
-
-function hide({ path, directory }: Hidden): string[] {
-  return directory ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path]
 }

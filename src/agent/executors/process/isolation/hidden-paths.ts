@@ -33,8 +33,27 @@ const REPLACED = ['/proc', '/sys', '/dev', '/run', '/tmp', '/var/tmp']
 /** Those that exist, by their real paths, each once, and none below another one or `mask`. */
 export function hiddenPaths(paths: readonly string[], mask: string, home = homedir()): Hidden[] {
   const all = new Set([...paths, ...IN_HOME.map((name) => join(home, name))].flatMap(realPath))
-  const covered = [...REPLACED, mask, ...all]
-  const roots = [...all].filter((path) => !covered.some((other) => isBelow(path, other)) && path !== mask)
+  return outermost([...all], [...REPLACED, mask])
+}
+
+/**
+ * The same with fewer mounts: in place of what lies below a directory that the kernel's user may not enter, the topmost
+ * such directory, which hides nothing from that user but what was out of its reach.
+ *
+ * @param covered hidden already, and what lies below
+ */
+export function coverable(
+  hidden: readonly Hidden[],
+  canEnter: (directory: string) => boolean,
+  covered: readonly string[],
+): Hidden[] {
+  const all = hidden.map(({ path }) => ancestors(path).find((directory) => !canEnter(directory)) ?? path)
+  return outermost([...new Set(all)], covered)
+}
+
+function outermost(paths: readonly string[], covered: readonly string[]): Hidden[] {
+  const hiding = [...covered, ...paths]
+  const roots = paths.filter((path) => !covered.includes(path) && !hiding.some((other) => isBelow(path, other)))
   return roots.toSorted().map((path) => ({ path, directory: statSync(path).isDirectory() }))
 }
 

@@ -14,6 +14,8 @@ export type IsolationMode = 'auto' | 'namespaces' | 'user' | 'none'
 export interface Isolation {
   readonly namespaces: Namespaces | null
   readonly uids: ProjectUids | null
+  /** `unshare` can set a user id here. The fork server then has no way to more rights, and so has no kernel. */
+  readonly numericIds: boolean
 }
 
 export interface Namespaces {
@@ -28,7 +30,7 @@ export interface Namespaces {
   readonly own: OwnPrograms | null
 }
 
-export const NO_ISOLATION: Isolation = { namespaces: null, uids: null }
+export const NO_ISOLATION: Isolation = { namespaces: null, uids: null, numericIds: false }
 
 /** As an agent reports it. */
 export function isolationName({ namespaces, uids }: Isolation): string {

@@ -1,5 +1,5 @@
 import { bubblewrapArguments } from './bubblewrap.ts'
-import { dropPrivileges } from './drop-privileges.ts'
+import { becomeUser } from './drop-privileges.ts'
 import type { Launch } from './kernel-places.ts'
 import { unshareArguments } from './unshare.ts'
 
@@ -9,8 +9,8 @@ import { unshareArguments } from './unshare.ts'
  * session takes effect behind it.
  */
 export function launchCommand(launch: Launch): string[] {
-  const { isolation, places } = launch
+  const { isolation } = launch
   if (isolation.namespaces?.by === 'bubblewrap') return bubblewrapArguments(launch, isolation.namespaces)
   if (isolation.namespaces?.by === 'unshare') return unshareArguments(launch, isolation.namespaces)
-  return [...dropPrivileges(places.uid, places.deviceGroups), '/bin/sh']
+  return [...becomeUser(launch), '/bin/sh']
 }

@@ -15,9 +15,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { quote } from '../shell/quote.ts'
 import { INFO_FD } from './bubblewrap.ts'
-import { hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
+import { coverable, hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
 import { type Isolation, IsolationError, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
 import type { KernelPlaces } from './kernel-places.ts'
+import { setIds } from './drop-privileges.ts'
+import { forkServerEntry } from './fork-server-entry.ts'
 import { launchCommand } from './launch-command.ts'
 import { ownPrograms } from './own-programs.ts'
 import { DEFAULT_UIDS, openProjectUids, type UidRange } from './project-uids.ts'
@@ -110,13 +112,21 @@ function makeIsolation(options: Parameters<typeof findIsolation>[0]): Isolation 
   const { by, withUids, dataDir, agentDir, uids, path, root } = options
   if (withUids && process.getuid?.() !== 0) throw new Error('only root can give projects user ids of their own')
   const projectUids = withUids ? openProjectUids(agentDir, usableRange(uids)) : null
-  if (by === null) return { namespaces: null, uids: projectUids }
+  const numericIds = projectUids !== null && setsIds(projectUids.of(null), path)
+  if (by === null) return { namespaces: null, uids: projectUids, numericIds }
   const canEnter = withUids ? isOpenToAll : () => true
   const mask = maskFor(realpathSync(dataDir), canEnter)
-  const hidden = hiddenPaths(options.hide, mask)
-  const own = ownPrograms({ mask, hidden, canEnter, root })
+  const secret = hiddenPaths(options.hide, mask)
+  const own = ownPrograms({ mask, hidden: secret, canEnter, root })
+  const hidden = coverable(secret, canEnter, [mask, ...(own?.empties === true ? [own.within] : [])])
   const restricts = by === 'bubblewrap' && isRecent(path)
-  return { namespaces: { by, mask, hidden, own, restricts }, uids: projectUids }
+  return { namespaces: { by, mask, hidden, own, restricts }, uids: projectUids, numericIds }
+}
+
+/** From util-linux 2.34 on. */
+function setsIds(uid: number, path = process.env['PATH']): boolean {
+  const [program = '', ...args] = setIds(uid)
+  return spawnSync(program, [...args, '/bin/sh', '-c', ':'], { stdio: 'ignore', env: { PATH: path } }).status === 0
 }
 
 /** From version 0.8 on. */
@@ -163,7 +173,8 @@ async function probe(isolation: Isolation, directory: string): Promise<string | 
     if (uid !== null) chownSync(path, uid, uid)
   }
   const places: KernelPlaces = { work, tmp, chain, uid, shmBytes: 1024 * 1024, devices: [], deviceGroups: [] }
-  const said = await run(launchCommand({ isolation, places }), probeScript(isolation, places), work)
+  const command = [...forkServerEntry(isolation, directory), ...launchCommand({ isolation, places })]
+  const said = await run(command, probeScript(isolation, places), work)
   if (said !== null) return said
   const owner = statSync(join(chain, 'probe'), { throwIfNoEntry: false })?.uid
   return owner === (uid ?? process.getuid?.()) ? null : 'the probe left nothing, or as another user'

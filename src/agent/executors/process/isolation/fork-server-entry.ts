@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { quote } from '../shell/quote.ts'
+import { NAME_SERVICE } from './bubblewrap.ts'
+import { NO_CAPABILITIES } from './drop-privileges.ts'
+import { isBelow } from './hidden-paths.ts'
+import type { Isolation } from './isolation.ts'
+
+/**
+ * What the fork server is started through: it gives up once per agent what no kernel may have or needs, so that not each
+ * kernel has to. That is the way to more rights by a program, and mounts: bubblewrap reads the list of all mounts some
+ * twenty times.
+ *
+ * @param used stays mounted
+ */
+export function forkServerEntry({ namespaces, numericIds }: Isolation, used: string): string[] {
+  if (!numericIds) return []
+  const entry = ['setpriv', '--no-new-privs', ...NO_CAPABILITIES]
+  if (namespaces?.by !== 'bubblewrap') return entry
+  const unneeded = unneededMounts(readFileSync('/proc/self/mountinfo', 'utf8'), [used, ...NAME_SERVICE])
+  const unmount = unneeded.length === 0 ? '' : `umount -n -l ${unneeded.map(quote).join(' ')} 2>/dev/null; `
+  // What is mounted and unmounted on the machine later is so there, too.
+  return [...entry, 'unshare', '--mount', '--propagation', 'slave', '/bin/sh', '-c', `${unmount}exec "$@"`, 'sh']
+}
+
+/** Interfaces to the operating system's kernel, which shims do not use; what kernels need of them they get anew. */
+const INTERFACES = new Set([
+  'binfmt_misc',
+  'bpf',
+  'configfs',
+  'debugfs',
+  'devpts',
+  'efivarfs',
+  'fusectl',
+  'hugetlbfs',
+  'mqueue',
+  'nsfs',
+  'pstore',
+  'securityfs',
+  'tracefs',
+])
+
+/** Of version 1, those that say what a program may use. */
+const TELLING = /\b(memory|cpu|cpuset|cpuacct|pids)\b/
+
+/** Mount points of which nothing is below `used`, the innermost first. */
+export function unneededMounts(mountinfo: string, used: readonly string[]): string[] {
+  const mounts = mountinfo.split('\n').filter(Boolean).map(parseMount)
+  const unneeded = mounts.filter(
+    ({ point, type, options }) =>
+      (INTERFACES.has(type) || point === '/dev/shm' || (type === 'cgroup' && !TELLING.test(options))) &&
+      !used.some((path) => path === point || isBelow(path, point)),
+  )
+  return unneeded.map(({ point }) => point).toReversed()
+}
+
+/** `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, blanks in paths as `\040`. */
+function parseMount(line: string): { point: string; type: string; options: string } {
+  const [before = '', after = ''] = line.split(' - ')
+  const [type = '', , options = ''] = after.split(' ')
+  const point = (before.split(' ')[4] ?? '').replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  )
+  return { point, type, options }
+}
