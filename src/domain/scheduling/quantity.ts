@@ -1,7 +1,8 @@
+import { formatDecimal } from '../decimal.ts'
 import { SLOT_FRACTION_DIGITS_MAX } from '../limits.ts'
 
 /**
- * Exact slot amounts, in whole billionths. Placement adds and compares hundreds of thousands of them, and floating
+ * Exact slot amounts, in whole billionths: decimals of one scale. Placement adds and compares hundreds of thousands of them, and floating
  * point would oversell after a few thousand kernels of `cpu: 0.1`.
  */
 export type Quantity = bigint
@@ -16,10 +17,8 @@ export function parseQuantity(text: string): Quantity {
 }
 
 export function formatQuantity(quantity: Quantity): string {
-  const digits = (quantity < 0n ? -quantity : quantity).toString().padStart(SLOT_FRACTION_DIGITS_MAX + 1, '0')
-  const whole = digits.slice(0, -SLOT_FRACTION_DIGITS_MAX)
-  const fraction = digits.slice(-SLOT_FRACTION_DIGITS_MAX).replace(/0+$/, '')
-  return `${quantity < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+  const text = formatDecimal({ units: quantity < 0n ? -quantity : quantity, scale: SLOT_FRACTION_DIGITS_MAX })
+  return quantity < 0n ? `-${text}` : text
 }
 
 /** PostgreSQL's numeric may have zeros beyond the ninth digit. */

@@ -7,7 +7,7 @@ import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import { readLineEnds } from '../../store/sql/scheduling/read-line-ends.sql.ts'
 import { writeTokens, lockSwitches } from '../../store/sql/retry/retry-switches.sql.ts'
 import { settleHeld, type HeldRetry } from '../../store/sql/retry/settle-retries.sql.ts'
-import { retryEventData } from './retry-event-data.ts'
+import { queuedRetryEventData } from '../../domain/retry/event-data.ts'
 
 /**
  * Selects the retries of a batch that may be dispatched, takes tokens for them, and records the others as held.
@@ -45,6 +45,6 @@ function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number):
     holdReason: reason,
     scope,
     againInMs,
-    eventData: repeated ? null : retryEventData(retry, null, `held: ${HOLD_WORDS[reason]}${where}`),
+    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_WORDS[reason]}${where}` }),
   }
 }

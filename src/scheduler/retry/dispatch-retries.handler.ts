@@ -20,7 +20,7 @@ import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
 import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
 import { retryChildren } from './retry-children.ts'
-import { retryEventData } from './retry-event-data.ts'
+import { queuedRetryEventData } from '../../domain/retry/event-data.ts'
 import { siftDueRetries } from './sift-due-retries.ts'
 
 const BATCH = {
@@ -96,6 +96,6 @@ function dispatched(retry: DueRetry, child: NewSession) {
     sessionId: retry.sessionId,
     childSessionId: child.id,
     label,
-    eventData: retryEventData(retry, child.id, `retried as ${label}${moved}`),
+    eventData: queuedRetryEventData(retry, { childSessionId: child.id, reason: `retried as ${label}${moved}` }),
   }
 }

@@ -4,7 +4,7 @@ import { readStoredChildChanges, type StoredChildChanges } from '../../domain/re
 import type { Refusal } from '../../services/retry/add-children.ts'
 import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import type { ExhaustedRetry } from '../../store/sql/retry/settle-retries.sql.ts'
-import { retryEventData } from './retry-event-data.ts'
+import { queuedRetryEventData } from '../../domain/retry/event-data.ts'
 
 export interface SiftedRetries {
   /** May be dispatched if nothing holds them. */
@@ -45,10 +45,6 @@ function nowOf({ dueAt, lateMs }: DueRetry): Date {
 
 function exhausted(retry: DueRetry, maxElapsed: number): ExhaustedRetry {
   const reason = `retries exhausted: it would start later than ${maxElapsed} s after the first attempt`
-  const eventData = retryEventData(retry, null, reason)
-  return {
-    sessionId: retry.sessionId,
-    explanation: reason,
-    eventData: eventData && { ...eventData, delaySeconds: null, scheduledAt: null },
-  }
+  const eventData = queuedRetryEventData({ ...retry, delayMs: null, dueAt: null }, { reason })
+  return { sessionId: retry.sessionId, explanation: reason, eventData }
 }

@@ -1,4 +1,4 @@
-import type { RetryEventData } from '../../domain/events.ts'
+import { retryEventData } from '../../domain/retry/event-data.ts'
 import { decideRetry } from '../../domain/retry/decide.ts'
 import { verdict, type RetryVerdict } from '../../domain/retry/verdict.ts'
 import { messageOf } from '../../observability/error-message.ts'
@@ -21,19 +21,6 @@ export function decideSession(session: UndecidedSession, log: Logger): RetryVerd
   }
 }
 
-/** What an event about this decision says. */
-export function eventFacts(session: UndecidedSession, decided: RetryVerdict): RetryEventData {
-  return {
-    attempt: session.retryCount + 1,
-    maxAttempts: session.maxRetries + 1,
-    cause: decided.cause,
-    delaySeconds: decided.delayMs === null ? null : decided.delayMs / 1000,
-    scheduledAt: decided.dueAt?.toISOString() ?? null,
-    childSessionId: null,
-    reason: decided.explanation,
-  }
-}
-
 export function decisionRow(session: UndecidedSession, decided: RetryVerdict): DecisionRow {
   return {
     sessionId: session.id,
@@ -50,7 +37,7 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
     explanation: decided.explanation,
     details: { growth: decided.growth, avoid: decided.avoid, exclude: decided.exclude },
     event: decided.emit,
-    eventData: decided.emit && eventFacts(session, decided),
+    eventData: decided.emit && retryEventData(session, decided, { reason: decided.explanation }),
   }
 }
 

@@ -8,7 +8,8 @@ import type { DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
 import { lockDecision, updateRetryRow } from '../../store/sql/retry/update-retry.sql.ts'
 import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
-import { decideSession, decisionRow, eventFacts } from './decide-session.ts'
+import { retryEventData } from '../../domain/retry/event-data.ts'
+import { decideSession, decisionRow } from './decide-session.ts'
 import { requireChanged, retryTarget } from './pending-retry.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
@@ -72,7 +73,7 @@ function decisionOf(session: UndecidedSession, policy: RetryPolicy, says: string
   const explanation = `${verdict.explanation}; ${says}`
   const row = decisionRow(session, verdict)
   const event = policy.emitRetryEvents ? (row.event ?? 'session.retry_cancelled') : null
-  const eventData = event && { ...eventFacts(session, verdict), reason: explanation }
+  const eventData = event && retryEventData(session, verdict, { reason: explanation })
   return { ...row, explanation, event, eventData }
 }
 

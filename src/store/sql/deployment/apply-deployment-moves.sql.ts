@@ -1,7 +1,9 @@
 import type { DeploymentResult } from '../../../domain/deployment/handlers.ts'
 import type { DeclaredMove } from '../../../domain/deployment/judge.ts'
 import type { DeploymentStatus } from '../../../domain/deployment/statuses.ts'
+import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 import { recordHistory } from '../session/record-history.sql.ts'
 
 export type DeploymentMove = DeclaredMove<DeploymentStatus, DeploymentResult>
@@ -22,7 +24,7 @@ WITH moves AS (
 ), events AS (
   INSERT INTO session_events (type, deployment_id, project_id, data)
   SELECT CASE "to" WHEN 'DESTROYED' THEN 'deployment.destroyed' ELSE 'deployment.status_changed' END, id, project_id,
-    jsonb_build_object('from', "from", 'to', "to", 'reason', "message")
+    ${eventData<DeploymentEventData['deployment.status_changed']>({ from: '"from"', to: '"to"', reason: '"message"' })}
   FROM moved WHERE "to" <> "from"
 ), ${recordHistory('DEPLOYMENT', { phase: '$2' })}
 SELECT id FROM moved`

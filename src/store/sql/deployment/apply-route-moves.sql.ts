@@ -1,7 +1,9 @@
 import type { RouteResult } from '../../../domain/deployment/handlers.ts'
 import type { DeclaredMove } from '../../../domain/deployment/judge.ts'
 import type { RouteStatus } from '../../../domain/deployment/statuses.ts'
+import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 import { recordHistory } from '../session/record-history.sql.ts'
 
 export interface RouteMove extends DeclaredMove<RouteStatus, RouteResult> {
@@ -23,6 +25,16 @@ export interface MovedRoute {
   /** It has been healthy for long enough to count as a lasting success. */
   lasted: boolean
 }
+
+const ROUTE_MOVED = eventData<DeploymentEventData['route.status_changed']>({
+  from: '"from"',
+  to: '"to"',
+  reason: 'v.status_reason',
+  sessionId: 'v.session_id',
+  revision: 'v.revision',
+  host: 'v.host',
+  port: 'v.port',
+})
 
 /**
  * Moves routes, with events and history: one statement per batch. Routes that leave HEALTHY leave service discovery;
@@ -60,8 +72,7 @@ WITH moves AS (
     m."from", m."to", m."outcome", m."message", NULL::text AS "errorCode"
 ), events AS (
   INSERT INTO session_events (type, deployment_id, route_id, project_id, data)
-  SELECT 'route.status_changed', d.id, v.id, d.project_id, jsonb_build_object('from', "from", 'to', "to",
-    'reason', v.status_reason, 'sessionId', v.session_id, 'revision', v.revision, 'host', v.host, 'port', v.port)
+  SELECT 'route.status_changed', d.id, v.id, d.project_id, ${ROUTE_MOVED}
   FROM moved v JOIN deployments d ON d.id = v.deployment_id WHERE "to" <> "from"
 ), ${recordHistory('ROUTE', { phase: '$2' })}
 SELECT id, deployment_id AS "deploymentId", revision, session_id AS "sessionId", created_at AS "createdAt", "from", "to",

@@ -1,6 +1,8 @@
 import type { RolloutSettings } from '../../../domain/deployment/rollout.ts'
 import type { DeploymentStatus } from '../../../domain/deployment/statuses.ts'
+import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 
 export interface LockedDeployment extends RolloutSettings {
   id: string
@@ -28,7 +30,8 @@ WITH scaled AS (
   UPDATE deployments SET replicas = $2, min_healthy = $3, max_surge = $4 WHERE id = $1 RETURNING id, project_id
 )
 INSERT INTO session_events (type, deployment_id, project_id, data)
-SELECT 'deployment.scaled', id, project_id, jsonb_build_object('from', $5::int, 'to', $2::int) FROM scaled
+SELECT 'deployment.scaled', id, project_id,
+  ${eventData<DeploymentEventData['deployment.scaled']>({ from: '$5::int', to: '$2::int' })} FROM scaled
 WHERE $5::int <> $2::int`
 
 export async function scaleDeploymentRow(
@@ -49,7 +52,8 @@ WITH before AS (
 ), events AS (
   INSERT INTO session_events (type, deployment_id, project_id, data)
   SELECT 'deployment.status_changed', id, project_id,
-    jsonb_build_object('from', "from", 'to', 'DESTROYING', 'reason', $3::text) FROM moved
+    ${eventData<DeploymentEventData['deployment.status_changed']>({ from: '"from"', to: `'DESTROYING'`, reason: '$3::text' })}
+  FROM moved
 )
 INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
 SELECT 'DEPLOYMENT', id, 'destroy-deployment', "from"::text, 'DESTROYING', 'SUCCESS', $3 FROM moved`

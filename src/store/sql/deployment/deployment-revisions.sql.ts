@@ -1,4 +1,6 @@
+import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 import { SPEC_COLUMNS, SPEC_FIELDS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
 
 /** A new revision resets the failure count, which belonged to the previous revision. */
@@ -12,7 +14,8 @@ WITH updated AS (
   SELECT updated.id, updated.revision, spec.*, $2 FROM updated, spec
 ), events AS (
   INSERT INTO session_events (type, deployment_id, project_id, data)
-  SELECT 'deployment.updated', id, project_id, jsonb_build_object('from', revision - 1, 'to', revision) FROM updated
+  SELECT 'deployment.updated', id, project_id,
+    ${eventData<DeploymentEventData['deployment.updated']>({ from: 'revision - 1', to: 'revision' })} FROM updated
 )
 SELECT revision FROM updated`
 

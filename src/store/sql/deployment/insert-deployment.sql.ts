@@ -1,4 +1,6 @@
+import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 import { SPEC_COLUMNS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
 
@@ -46,7 +48,8 @@ WITH inserted AS (
   SELECT inserted.id, 1, spec.*, $9 FROM inserted, spec
 ), events AS (
   INSERT INTO session_events (type, deployment_id, project_id, data)
-  SELECT 'deployment.created', id, project_id, jsonb_build_object('replicas', replicas, 'revision', 1) FROM inserted
+  SELECT 'deployment.created', id, project_id,
+    ${eventData<DeploymentEventData['deployment.created']>({ replicas: 'replicas', revision: '1' })} FROM inserted
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
   SELECT ${actorValues('$11')}, 'deployment.create', project_id, jsonb_build_object('deploymentId', id, 'name', $5::text,

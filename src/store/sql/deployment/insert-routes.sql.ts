@@ -1,4 +1,6 @@
+import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 
 export interface NewRoute {
   id: string
@@ -6,6 +8,16 @@ export interface NewRoute {
   revision: number
   sessionId: string
 }
+
+const ROUTE_CREATED = eventData<DeploymentEventData['route.status_changed']>({
+  from: 'NULL',
+  to: `'PROVISIONING'`,
+  reason: 'NULL',
+  sessionId: 'i.session_id',
+  revision: 'i.revision',
+  host: 'NULL',
+  port: 'NULL',
+})
 
 /** Inserts routes for existing sessions, with event and history. The caller holds their deployments. */
 const SQL = `
@@ -16,8 +28,7 @@ WITH inserted AS (
   RETURNING id, deployment_id, revision, session_id
 ), events AS (
   INSERT INTO session_events (type, deployment_id, route_id, project_id, data)
-  SELECT 'route.status_changed', d.id, i.id, d.project_id, jsonb_build_object('from', NULL, 'to', 'PROVISIONING',
-    'reason', NULL, 'sessionId', i.session_id, 'revision', i.revision, 'host', NULL, 'port', NULL)
+  SELECT 'route.status_changed', d.id, i.id, d.project_id, ${ROUTE_CREATED}
   FROM inserted i JOIN deployments d ON d.id = i.deployment_id
 )
 INSERT INTO scheduling_history (entity, entity_id, phase, to_status, result)

@@ -1,5 +1,6 @@
 import type { RetryPhase } from '../../../domain/session/causes.ts'
 import type { Queryable } from '../../database.ts'
+import { retryEventData } from '../event/event-data.sql.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
 import { endWaits } from './retry-waits.sql.ts'
 
@@ -20,10 +21,7 @@ WITH found AS (
     f.retry_policy
 ), ${endWaits('changed')}, events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT '${change.event}', session_id, chain_id, project_id, jsonb_build_object('attempt', retry_count + 1,
-    'maxAttempts', max_retries + 1, 'cause', cause, 'delaySeconds', delay_ms / 1000.0,
-    'scheduledAt', to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'childSessionId', NULL,
-    'reason', $4::text)
+  SELECT '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$4::text' })}
   FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id)

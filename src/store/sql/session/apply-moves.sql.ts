@@ -2,8 +2,8 @@ import type { StatusData } from '../../../domain/session/failure.ts'
 import type { SchedulingResult } from '../../../domain/session/handlers.ts'
 import type { KernelStatus, SessionResult, SessionStatus } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
+import { insertStatusEvents } from '../event/event-data.sql.ts'
 import { recordHistory } from './record-history.sql.ts'
-import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
 
 /** The coordinator's decision about one session that it holds. */
 export interface SessionMove {
@@ -102,10 +102,7 @@ WITH moves AS (
   SELECT id, chain_id, project_id, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message"
   FROM moved WHERE "through" IS NOT NULL
 ), events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT ${STATUS_EVENT_TYPE},
-    id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
-  FROM steps WHERE "to" <> "from"
+  ${insertStatusEvents('steps WHERE "to" <> "from"', { reason: 'status_reason' })}
 ), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps' })}
 SELECT id FROM moved`
 

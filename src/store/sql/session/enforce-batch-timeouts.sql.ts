@@ -1,4 +1,5 @@
 import type { Queryable } from '../../database.ts'
+import { insertStatusEvents } from '../event/event-data.sql.ts'
 
 /** Ends running sessions past their batch timeout as failed. Index: sessions_timing_out. */
 const SQL = `
@@ -12,11 +13,9 @@ WITH claimed AS (
     status_data = jsonb_build_object('error', jsonb_build_object('name', 'task-timeout',
       'message', 'still running after its batch timeout of ' || s.batch_timeout || ' s'))
   FROM claimed WHERE s.id = claimed.id
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, 'RUNNING' AS "from", 'TERMINATING' AS "to"
 ), events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT 'session.status_changed', id, chain_id, project_id,
-    jsonb_build_object('from', 'RUNNING', 'to', 'TERMINATING', 'reason', status_reason) FROM moved
+  ${insertStatusEvents('moved', { reason: 'status_reason' })}
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, error_code, message)
   SELECT 'SESSION', id, 'enforce-batch-timeouts', 'RUNNING', 'TERMINATING', 'EXPIRED', 'task-timeout', status_reason

@@ -1,5 +1,7 @@
+import type { StatusEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { eventData } from '../event/event-data.sql.ts'
 import { SESSION_COLUMNS, type NewSession, type SessionField } from './session-columns.sql.ts'
 
 /** Values that are sent in another form than they are stored. */
@@ -56,7 +58,8 @@ WITH input AS (
   SELECT i.id, chain FROM inserted JOIN input i USING (id), unnest(i."dependsOnChains") AS chain
 ), events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT 'session.created', id, chain_id, project_id, '{"from": null, "to": "PENDING"}' FROM inserted
+  SELECT 'session.created', id, chain_id, project_id,
+    ${eventData<StatusEventData>({ from: 'NULL', to: `'PENDING'` })} FROM inserted
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
   SELECT ${actorValues('$5')}, 'session.create', project_id, jsonb_build_object('sessionIds', jsonb_agg(id))

@@ -1,6 +1,6 @@
 import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
-import { STATUS_EVENT_TYPE } from './status-event-type.sql.ts'
+import { insertStatusEvents } from '../event/event-data.sql.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
 
 /**
@@ -33,10 +33,7 @@ WITH claimed AS (
   UPDATE kernels k SET status = 'CANCELLED', status_changed_at = now(), terminated_at = now()
   FROM locked WHERE k.id = locked.id
 ), events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT ${STATUS_EVENT_TYPE},
-    id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', status_reason)
-  FROM moved WHERE "from" <> "to"
+  ${insertStatusEvents('moved WHERE "from" <> "to"', { reason: 'status_reason' })}
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'SESSION', id, 'terminate-session', "from"::text, "to"::text, 'SUCCESS', status_reason

@@ -1,4 +1,4 @@
-import { STATUS_EVENT_TYPE } from '../status-event-type.sql.ts'
+import { insertStatusEvents } from '../../event/event-data.sql.ts'
 
 /** Conditions on a session `s`, and facts about a claimed session `c`, shared by the promotion statements. */
 
@@ -60,10 +60,7 @@ export const RESULT_ANEW = `CASE WHEN ended.failed IS NULL THEN s.result ELSE ${
 
 /** `steps` has one row for each step of a session, ordered by `n`: an event and a history row are written for each. */
 export const WRITE_STEPS = `events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT ${STATUS_EVENT_TYPE},
-    id, chain_id, project_id, jsonb_build_object('from', "from", 'to', "to", 'reason', reason)
-  FROM steps ORDER BY n
+  ${insertStatusEvents('steps ORDER BY n', { reason: 'reason' })}
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'SESSION', id, phase, "from"::text, "to"::text, 'SUCCESS', reason FROM steps ORDER BY n
