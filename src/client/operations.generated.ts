@@ -958,10 +958,18 @@ export type SessionEventFilter = {
   types?: Array<SessionEventType> | null | undefined;
 };
 
-/** Type of a session event: the event's name without `session.`, in upper case. */
+/** Type of a session event: the event's name in upper case, without `session.`. */
 export type SessionEventType =
   /** It ended before it started. */
   | 'CANCELLED'
+  /** A person ended it before it had a result, and with it its chain. */
+  | 'CHAIN_CANCELLED'
+  /** It failed, and no automatic attempt will follow. Once an epoch. */
+  | 'CHAIN_FAILED'
+  /** It is the first attempt of a new epoch: its chain was resubmitted. */
+  | 'CHAIN_REOPENED'
+  /** It succeeded, and with it its chain. */
+  | 'CHAIN_SUCCEEDED'
   /** It was created. */
   | 'CREATED'
   /** It ended: it failed. */
@@ -1499,7 +1507,7 @@ export type SessionEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type SessionEventsSubscription = { sessionEvents: { cursor: string, type: SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: SessionStatus | null, toStatus: SessionStatus | null, reason: string | null } };
+export type SessionEventsSubscription = { sessionEvents: { cursor: string, type: SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: SessionStatus | null, toStatus: SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: FailureCause | null, runningSeconds: number, waitingSeconds: number } | null } };
 
 export type KernelLogsSubscriptionVariables = Exact<{
   kernelId: string;
@@ -3604,6 +3612,13 @@ export const SessionEventsDocument = new TypedDocumentString(`
     fromStatus
     toStatus
     reason
+    chainEnd {
+      epoch
+      attempts
+      cause
+      runningSeconds
+      waitingSeconds
+    }
   }
 }
     `) as unknown as TypedDocumentString<SessionEventsSubscription, SessionEventsSubscriptionVariables>;

@@ -1,6 +1,6 @@
 import type { EventCursor } from './event-cursor.ts'
 
-/** Wire names of the events about sessions, as stored in the outbox. */
+/** Wire names of the events about sessions and their chains, as stored in the outbox. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
   'session.status_changed',
@@ -13,6 +13,10 @@ export const SESSION_EVENT_TYPES = [
   'session.retry_succeeded',
   'session.retry_exhausted',
   'session.retry_cancelled',
+  'chain.succeeded',
+  'chain.failed',
+  'chain.cancelled',
+  'chain.reopened',
 ] as const
 
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number]
@@ -63,6 +67,20 @@ export interface RetryEventData {
   reason: string | null
 }
 
+/**
+ * `data` of the events about a chain, which are also about its newest session. Seconds are of the whole chain. A
+ * reopened chain has its new epoch and, of the rest, nothing.
+ */
+export interface ChainEventData {
+  epoch: number
+  attempts: number
+  /** Why the last attempt failed; null if it did not. */
+  cause?: string | null
+  reason?: string | null
+  runningSeconds?: number
+  waitingSeconds?: number
+}
+
 /** `data` of the events about a deployment and its routes, by type. */
 export interface DeploymentEventData {
   'deployment.created': { replicas: number; revision: number }
@@ -96,7 +114,7 @@ export interface SessionOutboxEvent extends OutboxRow {
   chainId: string
   deploymentId: null
   routeId: null
-  data: StatusEventData | RetryEventData
+  data: StatusEventData | RetryEventData | ChainEventData
 }
 
 export interface DeploymentOutboxEvent extends OutboxRow {

@@ -1,38 +1,50 @@
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { RetryEvent, SessionEvent } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
-import { timeOfDay } from '../output/time.ts'
+import { duration, timeOfDay } from '../output/time.ts'
 import { findSession } from '../session/find-session.ts'
 
 interface WatchOptions {
   project?: string
   after?: string
   retries?: boolean
+  only?: 'chains' | 'retries'
 }
+
+const CHAIN_EVENTS: SessionEvent['type'][] = ['CHAIN_SUCCEEDED', 'CHAIN_FAILED', 'CHAIN_CANCELLED', 'CHAIN_REOPENED']
 
 export function watchCommand(): Command {
   const command = describedCommand('watch', 'show events as they happen, until Ctrl-C; waits for restarting servers', [
     'reprise watch',
-    'reprise watch nightly --retries',
+    'reprise watch nightly --only retries',
+    'reprise watch --only chains',
     'reprise watch --json --after "$(cat cursor)" >> events.jsonl',
   ])
     .argument('[session]', 'only the chain of this session, given by id or name')
     .option('-p, --project <name>', 'only in this project')
-    .option('--retries', 'only retry events, with reasons and times')
+    .addOption(
+      new Option('--only <what>', 'only the ends of chains, one event where no retry follows; or only retries').choices(
+        ['chains', 'retries'],
+      ),
+    )
+    .option('--retries', 'the same as --only retries')
     .option('--after <cursor>', 'resume after this event without missing any; --json prints each cursor')
   return act<WatchOptions>(
     command,
-    async ({ client, out, signal }, { project, after, retries }, [text]) => {
+    async ({ client, out, signal }, { project, after, retries, only }, [text]) => {
       const session = text === undefined ? undefined : await client.session(await findSession(client, text))
       const filter = { project, chainId: session?.chainId }
       const from = { after: after ?? (await client.eventCursor({ signal })), signal }
       // Scripts may wait for this line: no later event is missed.
       out.note(out.notes.style('dim', `watching from ${from.after}`))
-      if (retries)
+      const types = only === 'chains' ? CHAIN_EVENTS : undefined
+      if (retries || only === 'retries')
         for await (const event of client.retryEvents(filter, from)) out.item(event, () => retryLine(event, out))
-      else for await (const event of client.sessionEvents(filter, from)) out.item(event, () => sessionLine(event, out))
+      else
+        for await (const event of client.sessionEvents({ ...filter, types }, from))
+          out.item(event, () => sessionLine(event, out))
     },
     { follow: true },
   )
@@ -56,6 +68,14 @@ function sessionLine(event: SessionEvent, { terminal }: Output): string {
   const { type, fromStatus, toStatus, reason } = event
   const style = toStatus ? statusStyle(toStatus) : undefined
   const move = toStatus && `${fromStatus ?? ''} → ${style ? terminal.style(style, toStatus) : toStatus}`.trim()
-  const parts = [terminal.style('dim', timeOfDay(event.occurredAt)), event.sessionId, type, move, reason]
+  const parts = [terminal.style('dim', timeOfDay(event.occurredAt)), event.sessionId, type, move, ends(event), reason]
   return parts.filter(Boolean).join('  ')
+}
+
+/** `3 attempts, ran 4 m, waited 1 m 20 s` */
+function ends({ chainEnd }: SessionEvent): string | null {
+  if (!chainEnd) return null
+  const { attempts, runningSeconds, waitingSeconds } = chainEnd
+  const counted = attempts === 1 ? '1 attempt' : `${attempts} attempts`
+  return `${counted}, ran ${duration(runningSeconds)}, waited ${duration(waitingSeconds)}`
 }

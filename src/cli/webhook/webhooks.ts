@@ -49,6 +49,7 @@ interface CreateOptions {
 function create(): Command {
   const command = describedCommand('create', 'send events to an endpoint; prints the secret, only this once', [
     "reprise webhooks create https://ci.example.com/hook --event 'session.retry_*'",
+    'reprise webhooks create https://ci.example.com/failed --event chain.failed',
   ])
     .argument('<url>')
     .option('--event <type>', 'event type, which may end in *; may be repeated (default: all)', collect)

@@ -1,4 +1,10 @@
-import type { DeploymentEventData, DeploymentEventType, RetryEventData, StatusEventData } from '../events.ts'
+import type {
+  ChainEventData,
+  DeploymentEventData,
+  DeploymentEventType,
+  RetryEventData,
+  StatusEventData,
+} from '../events.ts'
 import { deploymentData, type DeploymentFacts } from './deployment-payload.ts'
 
 /** The `type` of a test event. */
@@ -6,7 +12,7 @@ export const TEST_EVENT_TYPE = 'webhook.test'
 
 /** What a delivery stores about an event and its session, as they were, so that its payload never changes. */
 interface SessionDeliveryFacts {
-  event: StatusEventData | RetryEventData
+  event: StatusEventData | RetryEventData | ChainEventData
   session: {
     name: string
     type: string
@@ -53,7 +59,24 @@ function dataOf({ webhookId, type, sessionId, chainId, facts }: DeliveredEvent):
     project: session.project,
     chain_id: chainId,
     parent_session_id: session.parentSessionId,
-    ...('to' in event ? statusData(event, session) : retryData(event)),
+    ...eventData(event, session),
+  }
+}
+
+function eventData(event: SessionDeliveryFacts['event'], session: SessionDeliveryFacts['session']): object {
+  if ('to' in event) return statusData(event, session)
+  return 'attempts' in event ? chainData(event, session) : retryData(event)
+}
+
+function chainData(event: ChainEventData, session: SessionDeliveryFacts['session']): object {
+  return {
+    epoch: event.epoch,
+    attempts: event.attempts,
+    cause: event.cause ?? null,
+    reason: event.reason ?? null,
+    exit_code: session.exitCode,
+    running_seconds: event.runningSeconds ?? null,
+    waiting_seconds: event.waitingSeconds ?? null,
   }
 }
 

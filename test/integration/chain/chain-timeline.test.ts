@@ -10,6 +10,7 @@ import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent
 import { emptyDatabase } from '../../support/database/database.ts'
 import { migrateUpTo } from '../../support/database/migrate-up-to.ts'
 import { startGraphQLServer, type TestServer as Api } from '../../support/servers/graphql-server.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { driveAll } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
@@ -53,20 +54,21 @@ async function timeline(chainId: string, args = 'first: 100'): Promise<Segment[]
   return data.chain.timeline.edges.map(({ node }: { node: Segment }) => node)
 }
 
-const secondsOf = ({ from, to }: Segment) => Math.floor((Date.parse(to!) - Date.parse(from)) / 1_000)
+/** In hundreds of seconds: what a test itself takes is not seen. */
+const lengthOf = ({ from, to }: Segment) => Math.floor((Date.parse(to!) - Date.parse(from)) / 100_000)
 const switchRetries = (disabled: boolean) => setRetrySwitch(server.context, { scope: 'CLUSTER', disabled })
 
-/** A chain whose first attempt ran for 10 s and failed, and whose retry is due. */
+/** A chain whose first attempt ran for 1,000 s and failed, and whose retry is due. */
 async function failedChain(): Promise<string> {
   const chainId = await server.create({ retryPolicy: { maxRetries: 3, retryDelay: 5, jitter: 'NONE' } })
   await driveAll(server, agent, 'RUNNING')
-  await passTime(api.db, 10)
+  await passTime(api.db, 1000)
   agent.exitAll(3)
   await agent.sync()
   await server.run('detect-termination', 'terminate-sessions')
   await agent.comply()
   await server.run('promote-to-terminated', 'decide-retries')
-  await passTime(api.db, 5)
+  await passTime(api.db, 500)
   return chainId
 }
 
@@ -75,7 +77,7 @@ describe('a retry that a switch held', () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
-    await passTime(api.db, 22)
+    await passTime(api.db, 2200)
     expect((await timeline(chainId)).slice(-2)).toMatchObject([
       { kind: 'HELD', to: null, holdReason: 'DISABLED', reason: 'retries are switched off (cluster)' },
       { kind: 'PLANNED', to: null, attempt: 2, session: null, cause: 'KERNEL_NONZERO_EXIT' },
@@ -86,7 +88,7 @@ describe('a retry that a switch held', () => {
     const open = segments.at(-1)!
     expect(open).toMatchObject({ kind: 'QUEUED', to: null, attempt: 2, cause: null })
     const between = segments.filter(({ kind }) => ['RUNNING', 'BACKOFF', 'HELD'].includes(kind))
-    expect(between.map((segment) => [segment.kind, secondsOf(segment)])).toEqual([
+    expect(between.map((segment) => [segment.kind, lengthOf(segment)])).toEqual([
       ['RUNNING', 10],
       ['BACKOFF', 5],
       ['HELD', 22],
@@ -103,7 +105,7 @@ describe('a retry that a switch held', () => {
     expect(decision).toMatchObject({ phase: 'DISPATCHED', holdReason: null })
     const { from, to } = between.at(-1)!
     expect(decision.holds).toEqual([{ holdReason: 'DISABLED', reason: 'retries are switched off (cluster)', from, to }])
-    expect(decision.explanation).toMatch(/; held 22(\.\d+)? s: retries are switched off$/)
+    expect(decision.explanation).toMatch(/; held 22\d\d(\.\d+)? s: retries are switched off$/)
     expect(retryState.reason).toBe(decision.explanation)
   })
 
@@ -111,18 +113,18 @@ describe('a retry that a switch held', () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
-    await passTime(api.db, 7)
+    await passTime(api.db, 700)
     await retryNow(server.context, { sessionId: chainId })
-    await passTime(api.db, 2)
+    await passTime(api.db, 200)
     await server.run('dispatch-retries', 'dispatch-retries')
-    await passTime(api.db, 3)
+    await passTime(api.db, 300)
     // Looked at again, it is held by the same, and by the same interval.
     await api.db.query('UPDATE retry_decisions SET ready_at = now()')
     await server.run('dispatch-retries')
     await switchRetries(false)
     await server.run('dispatch-retries')
     const between = (await timeline(chainId)).filter(({ kind }) => ['BACKOFF', 'HELD'].includes(kind))
-    expect(between.map((segment) => [segment.kind, secondsOf(segment)])).toEqual([
+    expect(between.map((segment) => [segment.kind, lengthOf(segment)])).toEqual([
       ['BACKOFF', 5],
       ['HELD', 7],
       ['BACKOFF', 2],
@@ -134,16 +136,16 @@ describe('a retry that a switch held', () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
-    await passTime(api.db, 30)
+    await passTime(api.db, 3000)
     await cancelRetry(server.context, { sessionId: chainId })
     const segments = await timeline(chainId)
     expect(segments.at(-1)).toMatchObject({ kind: 'HELD', holdReason: 'DISABLED' })
-    expect(secondsOf(segments.at(-1)!)).toBe(30)
+    expect(lengthOf(segments.at(-1)!)).toBe(30)
     const { rows } = await api.db.query<{ ended: Date; seconds: number }>(
       'SELECT ended_at AS ended, extract(epoch FROM ended_at - created_at)::int AS seconds FROM chains',
     )
     expect(rows[0]!.ended.toISOString()).toBe(segments.at(-1)!.to)
-    expect(rows[0]!.seconds).toBeGreaterThanOrEqual(45)
+    expect(rows[0]!.seconds).toBeGreaterThanOrEqual(4_500)
     // Made from nothing, it is the same.
     await api.db.query('SELECT refresh_chains(ARRAY[$1::uuid])', [chainId])
     expect((await api.db.query('SELECT ended_at AS ended FROM chains')).rows).toEqual([{ ended: rows[0]!.ended }])
@@ -168,6 +170,26 @@ describe('a retry that a switch held', () => {
     expect(await timeline(chainId, 'last: 1')).toMatchObject([{ kind: 'QUEUED', attempt: 2 }])
     expect((await api.db.query('SELECT FROM retry_waits WHERE to_at IS NULL')).rowCount).toBe(0)
   })
+})
+
+test('the end of a chain is an event of its last session, with how it ended', async () => {
+  const connection = connect(api.url, await api.factory.token({ role: 'ADMIN' }))
+  try {
+    const events =
+      connection.subscribe(`subscription { sessionEvents(filter: { types: [CHAIN_FAILED, CHAIN_REOPENED] }) {
+      type sessionId chainId toStatus reason chainEnd { epoch attempts cause runningSeconds waitingSeconds } } }`)
+    const taken = events.take(1)
+    const chainId = await failedChain()
+    await cancelRetry(server.context, { sessionId: chainId })
+    const [{ sessionEvents: event }] = await taken
+    expect(event).toMatchObject({ type: 'CHAIN_FAILED', sessionId: chainId, chainId, toStatus: null })
+    expect(event.reason).toMatch(/cancelled by ada$/)
+    const { runningSeconds, waitingSeconds, ...ending } = event.chainEnd
+    expect(ending).toEqual({ epoch: 0, attempts: 1, cause: 'KERNEL_NONZERO_EXIT' })
+    expect([runningSeconds, waitingSeconds].map((seconds) => Math.floor(seconds / 100))).toEqual([10, 5])
+  } finally {
+    await connection.close()
+  }
 })
 
 test('a cursor that is none of a timeline is refused', async () => {

@@ -80,8 +80,15 @@ export async function history(db: Queryable, entityId: string): Promise<string[]
 /** `<type> <from>→<to>`, oldest first. */
 export async function events(db: Queryable, sessionId: string): Promise<string[]> {
   const statement = `SELECT type || coalesce(' ' || coalesce(data ->> 'from', '') || '→' || (data ->> 'to'), '') AS line
-    FROM session_events WHERE session_id = $1 ORDER BY id`
+    FROM session_events WHERE session_id = $1 AND type LIKE 'session.%' ORDER BY id`
   return (await db.query<{ line: string }>(statement, [sessionId])).rows.map(({ line }) => line)
+}
+
+/** `failed 0 after 3`: the ends of a chain's epochs, and their beginnings. */
+export async function chainEvents(db: Queryable, chainId: string): Promise<string[]> {
+  const statement = `SELECT substr(type, 7) || ' ' || (data ->> 'epoch') || ' after ' || (data ->> 'attempts') AS line
+    FROM session_events WHERE chain_id = $1 AND type LIKE 'chain.%' ORDER BY id`
+  return (await db.query<{ line: string }>(statement, [chainId])).rows.map(({ line }) => line)
 }
 
 /** Agents whose booked slots differ from the sum over the kernels that hold slots there. Must always be empty. */

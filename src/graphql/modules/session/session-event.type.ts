@@ -1,18 +1,21 @@
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import {
   SESSION_EVENT_TYPES,
+  type ChainEventData,
   type SessionEventType,
   type SessionOutboxEvent,
   type StatusEventData,
 } from '../../../domain/events.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
 import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../session-reads/load-session.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SessionStatusEnum } from './session.enums.ts'
 import { SessionNode } from './session.type.ts'
 
 export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
-  description: "Type of a session event: the event's name without `session.`, in upper case.",
+  description: "Type of a session event: the event's name in upper case, without `session.`.",
   values: {
     CREATED: { description: 'It was created.' },
     STATUS_CHANGED: { description: 'Its status changed, and is not final.' },
@@ -25,13 +28,20 @@ export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
     RETRY_SUCCEEDED: { description: 'It is a retry, and it succeeded.' },
     RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
     RETRY_CANCELLED: { description: 'A person cancelled its retry.' },
+    CHAIN_SUCCEEDED: { description: 'It succeeded, and with it its chain.' },
+    CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Once an epoch.' },
+    CHAIN_CANCELLED: { description: 'A person ended it before it had a result, and with it its chain.' },
+    CHAIN_REOPENED: { description: 'It is the first attempt of a new epoch: its chain was resubmitted.' },
   } as const,
 })
 
 export type SessionEventName = typeof SessionEventTypeEnum.$inferType
 
 export function eventName(type: SessionEventType): SessionEventName {
-  return type.slice('session.'.length).toUpperCase() as SessionEventName
+  return type
+    .replace(/^session\./, '')
+    .replace('.', '_')
+    .toUpperCase() as SessionEventName
 }
 
 export function wireName(name: SessionEventName): SessionEventType {
@@ -40,8 +50,30 @@ export function wireName(name: SessionEventName): SessionEventType {
 
 const dataOf = (event: SessionOutboxEvent) => event.data as Partial<StatusEventData>
 
+const ChainEnd = builder.objectRef<ChainEventData>('ChainEnd').implement({
+  description: 'How a chain ended.',
+  fields: (t) => ({
+    epoch: t.exposeInt('epoch', { description: 'The epoch that ended.' }),
+    attempts: t.exposeInt('attempts', { description: 'How many attempts there were, in all epochs.' }),
+    cause: t.field({
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Why the last attempt failed; null if it did not.',
+      resolve: ({ cause }) => (cause ?? null) as FailureCause | null,
+    }),
+    runningSeconds: t.float({
+      description: 'How long programs ran, in all attempts.',
+      resolve: (end) => end.runningSeconds ?? 0,
+    }),
+    waitingSeconds: t.float({
+      description: 'How long none did, from the creation of the chain to its end.',
+      resolve: (end) => end.waitingSeconds ?? 0,
+    }),
+  }),
+})
+
 export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('SessionEvent').implement({
-  description: 'Something happened to a session. At least once, in order within a chain.',
+  description: 'Something happened to a session or, with it, to its chain. At least once, in order within a chain.',
   fields: (t) => ({
     cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
@@ -74,6 +106,12 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
       nullable: true,
       description: 'Why, in words.',
       resolve: (event) => dataOf(event).reason ?? null,
+    }),
+    chainEnd: t.field({
+      type: ChainEnd,
+      nullable: true,
+      description: 'How the chain ended, if it did: with CHAIN_SUCCEEDED, CHAIN_FAILED and CHAIN_CANCELLED.',
+      resolve: ({ data }) => ('runningSeconds' in data ? data : null),
     }),
   }),
 })
