@@ -2,19 +2,13 @@ import type { Queryable } from '../../database.ts'
 
 /**
  * The state of the chains that session `s` depends on: `total` and `open` are counts, `failed` is the last session of a
- * chain that has failed for good. A chain has succeeded when its newest session has; it has failed for good when that
- * session has ended and its retry decision leads to no further attempt.
+ * chain that is over without having succeeded.
  */
 export const DEPENDENCIES = `(
   SELECT count(*) AS total,
-    count(*) FILTER (WHERE tail.result <> 'SUCCESS' OR tail.status NOT IN ('TERMINATED')) AS open,
-    (array_agg(tail.id::text) FILTER (WHERE tail.retry_decided AND tail.result <> 'SUCCESS'
-      AND tail.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
-      AND coalesce(r.phase, 'NONE') NOT IN ('SCHEDULED', 'HELD', 'DISPATCHED')))[1] AS failed
-  FROM session_dependencies sd
-  CROSS JOIN LATERAL (
-    SELECT t.* FROM sessions t WHERE t.chain_id = sd.chain_id ORDER BY t.attempt DESC LIMIT 1) AS tail
-  LEFT JOIN retry_decisions r ON r.session_id = tail.id
+    count(*) FILTER (WHERE c.state <> 'SUCCEEDED') AS open,
+    (array_agg(c.tail_id::text) FILTER (WHERE c.state <> 'SUCCEEDED' AND chain_is_over(c.state)))[1] AS failed
+  FROM session_dependencies sd JOIN chains c ON c.chain_id = sd.chain_id
   WHERE sd.session_id = s.id
 )`
 
