@@ -316,8 +316,14 @@ export const VERDICT_BYTES_MAX = 16 * 1024
 export const LOG_BYTES_PER_KERNEL_MAX = 16 * 1024 * 1024
 /** The beginning, which arrives while the kernel runs. Of two long streams, 4 MiB are left for their ends. */
 export const LOG_HEAD_BYTES_PER_STREAM_MAX = 6 * 1024 * 1024
-/** A stream's file on the agent's disk is cut back when it takes this much: half of it, and room to grow. */
-export const LOG_FILE_BYTES_MAX = 32 * 1024 * 1024
+/** A stream's file on the agent's disk is cut back when it takes this much: what is kept, and room to grow. */
+export const LOG_FILE_CUT_BYTES = 20 * 1024 * 1024
+/** How often files are looked at: twenty times as long as a look at 64 kernels takes. */
+export const LOG_FILE_LOOK_MS = 100
+/** The same while one grows faster than it is cut back at every look. */
+export const LOG_FILE_FLOOD_LOOK_MS = 20
+/** What a file takes at most of a program that writes 300 MB/s: that is 43 MiB in the time of one and a half looks. */
+export const LOG_FILE_BYTES_MAX = 64 * 1024 * 1024
 /** One chunk of a stream, as agents send it. */
 export const LOG_CHUNK_BYTES_MAX = 64 * 1024
 /** All chunks in one sync. */

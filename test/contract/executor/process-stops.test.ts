@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
-import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { busyMachine } from '../../support/busy-machine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches } from './executor-subject.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
@@ -19,15 +18,7 @@ const LARGE = Array.from({ length: 8 }, (_, index) => ({ name: `LARGE${index}`, 
 
 let fixture: ProcessFixture
 let executor: Executor
-const burners: Disposable[] = []
-
-/** Twice as many as there are processors. */
-function burn(): void {
-  for (let count = 0; count < 2 * availableParallelism(); count++) {
-    const child = spawn('/bin/sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' })
-    burners.push({ [Symbol.dispose]: () => void child.kill('SIGKILL') })
-  }
-}
+let busy: Disposable
 
 describe.each(arrangements)('a stop soon after the start, $arrangement', ({ arrangement, fault }) => {
   beforeEach(async () => {
@@ -35,11 +26,11 @@ describe.each(arrangements)('a stop soon after the start, $arrangement', ({ arra
     fixture = await createProcessFixture({ arrangement })
     executor = fixture.create({ changed: () => undefined })
     await executor.recover()
-    burn()
+    busy = busyMachine()
   })
   afterEach(async () => {
-    for (const burner of burners.splice(0)) burner[Symbol.dispose]()
     if (fault !== null) return
+    busy[Symbol.dispose]()
     for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
     await eventually(() => executor.observe().length === 0)
     await executor.close()

@@ -11,7 +11,7 @@ import {
   scanProcesses,
   uptimeSeconds,
 } from '../../../src/agent/executors/process/proc-stat.ts'
-import { LOG_FILE_BYTES_MAX } from '../../../src/domain/limits.ts'
+import { LOG_FILE_CUT_BYTES } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { processesIn } from '../../integration/agent/processes.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -64,7 +64,7 @@ test('where there are no kernels, the keeper ends with its agent, and what it wa
 })
 
 test('what a kernel without an agent prints does not fill the disk', async () => {
-  const bytes = 20 * LOG_FILE_BYTES_MAX
+  const bytes = 20 * LOG_FILE_CUT_BYTES
   const { fixture, spec, shim } = await leaveKernelBehind(60, [
     'sh',
     '-c',
@@ -73,7 +73,7 @@ test('what a kernel without an agent prints does not fill the disk', async () =>
   const path = join(fixture.agentDir, 'kernels', spec.kernelId)
   await eventually(() => (statSync(join(path, 'stderr'), { throwIfNoEntry: false })?.size ?? 0) > 0)
   const allocated = () => statSync(join(path, 'stdout')).blocks * 512
-  await eventually(() => allocated() <= LOG_FILE_BYTES_MAX)
+  await eventually(() => allocated() <= LOG_FILE_CUT_BYTES)
   const text = readFileSync(join(path, 'stdout'))
   expect(text.length).toBe(bytes + 10)
   expect(text.subarray(0, 6).toString()).toBe('begin\n')

@@ -1,6 +1,5 @@
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
 import { logSize } from './kernel-directory.ts'
-import { cutBack } from './cut-back.ts'
 import type { ProcessKernel } from '../process/process-kernel.ts'
 
 const LOG_CHECK_MIN_MS = 100
@@ -16,7 +15,6 @@ export function hasLogGrown(kernel: ProcessKernel, now: number): boolean {
   const grown = STREAMS.filter((stream) => {
     const size = logSize(kernel.path, stream)
     const differs = size !== kernel.logSizes[stream]
-    if (differs) cutBack(kernel, stream, size)
     kernel.logSizes[stream] = size
     return differs
   })

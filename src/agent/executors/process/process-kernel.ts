@@ -65,8 +65,6 @@ export interface ProcessKernel {
   nextLogCheckAt: number
   logPauseMs: number
   readonly logSizes: Record<LogStreamName, number>
-  /** The sizes at which the files were last cut back. */
-  readonly logCutAt: Record<LogStreamName, number>
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
@@ -112,7 +110,6 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     nextLogCheckAt: 0,
     logPauseMs: 0,
     logSizes: { STDOUT: 0, STDERR: 0 },
-    logCutAt: { STDOUT: 0, STDERR: 0 },
     exitCode: null,
     oomKilled: false,
     error: null,

@@ -1,12 +1,24 @@
 import { FENCED_MARK } from './fenced-mark.ts'
-import { LOG_FILE_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../../domain/limits.ts'
-import { LOG_FILE_HEAD_AND_TAIL_BYTES } from '../../kernel-directory/cut-back.ts'
+import {
+  LOG_BYTES_PER_KERNEL_MAX,
+  LOG_FILE_CUT_BYTES,
+  LOG_FILE_FLOOD_LOOK_MS,
+  LOG_FILE_LOOK_MS,
+  LOG_HEAD_BYTES_PER_STREAM_MAX,
+} from '../../../../domain/limits.ts'
 import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
 
 /** In seconds: what an agent that works needs to begin its own, orderly stops. */
 const AGENT_FIRST = 1
 /** In seconds: the grace period of these stops, and what its SIGKILL may take. */
 const STOPS_END = 7
+
+/** Of so many kernels at once, a look takes longer than 5 ms; then this is the pause, in seconds. */
+const MANY_KERNELS = 500
+const MANY_KERNELS_PAUSE = 0.25
+
+/** A flood is over when so many looks in a row have had nothing to cut. */
+const FLOOD_LOOKS = 25
 
 /** As `stat` counts blocks. */
 const BLOCK = 512
@@ -20,17 +32,18 @@ const BLOCK = 512
  *   ../kept    pid and start time of the agent, while the agent uses this directory
  *   ../fence   the uptime in whole seconds until which kernels may run, and the boot id
  *
- * four times a second while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
+ * every LOG_FILE_LOOK_MS while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
  * known by pid and start time from its `status`; besides its process group, its session and its cgroup are killed, and
  * a PID namespace ends with its first process, the child of what the shim has started. It leaves when the
  * agent is gone and no kernel is left, or none that lives beyond the fence.
  *
- * Once a second, and at each look while there is a flood, it also cuts back output: of a file that takes more than
- * LOG_FILE_BYTES_MAX, it gives back to the disk what lies between the parts that are shipped. The file keeps its
- * length, so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and a
- * note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length. The agent
- * punches holes, too, ten times a second while it runs.
+ * At each look it also cuts back output: of a file that takes more than LOG_FILE_CUT_BYTES, it gives back to the disk
+ * what lies between the parts that are shipped, a head and a tail of together LOG_BYTES_PER_KERNEL_MAX. The file keeps
+ * its length, so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and
+ * a note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length. A look with
+ * nothing to cut starts two programs, find and sleep: 2 ms. Nobody waits for `fallocate`: once it has cut, it writes the
+ * rest of the file to the disk (measured: 40 to 400 ms), while the program writes on.
  *
  * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
  * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence
@@ -83,18 +96,27 @@ cut_off() {
   echo "$left $((\${#note} + 2))" >"$file.cut"
 }
 cut() {
-  find . -mindepth 2 -maxdepth 2 -type f '(' -name stdout -o -name stderr ')' -size +${LOG_FILE_BYTES_MAX / 1024}k \\
-    -exec stat -c '%b %s %n' {} + | while read -r blocks size file; do
-    [ "$blocks" -gt ${LOG_FILE_BYTES_MAX / BLOCK} ] || continue
-    echo "$file"
-    hole=$((size - ${LOG_FILE_HEAD_AND_TAIL_BYTES}))
-    fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" || cut_off
-  done
+  [ $flood = 0 ] || flood=$((flood - 1))
+  large=$(find . -mindepth 2 -maxdepth 2 -type f '(' -name stdout -o -name stderr ')' \\
+    -size +${LOG_FILE_CUT_BYTES / 1024}k -exec stat -c '%b %s %n' {} +)
+  [ -n "$large" ] || return
+  while read -r blocks size file; do
+    [ "$blocks" -gt ${LOG_FILE_CUT_BYTES / BLOCK} ] || continue
+    flood=${FLOOD_LOOKS}
+    hole=$((size - ${LOG_BYTES_PER_KERNEL_MAX}))
+    if [ -n "$holes" ]; then fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" &
+    else cut_off
+    fi
+  done <<END
+$large
+END
 }
 read -r stat </proc/$$/stat; set -- \${stat##*) }; own="$$ \${20}"
 echo "$own" >"../keeper.$$" && mv -f "../keeper.$$" ../keeper || exit
 read -r boot </proc/sys/kernel/random/boot_id
-quiet='' looks=0 flood=''
+: >"../holes.$$" && fallocate -p -o 0 -l 4096 "../holes.$$" && holes=1 || holes=''
+rm -f "../holes.$$"
+quiet='' flood=0
 while read -r owner <../keeper && [ "$owner" = "$own" ]; do
   until='' passed=''
   read -r until was <../fence && [ "$was" = "$boot" ] || until=''
@@ -103,8 +125,11 @@ while read -r owner <../keeper && [ "$owner" = "$own" ]; do
   [ -n "$passed" ] && [ "$quiet" != "$until" ] && enforce
   set -- *
   if [ -e "./$1" ]; then
-    looks=$((looks + 1)) pause=0.25
-    if [ -n "$flood" ] || [ $((looks % 4)) = 0 ]; then flood=$(cut); fi
+    cut
+    if [ $flood -gt 0 ]; then pause=${LOG_FILE_FLOOD_LOOK_MS / 1000}
+    elif [ $# -gt ${MANY_KERNELS} ]; then pause=${MANY_KERNELS_PAUSE}
+    else pause=${LOG_FILE_LOOK_MS / 1000}
+    fi
   else pause=1
   fi
   if read -r pid ticks <../kept && alive "$pid" "$ticks"; then :
