@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { readKernelLogs, type LogChunkRow } from '../store/sql/agent/read-kernel-logs.sql.ts'
+import { readKernelLogs, type LogChunkRow } from '../store/sql/agent/kernel-logs.sql.ts'
 import { readKernelState } from '../store/sql/agent/read-kernel-state.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'

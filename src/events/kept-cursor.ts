@@ -2,7 +2,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { compareCursors, encodeCursor, type EventCursor } from '../domain/event-cursor.ts'
 import type { Database } from '../store/database.ts'
 import { isUnsettled } from '../store/postgres/outbox-era.ts'
-import { readOutboxBounds } from '../store/sql/event/read-outbox-bounds.sql.ts'
+import { readOutboxBounds } from '../store/sql/event/read-events.sql.ts'
 
 /**
  * Checks that all events after this cursor still exist, since removed ones would be skipped silently, and that the

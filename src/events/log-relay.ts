@@ -2,7 +2,7 @@ import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import { readForServer } from '../services/consistent-reads.ts'
 import type { Database } from '../store/database.ts'
-import { readLogEnds } from '../store/sql/agent/read-log-ends.sql.ts'
+import { readLogEnds } from '../store/sql/agent/kernel-logs.sql.ts'
 import type { Topics } from './topics.ts'
 
 /**

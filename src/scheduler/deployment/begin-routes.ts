@@ -6,7 +6,7 @@ import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deploym
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { insertRoutes, type NewRoute } from '../../store/sql/deployment/insert-routes.sql.ts'
 import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/deployment/read-revision-specs.sql.ts'
+import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/deployment/revisions.sql.ts'
 
 export interface RouteOrder {
   deployment: ClaimedDeployment

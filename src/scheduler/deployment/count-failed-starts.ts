@@ -1,6 +1,6 @@
 import { startBackoffMs } from '../../domain/deployment/start-backoff.ts'
 import type { Queryable } from '../../store/database.ts'
-import type { MovedRoute } from '../../store/sql/deployment/apply-route-moves.sql.ts'
+import type { MovedRoute } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
 import { recordFailures, lockFailureCounts } from '../../store/sql/deployment/route-failures.sql.ts'
 
 /**

@@ -1,16 +1,10 @@
-import {
-  type DeploymentDeclaration,
-  type DeploymentResult,
-  type RouteDeclaration,
-  type RouteResult,
-} from '../../domain/deployment/handlers.ts'
+import type { DeploymentDeclaration, DeploymentResult, RouteDeclaration, RouteResult } from '../../domain/deployment/handlers.ts'
 import { judgeDeclared, type Finding } from '../../domain/deployment/judge.ts'
 import { DEPLOYMENT_TRANSITIONS, ROUTE_TRANSITIONS } from '../../domain/deployment/transitions.ts'
 import { LASTING_HEALTH_MS } from '../../domain/limits.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
-import { applyDeploymentMoves, type DeploymentMove } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
-import { applyRouteMoves, type RouteMove } from '../../store/sql/deployment/apply-route-moves.sql.ts'
+import { applyDeploymentMoves, applyRouteMoves, type DeploymentMove, type RouteMove } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
 import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
 import type { ClaimedRoute } from '../../store/sql/deployment/claim-routes.sql.ts'
 import type { Batch, EntityKind, Handler, Move } from '../coordinator.ts'

@@ -1,6 +1,6 @@
 import { LASTING_HEALTH_MS } from '../../domain/limits.ts'
 import type { Queryable } from '../../store/database.ts'
-import { applyRouteMoves } from '../../store/sql/deployment/apply-route-moves.sql.ts'
+import { applyRouteMoves } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
 import type { DeploymentRoute } from '../../store/sql/deployment/routes-of-deployments.sql.ts'
 
 /**

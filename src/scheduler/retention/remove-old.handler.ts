@@ -1,20 +1,12 @@
-import {
-  RETENTION_BATCH_AGENTS_MAX,
-  RETENTION_BATCH_CHAINS_MAX,
-  RETENTION_BATCH_ROWS_MAX,
-} from '../../domain/limits.ts'
+import { RETENTION_BATCH_AGENTS_MAX, RETENTION_BATCH_CHAINS_MAX, RETENTION_BATCH_ROWS_MAX } from '../../domain/limits.ts'
 import { isBounded, type Retention } from '../../domain/retention.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Database } from '../../store/database.ts'
 import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
-import { removeOldAgentHistory } from '../../store/sql/retention/remove-old-agent-history.sql.ts'
-import { removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
-import { removeOldChains } from '../../store/sql/retention/remove-old-chains.sql.ts'
-import { removeOldDeploymentHistory } from '../../store/sql/retention/remove-old-deployment-history.sql.ts'
-import { removeOldDeployments } from '../../store/sql/retention/remove-old-deployments.sql.ts'
+import { removeOldAgentHistory, removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
+import { removeOldChains, removeOldResubmissions } from '../../store/sql/retention/remove-old-chains.sql.ts'
+import { removeOldDeploymentHistory, removeOldDeployments, removeOldRevisions } from '../../store/sql/retention/remove-old-deployments.sql.ts'
 import { removeOldEvents } from '../../store/sql/retention/remove-old-events.sql.ts'
-import { removeOldResubmissions } from '../../store/sql/retention/remove-old-resubmissions.sql.ts'
-import { removeOldRevisions } from '../../store/sql/retention/remove-old-revisions.sql.ts'
 import { removeOldRows } from '../../store/sql/retention/remove-old-rows.sql.ts'
 import type { RunReport } from '../background-service.ts'
 

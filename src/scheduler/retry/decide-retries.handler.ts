@@ -7,7 +7,7 @@ import { decideSession, decisionRow } from '../../services/retry/decide-session.
 import type { Database } from '../../store/database.ts'
 import { claimUndecided, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
-import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
+import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { logOutcomes } from '../log-outcomes.ts'
 

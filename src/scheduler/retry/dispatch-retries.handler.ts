@@ -1,9 +1,5 @@
 import type { Lease } from '../../domain/agent/lease.ts'
-import {
-  DISPATCH_BATCH_RETRIES_MAX,
-  DISPATCH_WINDOW_RETRIES_MAX,
-  HELD_RELEASE_RETRIES_MAX,
-} from '../../domain/limits.ts'
+import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX, HELD_RELEASE_RETRIES_MAX } from '../../domain/limits.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -13,9 +9,9 @@ import { addChildren } from '../../services/retry/add-children.ts'
 import type { Database } from '../../store/database.ts'
 import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { releaseQuotaHolds } from '../../store/sql/retry/release-quota-holds.sql.ts'
+import { releaseQuotaHolds } from '../../store/sql/retry/release-holds.sql.ts'
 import { settleDispatched, settleExhausted, settleRefused } from '../../store/sql/retry/settle-retries.sql.ts'
-import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
+import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
 import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'

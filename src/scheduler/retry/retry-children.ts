@@ -5,7 +5,7 @@ import { childSession } from '../../services/session/child-session.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { readAliveAgents } from '../../store/sql/agent/read-alive-agents.sql.ts'
+import { readAliveAgents } from '../../store/sql/agent/read-agents.sql.ts'
 
 /** The children of failed sessions, by parent. */
 export async function retryChildren(

@@ -29,7 +29,7 @@ export function siftDueRetries(due: readonly DueRetry[]): SiftedRetries {
       const message = typeof policy === 'string' ? policy : (changes as string)
       sifted.unreadable.set(retry.sessionId, { code: 'VALIDATION_FAILED', message })
     } else if (isTooLate(policy.maxElapsed, retry.epochStartedAt, nowOf(retry))) {
-      sifted.exhausted.push({ retry, settled: exhausted(retry, policy.maxElapsed!) })
+      sifted.exhausted.push({ retry, settled: settledExhausted(retry, policy.maxElapsed!) })
     } else {
       sifted.sound.push(retry)
       sifted.changes.set(retry.sessionId, changes)
@@ -43,7 +43,7 @@ function nowOf({ dueAt, lateMs }: DueRetry): Date {
   return new Date(dueAt.getTime() + lateMs)
 }
 
-function exhausted(retry: DueRetry, maxElapsed: number): ExhaustedRetry {
+function settledExhausted(retry: DueRetry, maxElapsed: number): ExhaustedRetry {
   const reason = `retries exhausted: it would start later than ${maxElapsed} s after the first attempt`
   const eventData = queuedRetryEventData({ ...retry, delayMs: null, dueAt: null }, { reason })
   return { sessionId: retry.sessionId, explanation: reason, eventData }

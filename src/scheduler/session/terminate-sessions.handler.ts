@@ -1,7 +1,6 @@
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import { claimSessions, type ClaimedSession } from '../../store/sql/session/claim-sessions.sql.ts'
-import { orderStops } from '../../store/sql/session/order-stops.sql.ts'
-import { settleEnds } from '../../store/sql/session/settle-ends.sql.ts'
+import { orderStops, settleEnds } from '../../store/sql/session/end-sessions.sql.ts'
 import type { LifecycleHandler } from '../lifecycle.ts'
 
 const declaration = LIFECYCLE_HANDLERS['terminate-sessions']

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { Database } from '../../store/database.ts'
-import { readAgentToken } from '../../store/sql/agent/agent-token.sql.ts'
+import { readAgentToken } from '../../store/sql/agent/register-agent.sql.ts'
 import type { Viewer } from '../service-context.ts'
 
 /** Far more than there are agents: an upper bound, not a working set. */

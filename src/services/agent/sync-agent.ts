@@ -2,20 +2,15 @@ import { z } from 'zod'
 import type { KernelOrder, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import {
-  LOG_BYTES_PER_SYNC_MAX,
-  LOG_CHUNK_BYTES_MAX,
-  OBSERVED_KERNELS_MAX,
-  REPORTED_CHAINS_MAX,
-} from '../../domain/limits.ts'
+import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX, REPORTED_CHAINS_MAX } from '../../domain/limits.ts'
 import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
 import { recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
-import { readOrderSources, type OrderSource } from '../../store/sql/resubmission/order-sources.sql.ts'
+import { readOrderSources, type OrderSource } from '../../store/sql/agent/order-sources.sql.ts'
 import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/fail-unreadable.sql.ts'
-import { storeLogs } from '../../store/sql/agent/store-logs.sql.ts'
+import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
 import { recordHeartbeat } from '../../store/sql/agent/sync-agent.sql.ts'
 import { bookReport } from './book-report.ts'
 import { SecretKeyError } from '../access/secret-box.ts'

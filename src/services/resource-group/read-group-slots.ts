@@ -1,4 +1,4 @@
-import { readGroupSlots as read, type GroupSlotRow } from '../../store/sql/resource-group/read-group-slots.sql.ts'
+import { readGroupSlots as read, type GroupSlotRow } from '../../store/sql/resource-group/resource-groups.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 
 export type { GroupSlotRow }

@@ -2,7 +2,7 @@ import { validate } from 'uuid'
 import type { ValidationIssue } from '../../domain/errors.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
-import { readAgentGroups } from '../../store/sql/agent/read-agent-groups.sql.ts'
+import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
 import { mayBeName } from '../input/text-input.ts'
 
 /** Problems with overrides that only the database can reveal, even if they have other faults. */

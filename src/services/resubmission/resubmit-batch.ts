@@ -7,15 +7,9 @@ import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { lockTargets, type LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
-import { readAgentGroups } from '../../store/sql/agent/read-agent-groups.sql.ts'
-import { readChildIds } from '../../store/sql/session/read-child-ids.sql.ts'
-import {
-  readPendingItems,
-  settleItems,
-  type HeldResubmission,
-  type PendingItem,
-  type SettledItem,
-} from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
+import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
+import { readPendingItems, settleItems, type HeldResubmission, type PendingItem, type SettledItem } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { addSessions } from '../session/add-sessions.ts'
 import { decideForResubmission, type MadeDecision } from './decide-for-resubmission.ts'
 import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'

@@ -2,7 +2,7 @@ import { cancelPendingRetry, type RetryChangeRequest } from '../../store/sql/ret
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
 import { lockDecision } from '../../store/sql/retry/update-retry.sql.ts'
-import { wakeDependents } from '../../store/sql/session/wake-dependents.sql.ts'
+import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
 import { cancelledDecision } from './decide-session.ts'
 import type { ServiceContext } from '../service-context.ts'
 

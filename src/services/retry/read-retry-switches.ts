@@ -1,5 +1,5 @@
 import { SCOPES_LISTED_MAX } from '../../domain/limits.ts'
-import { listRetrySwitches } from '../../store/sql/retry/list-retry-switches.sql.ts'
+import { listRetrySwitches } from '../../store/sql/retry/retry-switches.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { viewOf, type RetrySwitchView } from './set-retry-switch.ts'
 

@@ -1,19 +1,14 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../../domain/errors.ts'
-import {
-  DISPATCH_INTERVAL_MS,
-  HELD_RELEASE_RETRIES_MAX,
-  RATE_LIMIT_PERIOD_MAX_SECONDS,
-  RATE_LIMIT_RETRIES_MAX,
-} from '../../domain/limits.ts'
+import { DISPATCH_INTERVAL_MS, HELD_RELEASE_RETRIES_MAX, RATE_LIMIT_PERIOD_MAX_SECONDS, RATE_LIMIT_RETRIES_MAX } from '../../domain/limits.ts'
 import type { RateLimit } from '../../domain/retry/admit.ts'
 import type { HoldReason } from '../../domain/session/causes.ts'
 import type { RetryScope } from '../../domain/retry/policy/scope.ts'
 import { change, currentValue, type SwitchState } from '../../domain/retry/switch-state.ts'
 import { readNow } from '../../store/sql/read-now.sql.ts'
 import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
-import { releaseHeld } from '../../store/sql/retry/release-held-retries.sql.ts'
-import { lockSwitch, writeSwitch, type StoredSwitch } from '../../store/sql/retry/set-retry-switch.sql.ts'
+import { releaseHeld } from '../../store/sql/retry/release-holds.sql.ts'
+import { lockSwitch, writeSwitch, type StoredSwitch } from '../../store/sql/retry/retry-switches.sql.ts'
 import { assertMayAdminister } from '../access/authorize.ts'
 import { refuseInput } from '../input/parse-input.ts'
 import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'

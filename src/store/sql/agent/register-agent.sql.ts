@@ -8,7 +8,7 @@ import type { Queryable } from '../../database.ts'
  * lost. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
  * Locks: the agent, then its slots in key order, as everywhere that books slots.
  */
-const SQL = `
+const REGISTER_AGENT_ROW_SQL = `
 WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
@@ -96,6 +96,26 @@ export async function registerAgentRow(
     isolation?.byHand ?? false,
     embedded,
   ]
-  const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(SQL, values)
+  const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_AGENT_ROW_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined
+}
+
+const READ_GROUP_FENCE_SQL = `SELECT fence_after_ms AS "fenceAfterMs" FROM resource_groups WHERE name = $1 AND deleted_at IS NULL`
+
+/** In milliseconds; undefined if there is no such group. */
+export async function readGroupFence(db: Queryable, resourceGroup: string): Promise<number | undefined> {
+  return (await db.query<{ fenceAfterMs: number }>(READ_GROUP_FENCE_SQL, [resourceGroup])).rows[0]?.fenceAfterMs
+}
+
+interface AgentOwner {
+  /** Null if it registered without a token. */
+  tokenId: string | null
+  resourceGroup: string
+}
+
+const READ_AGENT_TOKEN_SQL = `SELECT token_id AS "tokenId", resource_group AS "resourceGroup" FROM agents WHERE id = $1`
+
+/** The token that an agent registered with, and its group; undefined if the agent is unknown. */
+export async function readAgentToken(db: Queryable, agentId: string): Promise<AgentOwner | undefined> {
+  return (await db.query<AgentOwner>(READ_AGENT_TOKEN_SQL, [agentId])).rows[0]
 }

@@ -99,3 +99,47 @@ export async function countRoutesOfLists(
 function listValues(lists: readonly RouteList[]): unknown[] {
   return [lists.map(({ deploymentId }) => deploymentId), lists.map(({ statuses }) => statuses.join())]
 }
+
+export interface RouteCountRow {
+  deploymentId: string
+  status: RouteStatus
+  count: number
+  /** Of these, the routes of the deployment's present revision. */
+  present: number
+}
+
+/** Index: routes(deployment_id, …). */
+const COUNT_ROUTES_SQL = `
+SELECT r.deployment_id AS "deploymentId", r.status, count(*) AS count,
+  count(*) FILTER (WHERE r.revision = d.revision) AS present
+FROM routes r JOIN deployments d ON d.id = r.deployment_id
+WHERE r.deployment_id = ANY($1::uuid[]) GROUP BY r.deployment_id, r.status ORDER BY r.deployment_id, r.status`
+
+export async function countRoutes(db: Queryable, deploymentIds: readonly string[]): Promise<RouteCountRow[]> {
+  return (await db.query<RouteCountRow>(COUNT_ROUTES_SQL, [deploymentIds])).rows
+}
+
+/** A route that service discovery lists. */
+export interface EndpointRow {
+  routeId: string
+  deploymentId: string
+  host: string
+  port: number
+  /** The route's session. */
+  sessionId: string
+  revision: number
+  publishedAt: Date
+}
+
+const ENDPOINT_COLUMNS = `r.id AS "routeId", r.deployment_id AS "deploymentId", r.host, r.port, r.session_id AS "sessionId",
+  r.revision, r.published_at AS "publishedAt"`
+
+/** Oldest first. Index: routes_of_deployment. */
+const READ_ENDPOINTS_SQL = `
+SELECT ${ENDPOINT_COLUMNS} FROM routes r
+WHERE r.deployment_id = ANY($1::uuid[]) AND r.published_at IS NOT NULL AND r.status <> 'TERMINATED'
+ORDER BY r.deployment_id, r.published_at, r.id`
+
+export async function readEndpoints(db: Queryable, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
+  return (await db.query<EndpointRow>(READ_ENDPOINTS_SQL, [deploymentIds])).rows
+}

@@ -18,7 +18,7 @@ const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
  * writes in another database of the same server holds the horizon back as well.
  * Index: session_events(xid, id); the row comparison and the horizon both bound the index scan.
  */
-const SQL = `
+const READ_EVENTS_SQL = `
 SELECT ${COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`
 
 /** A CHECK guarantees that a row is about either a session or a deployment and has only the columns of that kind. */
@@ -26,7 +26,7 @@ type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 
 /** Fewer than `limit` means that there are no more. */
 export async function readEvents(db: Queryable, after: EventCursor, limit: number): Promise<OutboxEvent[]> {
-  const { rows } = await db.query<EventRow>(SQL, [String(after.xid), String(after.id), limit])
+  const { rows } = await db.query<EventRow>(READ_EVENTS_SQL, [String(after.xid), String(after.id), limit])
   return rows.map(toEvent)
 }
 
@@ -89,4 +89,14 @@ const HORIZON_SQL = `SELECT ${HORIZON}::text AS xid`
 export async function readHorizon(db: Queryable): Promise<EventCursor> {
   const { rows } = await db.query<{ xid: string }>(HORIZON_SQL)
   return { xid: BigInt(rows[0]!.xid), id: 0n }
+}
+
+const READ_OUTBOX_BOUNDS_SQL = `
+SELECT value ->> 'xid' AS xid, value ->> 'id' AS id, ${NEXT_POSITION}::text AS next
+FROM settings WHERE key = 'events.removed-through'`
+
+/** `removed`: the last removed event, everything after it is still there. `next`: no event lies there or after yet. */
+export async function readOutboxBounds(db: Queryable): Promise<{ removed: EventCursor; next: EventCursor }> {
+  const { xid, id, next } = (await db.query<{ xid: string; id: string; next: string }>(READ_OUTBOX_BOUNDS_SQL)).rows[0]!
+  return { removed: { xid: BigInt(xid), id: BigInt(id) }, next: { xid: BigInt(next), id: 0n } }
 }

@@ -1,3 +1,4 @@
+import type { Retention } from '../../../domain/retention.ts'
 import type { Queryable } from '../../database.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { Queryable } from '../../database.ts'
  * Indexes: sessions(created_at, id); agents, which are few, are scanned. The foreign key makes each deletion read
  * kernels.
  */
-const SQL = `
+const REMOVE_OLD_AGENTS_SQL = `
 DELETE FROM agents WHERE id IN (
   SELECT a.id FROM agents a
   WHERE a.status IN ('LOST', 'TERMINATED') AND a.drained_at IS NULL AND greatest(a.last_heard_at, a.lease_from) < least($1,
@@ -14,5 +15,26 @@ DELETE FROM agents WHERE id IN (
   ORDER BY a.last_heard_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 export async function removeOldAgents(db: Queryable, before: Date, limit: number): Promise<number> {
-  return (await db.query(SQL, [before, limit])).rowCount ?? 0
+  return (await db.query(REMOVE_OLD_AGENTS_SQL, [before, limit])).rowCount ?? 0
+}
+
+/**
+ * Deletes old history of agents only: that of sessions and kernels goes with their chains. Index:
+ * scheduling_history_agents.
+ */
+const REMOVE_OLD_AGENT_HISTORY_SQL = `
+WITH oldest AS (
+  SELECT entity_id, id, last_at FROM scheduling_history WHERE entity = 'AGENT' ORDER BY id LIMIT $3
+)
+DELETE FROM scheduling_history h USING oldest o WHERE h.entity_id = o.entity_id AND h.id = o.id
+  AND (o.last_at < now() - make_interval(secs => $1::float8)
+    OR o.id <= (SELECT id FROM scheduling_history WHERE entity = 'AGENT' ORDER BY id DESC OFFSET $2::int8
+      LIMIT CASE WHEN $2::int8 IS NULL THEN 0 ELSE 1 END))`
+
+export async function removeOldAgentHistory(
+  db: Queryable,
+  { ageSeconds, count }: Retention,
+  limit: number,
+): Promise<number> {
+  return (await db.query(REMOVE_OLD_AGENT_HISTORY_SQL, [ageSeconds, count, limit])).rowCount ?? 0
 }

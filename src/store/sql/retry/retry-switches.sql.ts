@@ -1,5 +1,38 @@
 import { refill, type RetrySwitch } from '../../../domain/retry/admit.ts'
+import type { RetryScope } from '../../../domain/retry/policy/scope.ts'
+import { currentValue, type SwitchState } from '../../../domain/retry/switch-state.ts'
 import type { Queryable } from '../../database.ts'
+
+/** The columns of a switch's state, from `retry_switches w`. */
+export const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabled_then AS "disabledThen",
+  w.per_second AS "perSecond", w.burst, w.limit_until AS "limitUntil", w.per_second_then AS "perSecondThen",
+  w.burst_then AS "burstThen"`
+
+export interface SwitchColumns {
+  disabled: boolean
+  disabledUntil: Date | null
+  disabledThen: boolean
+  perSecond: number | null
+  burst: number | null
+  limitUntil: Date | null
+  perSecondThen: number | null
+  burstThen: number | null
+}
+
+export function stateOf(columns: SwitchColumns): SwitchState {
+  return {
+    disabled: { value: columns.disabled, until: columns.disabledUntil, afterwards: columns.disabledThen },
+    rateLimit: {
+      value: limitOf(columns.perSecond, columns.burst),
+      until: columns.limitUntil,
+      afterwards: limitOf(columns.perSecondThen, columns.burstThen),
+    },
+  }
+}
+
+function limitOf(perSecond: number | null, burst: number | null) {
+  return perSecond === null || burst === null ? null : { perSecond, burst }
+}
 
 /** The values in force now, from columns of `retry_switches w`. */
 export const DISABLED_NOW = `CASE WHEN w.disabled_until <= now() THEN w.disabled_then ELSE w.disabled END`
@@ -63,5 +96,90 @@ export async function writeTokens(
     switches.map(({ scopeId }) => scopeId),
     [...left.values()],
     switches.map(({ at }) => at),
+  ])
+}
+
+interface ListedSwitch {
+  scope: RetryScope
+  name: string | null
+  state: SwitchState
+  /** The database's time. */
+  now: Date
+}
+
+/** A viewer of one project sees the switches that affect it: its project's, its domain's and the cluster's. */
+const LIST_RETRY_SWITCHES_SQL = `
+SELECT w.scope, coalesce(d.name, p.name) AS name, now() AS now, ${STATE_COLUMNS}
+FROM retry_switches w
+LEFT JOIN domains d ON w.scope = 'DOMAIN' AND d.id = w.scope_id
+LEFT JOIN projects p ON w.scope = 'PROJECT' AND p.id = w.scope_id
+WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > now() OR w.limit_until > now())
+  AND ($1::uuid IS NULL OR w.scope = 'CLUSTER' OR w.scope_id = $1
+    OR w.scope_id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))
+ORDER BY w.scope, name
+LIMIT $2`
+
+/** Switches that have an effect, now or when their time is over; widest scope first. */
+export async function listRetrySwitches(
+  db: Queryable,
+  visibleProjectId: string | null,
+  limit: number,
+): Promise<ListedSwitch[]> {
+  type Row = SwitchColumns & { scope: RetryScope; name: string | null; now: Date }
+  const { rows } = await db.query<Row>(LIST_RETRY_SWITCHES_SQL, [visibleProjectId, limit])
+  return rows.map(({ scope, name, now, ...columns }) => ({ scope, name, now, state: stateOf(columns) }))
+}
+
+export interface SwitchKey {
+  scope: RetryScope
+  scopeId: string
+}
+
+export interface StoredSwitch {
+  state: SwitchState
+  /** Tokens in the bucket; 0 if there is no limit. */
+  tokens: number
+  /** The database's time. */
+  now: Date
+}
+
+const ADD_SWITCH_SQL = `INSERT INTO retry_switches (scope, scope_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+const LOCK_SWITCH_SQL = `
+SELECT ${STATE_COLUMNS}, w.tokens, extract(epoch FROM clock_timestamp() - w.refilled_at)::float8 AS seconds,
+  clock_timestamp() AS now
+FROM retry_switches w WHERE w.scope = $1 AND w.scope_id = $2 FOR UPDATE`
+
+/** Waits for dispatchers that are using the switch. One that was never set is created and limits nothing. */
+export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): Promise<StoredSwitch> {
+  await tx.query(ADD_SWITCH_SQL, [scope, scopeId])
+  const { rows } = await tx.query<SwitchColumns & { tokens: number; seconds: number; now: Date }>(LOCK_SWITCH_SQL, [
+    scope,
+    scopeId,
+  ])
+  const { tokens, seconds, now, ...columns } = rows[0]!
+  const state = stateOf(columns)
+  const rateLimit = currentValue(state.rateLimit, now)
+  return { state, now, tokens: rateLimit ? refill(rateLimit, tokens, seconds) : 0 }
+}
+
+const WRITE_SWITCH_SQL = `
+UPDATE retry_switches SET disabled = $3, disabled_until = $4, disabled_then = $5, per_second = $6, burst = $7,
+  limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = clock_timestamp()
+WHERE scope = $1 AND scope_id = $2`
+
+export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchState, tokens: number): Promise<void> {
+  const { disabled, rateLimit } = state
+  await tx.query(WRITE_SWITCH_SQL, [
+    key.scope,
+    key.scopeId,
+    disabled.value,
+    disabled.until,
+    disabled.afterwards,
+    rateLimit.value?.perSecond ?? null,
+    rateLimit.value?.burst ?? null,
+    rateLimit.until,
+    rateLimit.afterwards?.perSecond ?? null,
+    rateLimit.afterwards?.burst ?? null,
+    tokens,
   ])
 }

@@ -1,11 +1,12 @@
 import type { Queryable } from '../../database.ts'
+import { ENDED, ENDED_ANEW_SETS, FAILED_BY_KERNEL } from './promotion/promotion-parts.sql.ts'
 
 /**
  * Stops the kernels of sessions that are ending: those that may be with an agent are ordered to stop (TERMINATING),
  * those that were never assigned are cancelled. Returns the agents that have something to stop.
  * Locks: kernels in id order; the caller holds the sessions.
  */
-const SQL = `
+const ORDER_STOPS_SQL = `
 WITH locked AS (
   SELECT id FROM kernels WHERE session_id = ANY($1::uuid[])
     AND status NOT IN ('TERMINATING', 'TERMINATED', 'ERROR', 'CANCELLED')
@@ -20,6 +21,20 @@ RETURNING k.agent_id AS "agentId"`
 
 export async function orderStops(tx: Queryable, sessionIds: readonly string[]): Promise<string[]> {
   if (sessionIds.length === 0) return []
-  const { rows } = await tx.query<{ agentId: string | null }>(SQL, [sessionIds])
+  const { rows } = await tx.query<{ agentId: string | null }>(ORDER_STOPS_SQL, [sessionIds])
   return [...new Set(rows.flatMap((row) => (row.agentId === null ? [] : [row.agentId])))]
+}
+
+/**
+ * How sessions have ended that one of their kernels has ended, as far as is known of the others by now: for those that
+ * run out of time before all have ended. The caller holds the sessions.
+ */
+const SETTLE_ENDS_SQL = `
+WITH claimed AS (SELECT s.id FROM sessions s WHERE s.id = ANY($1::uuid[]) AND ${FAILED_BY_KERNEL})
+UPDATE sessions s SET ${ENDED_ANEW_SETS}
+FROM claimed c LEFT JOIN LATERAL ${ENDED} ON true
+WHERE s.id = c.id AND s.status_data ->> 'kernel' IS DISTINCT FROM ended.kernel`
+
+export async function settleEnds(tx: Queryable, sessionIds: readonly string[]): Promise<void> {
+  if (sessionIds.length > 0) await tx.query(SETTLE_ENDS_SQL, [sessionIds])
 }

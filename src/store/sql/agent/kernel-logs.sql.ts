@@ -1,0 +1,75 @@
+import type { LogPiece } from '../../../domain/agent/protocol.ts'
+import { LOG_BYTES_PER_KERNEL_MAX, LOG_CHUNK_BYTES_MAX } from '../../../domain/limits.ts'
+import type { Queryable } from '../../database.ts'
+
+export interface LogChunkRow {
+  kernelId: string
+  /** The position within the kernel's logs in decimal, which gives the order. */
+  id: string
+  stream: 'STDOUT' | 'STDERR'
+  text: string
+  at: Date
+}
+
+/** The chunks that follow `after` (0 for the beginning), for each kernel. Index: kernel_logs(kernel_id, id). */
+const READ_KERNEL_LOGS_SQL = `
+SELECT l.kernel_id AS "kernelId", l.id::text AS id, l.stream, l.text, l.at
+FROM unnest($1::uuid[]) AS kernel(id)
+CROSS JOIN LATERAL (
+  SELECT * FROM kernel_logs WHERE kernel_id = kernel.id AND id > $2::int8 ORDER BY id LIMIT $3
+) l
+ORDER BY l.kernel_id, l.id`
+
+export async function readKernelLogs(
+  db: Queryable,
+  kernelIds: readonly string[],
+  after: string,
+  limit: number,
+): Promise<LogChunkRow[]> {
+  return (await db.query<LogChunkRow>(READ_KERNEL_LOGS_SQL, [kernelIds, after, limit])).rows
+}
+
+const COUNT_SQL = `
+SELECT kernel_id AS id, count(*) AS count FROM kernel_logs WHERE kernel_id = ANY($1::uuid[]) GROUP BY kernel_id`
+
+export async function countKernelLogs(db: Queryable, kernelIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ id: string; count: number }>(COUNT_SQL, [kernelIds])
+  return new Map(rows.map(({ id, count }) => [id, count]))
+}
+
+/** A backward probe of kernel_logs(kernel_id, id) for each kernel. A kernel that does not exist any more has ended. */
+const READ_LOG_ENDS_SQL = `
+SELECT followed.id AS "kernelId",
+  coalesce((SELECT max(l.id) FROM kernel_logs l WHERE l.kernel_id = followed.id), 0) || ' '
+    || coalesce(k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'), true) AS end
+FROM unnest($1::uuid[]) AS followed(id) LEFT JOIN kernels k ON k.id = followed.id`
+
+/** A text for each kernel that changes when its log grows or the kernel ends. */
+export async function readLogEnds(
+  db: Queryable,
+  kernelIds: readonly string[],
+): Promise<{ kernelId: string; end: string }[]> {
+  return (await db.query<{ kernelId: string; end: string }>(READ_LOG_ENDS_SQL, [kernelIds])).rows
+}
+
+/** The kept text, and one more piece that says it was cut. */
+const STREAM_END_MAX = LOG_BYTES_PER_KERNEL_MAX + LOG_CHUNK_BYTES_MAX
+
+/**
+ * A piece that is there already (sent again after a lost answer) changes nothing; nor does a piece of a kernel that
+ * does not belong to the agent, was never told to start, or is known to be gone. Streams start again with each
+ * assignment; earlier assignments' text is kept. Indexes: both primary keys.
+ */
+const STORE_LOGS_SQL = `
+INSERT INTO kernel_logs (kernel_id, assignment, stream, "offset", bytes, text, at)
+SELECT "kernelId", "assignment", "stream", "offset", "bytes", "text", "at"
+FROM json_to_recordset($1::json) AS l("kernelId" uuid, "assignment" int, "stream" log_stream, "offset" bigint, "bytes" int,
+  "text" text, "at" timestamptz)
+WHERE "offset" + "bytes" <= $3 AND EXISTS (SELECT FROM kernels k
+  WHERE k.id = l."kernelId" AND k.agent_id = $2 AND NOT k.confirmed_gone AND (l."assignment" < k.assignment
+    OR l."assignment" = k.assignment AND k.status NOT IN ('PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED')))
+ON CONFLICT DO NOTHING`
+
+export async function storeLogs(db: Queryable, agentId: string, pieces: readonly LogPiece[]): Promise<void> {
+  if (pieces.length > 0) await db.query(STORE_LOGS_SQL, [JSON.stringify(pieces), agentId, STREAM_END_MAX])
+}

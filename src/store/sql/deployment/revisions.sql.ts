@@ -1,0 +1,126 @@
+import type { DeploymentEventData } from '../../../domain/events.ts'
+import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
+import { SPEC_FIELDS, SPEC_COLUMNS, specSelect, type DeploymentSpec } from './deployment-spec.sql.ts'
+
+export interface RevisionRow extends DeploymentSpec {
+  /** The revision's number in decimal, which gives the order. */
+  id: string
+  deploymentId: string
+  revision: number
+  createdBy: string | null
+  createdAt: Date
+}
+
+const COLUMNS = `v.revision::text AS id, v.deployment_id AS "deploymentId", v.revision,
+  ${SPEC_FIELDS}, v.created_by AS "createdBy", v.created_at AS "createdAt"`
+
+export interface RevisionKey {
+  deploymentId: string
+  revision: number
+}
+
+const READ_SQL = `
+SELECT ${COLUMNS} FROM unnest($1::uuid[], $2::int[]) AS i(deployment_id, revision)
+JOIN deployment_revisions v ON v.deployment_id = i.deployment_id AND v.revision = i.revision`
+
+export async function readRevisions(db: Queryable, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
+  const values = [keys.map(({ deploymentId }) => deploymentId), keys.map(({ revision }) => revision)]
+  return (await db.query<RevisionRow>(READ_SQL, values)).rows
+}
+
+/** One page per deployment, oldest first. */
+const REVISION_PAGE_SQL = `
+SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
+CROSS JOIN LATERAL (
+  SELECT * FROM deployment_revisions v WHERE v.deployment_id = i.deployment_id AND v.revision > $2::int
+  ORDER BY v.revision LIMIT $3
+) v ORDER BY v.deployment_id, v.revision`
+
+export async function readRevisionPages(
+  db: Queryable,
+  deploymentIds: readonly string[],
+  after: string,
+  limit: number,
+): Promise<RevisionRow[]> {
+  const { rows } = await db.query<RevisionRow>(REVISION_PAGE_SQL, [deploymentIds, after, limit])
+  return rows
+}
+
+/** Index: the primary key of revisions. */
+const COUNT_REVISIONS_SQL = `
+SELECT deployment_id AS id, count(*) AS count FROM deployment_revisions
+WHERE deployment_id = ANY($1::uuid[]) GROUP BY deployment_id`
+
+/** Those that retention has left; the number of a deployment's newest revision may be higher. */
+export async function countRevisions(db: Queryable, deploymentIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ id: string; count: number }>(COUNT_REVISIONS_SQL, [deploymentIds])
+  return new Map(rows.map(({ id, count }) => [id, count]))
+}
+
+/** A new revision resets the failure count, which belonged to the previous revision. */
+const INSERT_REVISION_SQL = `
+WITH updated AS (
+  UPDATE deployments SET revision = revision + 1, failures = 0, next_route_at = NULL WHERE id = $1
+  RETURNING id, project_id, revision
+), spec AS (${specSelect('$3')}
+), revisions AS (
+  INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
+  SELECT updated.id, updated.revision, spec.*, $2 FROM updated, spec
+), events AS (
+  INSERT INTO session_events (type, deployment_id, project_id, data)
+  SELECT 'deployment.updated', id, project_id,
+    ${eventData<DeploymentEventData['deployment.updated']>({ from: 'revision - 1', to: 'revision' })} FROM updated
+)
+SELECT revision FROM updated`
+
+/** Adds a revision to a deployment that the transaction has locked, and returns its number. */
+export async function insertRevision(
+  tx: Queryable,
+  revision: { deploymentId: string; actor: string; spec: DeploymentSpec },
+): Promise<number> {
+  const values = [revision.deploymentId, revision.actor, JSON.stringify(revision.spec)]
+  return (await tx.query<{ revision: number }>(INSERT_REVISION_SQL, values)).rows[0]!.revision
+}
+
+const READ_REVISION_SQL = `
+SELECT ${SPEC_FIELDS} FROM deployment_revisions v WHERE v.deployment_id = $1 AND v.revision = $2`
+
+export async function readRevision(db: Queryable, deploymentId: string, revision: number): Promise<DeploymentSpec> {
+  const { rows } = await db.query<DeploymentSpec>(READ_REVISION_SQL, [deploymentId, revision])
+  return rows[0]!
+}
+
+/** What the sessions of a revision run. */
+export interface RevisionSpec extends Pick<
+  DeploymentSpec,
+  | 'resourceGroup'
+  | 'image'
+  | 'command'
+  | 'environ'
+  | 'secretEnviron'
+  | 'resourceSlots'
+  | 'priority'
+  | 'labels'
+  | 'agentLabels'
+  | 'portVariable'
+> {
+  deploymentId: string
+}
+
+const READ_REVISION_SPECS_SQL = `
+SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v.image, v.command, v.environ,
+  v.secret_environ AS "secretEnviron",
+  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
+  v.port_variable AS "portVariable"
+FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
+WHERE d.id = ANY($1::uuid[])`
+
+/** The present revision of each deployment, by deployment id. */
+export async function readRevisionSpecs(
+  tx: Queryable,
+  deploymentIds: readonly string[],
+): Promise<Map<string, RevisionSpec>> {
+  const { rows } = await tx.query<RevisionSpec>(READ_REVISION_SPECS_SQL, [deploymentIds])
+  return new Map(rows.map((row) => [row.deploymentId, row]))
+}
