@@ -2,8 +2,7 @@ import type { Judged } from '../domain/session/judge.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { SessionMove } from '../store/sql/session/apply-moves.sql.ts'
-import type { Batch } from './coordinator.ts'
-import { describeMove } from './describe-move.ts'
+import { describeMove, type Batch } from './coordinator.ts'
 
 /** The fields of a session that the coordinator needs to judge and report it. */
 export interface HandledSession extends Judged {

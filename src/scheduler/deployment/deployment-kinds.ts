@@ -1,15 +1,27 @@
-import type { DeploymentDeclaration, DeploymentResult, RouteDeclaration, RouteResult } from '../../domain/deployment/handlers.ts'
+import type {
+  DeploymentDeclaration,
+  DeploymentResult,
+  RouteDeclaration,
+  RouteResult,
+} from '../../domain/deployment/handlers.ts'
 import { judgeDeclared, type Finding } from '../../domain/deployment/judge.ts'
+import { startBackoffMs } from '../../domain/deployment/start-backoff.ts'
 import { DEPLOYMENT_TRANSITIONS, ROUTE_TRANSITIONS } from '../../domain/deployment/transitions.ts'
 import { LASTING_HEALTH_MS } from '../../domain/limits.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
-import { applyDeploymentMoves, applyRouteMoves, type DeploymentMove, type RouteMove } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
+import type { Queryable } from '../../store/database.ts'
+import {
+  applyDeploymentMoves,
+  applyRouteMoves,
+  type DeploymentMove,
+  type RouteMove,
+  type MovedRoute,
+} from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
 import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
 import type { ClaimedRoute } from '../../store/sql/deployment/claim-routes.sql.ts'
-import type { Batch, EntityKind, Handler, Move } from '../coordinator.ts'
-import { describeMove } from '../describe-move.ts'
-import { countFailedStarts } from './count-failed-starts.ts'
+import { recordFailures, lockFailureCounts } from '../../store/sql/deployment/route-failures.sql.ts'
+import { describeMove, type Batch, type EntityKind, type Handler, type Move } from '../coordinator.ts'
 
 /** What a deployment handler says happened, and the topics to wake for its own writes. */
 export interface DeploymentFindings {
@@ -81,4 +93,28 @@ function reportDeclared<Item extends { id: string }>(
     if (!log.isLevelEnabled(level)) continue
     log[level]({ handler, ...idsOf(items.get(move.id)!), outcome: move.outcome }, describeMove(handler, move))
   }
+}
+
+/**
+ * Routes that failed to start, or ended before they had served for long, delay the next routes of their deployment, by
+ * more with each consecutive failure. Failures of routes that were begun together count as one.
+ */
+async function countFailedStarts(tx: Queryable, moved: readonly MovedRoute[]): Promise<void> {
+  const failed = moved.filter(hasFailed)
+  if (failed.length === 0) return
+  const byDeployment = Map.groupBy(failed, ({ deploymentId }) => deploymentId)
+  const counts = await lockFailureCounts(tx, [...byDeployment.keys()])
+  const counted = counts.flatMap(({ id, revision, failures, failedAt }) => {
+    const fresh = byDeployment
+      .get(id)!
+      .find((route) => route.revision === revision && (failedAt === null || route.createdAt > failedAt))
+    return fresh ? [{ id, delayMs: startBackoffMs(failures + 1, fresh.sessionId) }] : []
+  })
+  if (counted.length > 0) await recordFailures(tx, counted)
+}
+
+/** A failed start counts when it fails, and not again when the route terminates. */
+function hasFailed({ from, to, lasted }: MovedRoute): boolean {
+  if (to === 'FAILED_TO_START') return true
+  return to === 'TERMINATING' && from !== 'FAILED_TO_START' && !lasted
 }

@@ -11,17 +11,21 @@ import { resetFailures } from '../../store/sql/deployment/route-failures.sql.ts'
 import type { BackgroundService, RunReport } from '../background-service.ts'
 import { runHandler, type CoordinatorContext } from '../coordinator.ts'
 import { DEPLOYMENTS, ROUTES } from './deployment-kinds.ts'
-import { checkPendingDeployment } from './check-pending-deployment.handler.ts'
-import { checkReplicaDeployment } from './check-replica-deployment.handler.ts'
-import { destroyingDeployment } from './destroying-deployment.handler.ts'
-import { healthCheckRoute } from './health-check-route.handler.ts'
-import { provisioningRoute } from './provisioning-route.handler.ts'
-import { reconcileDeployment } from './reconcile-deployment.handler.ts'
-import { routeEviction } from './route-eviction.handler.ts'
-import { runningRoute } from './running-route.handler.ts'
-import { scalingDeployment } from './scaling-deployment.handler.ts'
-import { serviceDiscoverySync } from './service-discovery-sync.handler.ts'
-import { terminatingRoute } from './terminating-route.handler.ts'
+import {
+  checkPendingDeployment,
+  scalingDeployment,
+  checkReplicaDeployment,
+  reconcileDeployment,
+  destroyingDeployment,
+} from './deployment.handlers.ts'
+import {
+  healthCheckRoute,
+  provisioningRoute,
+  runningRoute,
+  routeEviction,
+  terminatingRoute,
+  serviceDiscoverySync,
+} from './route.handlers.ts'
 import { defineMeasuredService } from '../measured-service.ts'
 import type { AskHealth } from './prober/ask-health.ts'
 import { createProber } from './prober/prober.ts'

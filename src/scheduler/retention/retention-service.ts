@@ -1,9 +1,24 @@
-import { RETENTION_INTERVAL_MS } from '../../domain/limits.ts'
+import {
+  RETENTION_INTERVAL_MS,
+  RETENTION_BATCH_AGENTS_MAX,
+  RETENTION_BATCH_CHAINS_MAX,
+  RETENTION_BATCH_ROWS_MAX,
+} from '../../domain/limits.ts'
+import { isBounded, type Retention } from '../../domain/retention.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Database } from '../../store/database.ts'
-import type { BackgroundService } from '../background-service.ts'
-import { removeOld, type RetentionPolicy } from './remove-old.handler.ts'
+import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
+import { removeOldAgentHistory, removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
+import { removeOldChains, removeOldResubmissions } from '../../store/sql/retention/remove-old-chains.sql.ts'
+import {
+  removeOldDeploymentHistory,
+  removeOldDeployments,
+  removeOldRevisions,
+} from '../../store/sql/retention/remove-old-deployments.sql.ts'
+import { removeOldEvents } from '../../store/sql/retention/remove-old-events.sql.ts'
+import { removeOldRows } from '../../store/sql/retention/remove-old-rows.sql.ts'
+import type { BackgroundService, RunReport } from '../background-service.ts'
 import { defineMeasuredService } from '../measured-service.ts'
 
 /** Keeps growing tables within the configured limits. */
@@ -17,4 +32,74 @@ export function createRetentionService(context: {
   return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, (signal) =>
     removeOld(context, policy, signal),
   )
+}
+
+/** How much is kept of the data that grows without bound. */
+export interface RetentionPolicy {
+  chains: Retention
+  events: Retention
+  logs: Retention
+  audit: Retention
+  agentHistory: Retention
+}
+
+/**
+ * Removes expired data in transactions of bounded size, one after the other, until nothing is left to remove. Events
+ * are removed before the chains that they refer to. Any number of servers may do this at once.
+ */
+export async function removeOld(
+  { db, log }: { db: Database; log: Logger },
+  policy: RetentionPolicy,
+  signal: AbortSignal,
+): Promise<RunReport> {
+  const rows = RETENTION_BATCH_ROWS_MAX
+  const steps: [name: keyof RetentionPolicy, remove: (kept: Retention) => Promise<number>][] = [
+    ['events', (kept) => drain(signal, rows, () => removeOldEvents(db, kept, rows))],
+    ['chains', (kept) => removeChains(db, kept, signal)],
+    ['logs', (kept) => drain(signal, rows, () => removeOldRows(db, 'logs', kept, rows))],
+    ['audit', (kept) => drain(signal, rows, () => removeOldRows(db, 'audit', kept, rows))],
+    ['agentHistory', (kept) => drain(signal, rows, () => removeOldAgentHistory(db, kept, rows))],
+  ]
+  let done = 0
+  for (const [name, remove] of steps) {
+    if (signal.aborted || !isBounded(policy[name])) continue
+    const removed = await remove(policy[name])
+    if (removed > 0) log.info({ removed, what: name }, `retention: ${removed} of ${name} removed`)
+    done += removed
+  }
+  return { done }
+}
+
+/**
+ * Removes the chains of each project by its own bound, then old deployments, revisions and deployment history, then
+ * resubmissions and agents.
+ */
+async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
+  const rows = RETENTION_BATCH_ROWS_MAX
+  let done = 0
+  const bounds = await readChainBounds(db, kept)
+  for (const bound of bounds) {
+    done += await drain(signal, RETENTION_BATCH_CHAINS_MAX, () =>
+      removeOldChains(db, bound, RETENTION_BATCH_CHAINS_MAX),
+    )
+    for (const remove of [removeOldDeployments, removeOldRevisions, removeOldDeploymentHistory]) {
+      done += await drain(signal, rows, () => remove(db, bound, rows))
+    }
+  }
+  if (bounds.length === 0) return done
+  // These belong to no project: a resubmission may span all projects.
+  const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
+  done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
+  const agents = RETENTION_BATCH_AGENTS_MAX
+  return done + (await drain(signal, agents, () => removeOldAgents(db, before, agents)))
+}
+
+/** Removes batch after batch until one is not full. */
+async function drain(signal: AbortSignal, batch: number, remove: () => Promise<number>): Promise<number> {
+  let done = 0
+  for (;;) {
+    const removed = await remove()
+    done += removed
+    if (removed < batch || signal.aborted) return done
+  }
 }

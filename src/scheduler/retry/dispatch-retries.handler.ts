@@ -1,23 +1,37 @@
 import type { Lease } from '../../domain/agent/lease.ts'
-import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX, HELD_RELEASE_RETRIES_MAX } from '../../domain/limits.ts'
+import {
+  DISPATCH_BATCH_RETRIES_MAX,
+  DISPATCH_WINDOW_RETRIES_MAX,
+  HELD_RELEASE_RETRIES_MAX,
+} from '../../domain/limits.ts'
+import { isTooLate } from '../../domain/retry/budget.ts'
+import { deriveChild } from '../../domain/retry/child.ts'
+import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
+import { queuedRetryEventData } from '../../domain/retry/event-data.ts'
+import { readStoredChildChanges, type StoredChildChanges } from '../../domain/retry/policy/stored-child-changes.ts'
+import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
-import { addChildren } from '../../services/retry/add-children.ts'
-import type { Database } from '../../store/database.ts'
+import { addChildren, type Refusal } from '../../services/retry/add-children.ts'
+import { childSession } from '../../services/session/child-session.ts'
+import type { Database, Queryable } from '../../store/database.ts'
+import { readAliveAgents } from '../../store/sql/agent/read-agents.sql.ts'
 import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
-import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { releaseQuotaHolds } from '../../store/sql/retry/release-holds.sql.ts'
-import { settleDispatched, settleExhausted, settleRefused } from '../../store/sql/retry/settle-retries.sql.ts'
+import {
+  settleDispatched,
+  settleExhausted,
+  settleRefused,
+  type ExhaustedRetry,
+} from '../../store/sql/retry/settle-retries.sql.ts'
 import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
 import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
-import { retryChildren } from './retry-children.ts'
-import { queuedRetryEventData } from '../../domain/retry/event-data.ts'
-import { siftDueRetries } from './sift-due-retries.ts'
 
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,
@@ -94,4 +108,69 @@ function dispatched(retry: DueRetry, child: NewSession) {
     label,
     eventData: queuedRetryEventData(retry, { childSessionId: child.id, reason: `retried as ${label}${moved}` }),
   }
+}
+
+interface SiftedRetries {
+  /** May be dispatched if nothing holds them. */
+  sound: DueRetry[]
+  /** Of the sound ones' children, by parent. */
+  changes: Map<string, StoredChildChanges>
+  /**
+   * By parent: policy or decision were damaged since the decision, which would otherwise fail the statement that
+   * creates all children of the batch.
+   */
+  unreadable: Map<string, Refusal>
+  /** Waited, held or for a server, until after `maxElapsed`. */
+  exhausted: { retry: DueRetry; settled: ExhaustedRetry }[]
+}
+
+function siftDueRetries(due: readonly DueRetry[]): SiftedRetries {
+  const sifted: SiftedRetries = { sound: [], changes: new Map(), unreadable: new Map(), exhausted: [] }
+  for (const retry of due) {
+    const policy = readStoredPolicy(retry.retryPolicy)
+    const changes = readStoredChildChanges(retry.details)
+    if (typeof policy === 'string' || typeof changes === 'string') {
+      const message = typeof policy === 'string' ? policy : (changes as string)
+      sifted.unreadable.set(retry.sessionId, { code: 'VALIDATION_FAILED', message })
+    } else if (isTooLate(policy.maxElapsed, retry.epochStartedAt, nowOf(retry))) {
+      sifted.exhausted.push({ retry, settled: settledExhausted(retry, policy.maxElapsed!) })
+    } else {
+      sifted.sound.push(retry)
+      sifted.changes.set(retry.sessionId, changes)
+    }
+  }
+  return sifted
+}
+
+/** By the database's clock. */
+function nowOf({ dueAt, lateMs }: DueRetry): Date {
+  return new Date(dueAt.getTime() + lateMs)
+}
+
+function settledExhausted(retry: DueRetry, maxElapsed: number): ExhaustedRetry {
+  const reason = `retries exhausted: it would start later than ${maxElapsed} s after the first attempt`
+  const eventData = queuedRetryEventData({ ...retry, delayMs: null, dueAt: null }, { reason })
+  return { sessionId: retry.sessionId, explanation: reason, eventData }
+}
+
+/** The children of failed sessions, by parent. */
+async function retryChildren(
+  tx: Queryable,
+  retries: readonly DueRetry[],
+  changes: ReadonlyMap<string, StoredChildChanges>,
+): Promise<Map<string, NewSession>> {
+  const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, changes.get(retry.sessionId)!)]))
+  const movers = [...children.values()].filter(({ avoidGroups, resourceGroup }) => avoidGroups.includes(resourceGroup))
+  const agents: GroupAgent[] = movers.length > 0 ? await readAliveAgents(tx) : []
+  for (const child of movers) {
+    child.resourceGroup = chooseGroup({ ...child, clusterSize: child.kernelIds.length }, agents)
+  }
+  return children
+}
+
+function childOf(retry: DueRetry, stored: StoredChildChanges): NewSession {
+  const changes = { cause: retry.cause, counted: retry.counted, ...stored }
+  const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
+  const derived = deriveChild(parent, changes)
+  return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })
 }

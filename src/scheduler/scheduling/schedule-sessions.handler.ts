@@ -1,4 +1,4 @@
-import { DEPENDENCY_PAUSE_MAX_MS, DEPENDENCY_PAUSE_MIN_MS } from '../../domain/limits.ts'
+import { CLAIM_BATCH_SESSIONS_MAX, DEPENDENCY_PAUSE_MAX_MS, DEPENDENCY_PAUSE_MIN_MS } from '../../domain/limits.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -9,10 +9,33 @@ import {
   type ClaimedLine,
   type PendingSession,
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
-import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
-import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
-import { nextClaim, notePass, type QueueProgress } from './queue-progress.ts'
+import { groupsWithPending, requeueRested, type PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import type { RunReport } from '../background-service.ts'
+import type { CoordinatorContext } from '../coordinator.ts'
+import { runLifecycle, type HandlerResult, type LifecycleHandler } from '../lifecycle.ts'
 import { placePending } from './place-pending.ts'
+import { newQueueProgress, nextClaim, notePass, type QueueProgress } from './queue-progress.ts'
+
+/** Returns sessions that have rested to their queue, then runs one pass over the queue of each resource group. */
+export async function scheduleGroups(
+  context: CoordinatorContext & { sync: SyncPoints },
+  lines: Map<string, QueueProgress>,
+): Promise<RunReport> {
+  const { requeued, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
+  const reports = []
+  for (const group of await groupsWithPending(context.db)) {
+    const line = lines.get(group.name) ?? newQueueProgress()
+    lines.set(group.name, line)
+    const report = await runLifecycle(context, scheduleSessions(group, line, context))
+    reports.push({ ...report, more: line.passAgain })
+  }
+  const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
+  return {
+    done: reports.reduce((sum, { done }) => sum + done, 0),
+    more: requeued === CLAIM_BATCH_SESSIONS_MAX || reports.some(({ more }) => more),
+    againInMs: pauses.length === 0 ? null : Math.min(...pauses),
+  }
+}
 
 type Candidate = PendingSession & { kernels: [] }
 
@@ -20,7 +43,7 @@ type Candidate = PendingSession & { kernels: [] }
  * PENDING → SCHEDULED → PREPARING: assigns the sessions of one resource group to its agents, in the order of its
  * sequencer. The second step, which nothing can prevent, is written at once, and the agents are woken.
  */
-export function scheduleSessions(
+function scheduleSessions(
   group: PendingGroup,
   progress: QueueProgress,
   { sync }: { sync: SyncPoints },

@@ -1,15 +1,21 @@
 import type { FailureError } from '../../domain/session/failure.ts'
-import type { LifecycleDeclaration } from '../../domain/session/handlers.ts'
+import { LIFECYCLE_HANDLERS, type LifecycleDeclaration } from '../../domain/session/handlers.ts'
 import { isTerminal } from '../../domain/session/statuses.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import { claimSessions, type ClaimedKernel, type ClaimedSession } from '../../store/sql/session/claim-sessions.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 
+/** SCHEDULED → PREPARING: agents prepare image and working directory. */
+export const prepareSessions = advanceKernels(LIFECYCLE_HANDLERS['prepare-sessions'], ['promote-to-prepared'])
+
+/** PREPARED → CREATING: agents start the kernels that they have prepared. */
+export const startSessions = advanceKernels(LIFECYCLE_HANDLERS['start-sessions'], ['promote-to-running'])
+
 /**
  * A handler that advances kernels by writing orders, which their agents read with the next sync. It fails a session if
  * one of its kernels failed or ended before it ran.
  */
-export function advanceKernels(
+function advanceKernels(
   declaration: LifecycleDeclaration,
   wakes: readonly WakeTopic[],
 ): LifecycleHandler<ClaimedSession> {

@@ -1,6 +1,11 @@
+import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
+import type { Wake } from '../../domain/wake.ts'
+import type { Database } from '../../store/database.ts'
 import { claimSessions, type ClaimedSession } from '../../store/sql/session/claim-sessions.sql.ts'
 import { orderStops, settleEnds } from '../../store/sql/session/end-sessions.sql.ts'
+import { enforceBatchTimeouts as endTimedOut } from '../../store/sql/session/enforce-batch-timeouts.sql.ts'
+import type { RunReport } from '../background-service.ts'
 import type { LifecycleHandler } from '../lifecycle.ts'
 
 const declaration = LIFECYCLE_HANDLERS['terminate-sessions']
@@ -21,4 +26,11 @@ export const terminateSessions: LifecycleHandler<ClaimedSession> = {
     const gone = sessions.filter(({ kernels }) => kernels.every((kernel) => kernel.confirmedGone))
     return { successes: gone.map(({ id }) => id), failures: [], skipped: [] }
   },
+}
+
+/** RUNNING → TERMINATING for sessions that have run for longer than their batch timeout. */
+export async function enforceBatchTimeouts({ db, wake }: { db: Database; wake: Wake }): Promise<RunReport> {
+  const { moved, nextInMs } = await endTimedOut(db, CLAIM_BATCH_SESSIONS_MAX)
+  if (moved > 0) wake.wake('terminate-sessions', 'events')
+  return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX, againInMs: nextInMs }
 }

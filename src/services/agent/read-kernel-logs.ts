@@ -1,5 +1,9 @@
 import { RepriseError } from '../../domain/errors.ts'
-import { countKernelLogs as count, readKernelLogs as read, type LogChunkRow } from '../../store/sql/agent/kernel-logs.sql.ts'
+import {
+  countKernelLogs as count,
+  readKernelLogs as read,
+  type LogChunkRow,
+} from '../../store/sql/agent/kernel-logs.sql.ts'
 import { readKernelState } from '../../store/sql/agent/read-kernel-state.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 

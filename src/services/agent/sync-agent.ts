@@ -2,7 +2,12 @@ import { z } from 'zod'
 import type { KernelOrder, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX, REPORTED_CHAINS_MAX } from '../../domain/limits.ts'
+import {
+  LOG_BYTES_PER_SYNC_MAX,
+  LOG_CHUNK_BYTES_MAX,
+  OBSERVED_KERNELS_MAX,
+  REPORTED_CHAINS_MAX,
+} from '../../domain/limits.ts'
 import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'

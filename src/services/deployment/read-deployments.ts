@@ -1,8 +1,19 @@
 import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
 import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 import type { Prisma, PrismaClient } from '../../store/prisma.ts'
-import { countRevisions as countByDeployment, readRevisionPages as readPages, readRevisions as readByKey, type RevisionKey, type RevisionRow } from '../../store/sql/deployment/revisions.sql.ts'
-import { countRoutes, readEndpoints as read, type RouteCountRow, type EndpointRow } from '../../store/sql/deployment/read-routes.sql.ts'
+import {
+  countRevisions as countByDeployment,
+  readRevisionPages as readPages,
+  readRevisions as readByKey,
+  type RevisionKey,
+  type RevisionRow,
+} from '../../store/sql/deployment/revisions.sql.ts'
+import {
+  countRoutes,
+  readEndpoints as read,
+  type RouteCountRow,
+  type EndpointRow,
+} from '../../store/sql/deployment/read-routes.sql.ts'
 import { keysetPage, type Page } from '../paging/keyset.ts'
 import type { OrderColumn } from '../paging/keyset-cursor.ts'
 import { NEWEST_FIRST } from '../paging/orders.ts'

@@ -5,7 +5,13 @@ import type { DeploymentSpec } from '../../store/sql/deployment/deployment-spec.
 import { insertRevision, readRevision } from '../../store/sql/deployment/revisions.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import { assertLives, changeDeployment } from './change-deployment.ts'
-import { defaultStaleAfterMs, deploymentSpecSchema, specOf, type DeploymentSpecInput, type HealthCheckInput } from './deployment-fields.ts'
+import {
+  defaultStaleAfterMs,
+  deploymentSpecSchema,
+  specOf,
+  type DeploymentSpecInput,
+  type HealthCheckInput,
+} from './deployment-fields.ts'
 import { assertServes } from './deployment-group.ts'
 import { parseInput, refuseInput } from '../input/parse-input.ts'
 import { sealEnviron } from '../session/secret-environ.ts'

@@ -1,19 +1,28 @@
 import { RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import { hasChild, notFound, refuseTarget, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import type { FailureCause } from '../../domain/session/causes.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
-import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
-import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { lockTargets, type LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
+import {
+  readPendingItems,
+  settleItems,
+  type HeldResubmission,
+  type PendingItem,
+  type SettledItem,
+} from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
+import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
+import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
+import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { lockTargets, type LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
 import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
-import { readPendingItems, settleItems, type HeldResubmission, type PendingItem, type SettledItem } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
-import { addSessions } from '../session/add-sessions.ts'
-import { decideForResubmission, type MadeDecision } from './decide-for-resubmission.ts'
-import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { actorNamed } from '../access/actor.ts'
+import { cancelledDecision } from '../retry/decide-session.ts'
+import { addSessions } from '../session/add-sessions.ts'
+import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
 
 export interface BatchContext {
   log: Logger
@@ -132,4 +141,36 @@ function settle(
   const refusal = 'id' in planned ? refused.get(sessionId) : planned
   if (refusal) return { position, projectId, childSessionId: null, code: refusal.code, message: refusal.message }
   return { position, projectId, childSessionId: (planned as NewSession).id, code: null, message: null }
+}
+
+type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
+
+/**
+ * Decisions about sessions that were resubmitted before they were decided: the same as decide-retries would make,
+ * except that a retry it would schedule is cancelled from the start. Every finished batch session has one decision.
+ * decide-retries skips sessions locked by this transaction, and finds nothing left to decide afterwards.
+ */
+async function decideForResubmission(
+  tx: Queryable,
+  { id, actor }: HeldResubmission,
+  targets: readonly LockedTarget[],
+  log: Logger,
+) {
+  const open = targets.filter(({ locked, retryDecided }) => locked && !retryDecided)
+  const sessions = await readUndecided(
+    tx,
+    open.map((target) => target.id),
+  )
+  const says = `superseded by resubmission ${id} by ${actor}`
+  const rows = sessions.map((session) => cancelledDecision(session, log, says))
+  return {
+    /** Failure causes, by session. */
+    causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
+    /** For those that now have a child; the others are decided as usual. */
+    async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
+      const made = rows.filter(({ sessionId }) => parents.has(sessionId))
+      await recordDecisions(tx, made, actorNamed(actor))
+      return made
+    },
+  }
 }

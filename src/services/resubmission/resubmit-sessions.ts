@@ -1,17 +1,30 @@
-import { v7 as uuidv7 } from 'uuid'
+import { v7 as uuidv7, validate } from 'uuid'
 import { LEASE } from '../../domain/agent/lease.ts'
-import { RepriseError } from '../../domain/errors.ts'
-import { RESUBMISSION_SESSIONS_MAX, RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import {
+  RESUBMISSION_SESSIONS_MAX,
+  RESUBMIT_BATCH_SESSIONS_MAX,
+  SESSION_IDS_PER_READ_MAX,
+} from '../../domain/limits.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
-import type { PrismaClient } from '../../store/prisma.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { PrismaClient, SessionWhere } from '../../store/prisma.ts'
+import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
 import {
   findResubmissionByKey,
   openResubmission,
   type NewResubmission,
 } from '../../store/sql/resubmission/open-resubmission.sql.ts'
+import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { actorOf } from '../access/actor.ts'
 import { assertMayChange } from '../access/authorize.ts'
-import { findSessionIds } from '../session/find-session-ids.ts'
-import { overrideIssues } from './override-issues.ts'
+import { refuseInput } from '../input/parse-input.ts'
+import { mayBeName } from '../input/text-input.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { sealEnviron } from '../session/secret-environ.ts'
+import { sessionWhere } from '../session/session-where.ts'
+import { auditedOverrides } from '../session/shown-environ.ts'
+import { reportResubmitted } from './report-resubmitted.ts'
 import {
   parseResubmission,
   requestHash,
@@ -21,13 +34,6 @@ import {
   type SealedResubmission,
 } from './resubmission-input.ts'
 import { resubmitBatch, type BatchOutcome } from './resubmit-batch.ts'
-import { reportResubmitted } from './report-resubmitted.ts'
-import { sealEnviron } from '../session/secret-environ.ts'
-import type { ServiceContext } from '../service-context.ts'
-import { auditedOverrides } from '../session/shown-environ.ts'
-import { sessionWhere } from '../session/session-where.ts'
-import { actorOf } from '../access/actor.ts'
-import { refuseInput } from '../input/parse-input.ts'
 
 export interface ResubmitContext extends ServiceContext {
   prisma: PrismaClient
@@ -123,4 +129,62 @@ function repeatedPositions(sessionIds: readonly string[]): number[] {
     seen.add(id)
     return []
   })
+}
+
+/** Problems with overrides that only the database can reveal, even if they have other faults. */
+async function overrideIssues(db: Queryable, overrides: object): Promise<ValidationIssue[]> {
+  const { resourceGroup, allowAgents, avoidAgents, excludeAgents } = overrides as Record<string, unknown>
+  const group = typeof resourceGroup === 'string' && mayBeName(resourceGroup) ? resourceGroup : null
+  const lists = {
+    allowAgents: idsOf(allowAgents),
+    avoidAgents: idsOf(avoidAgents),
+    excludeAgents: idsOf(excludeAgents),
+  }
+  const [groups, agents] = await Promise.all([
+    readGroupTypes(db, group === null ? [] : [group]),
+    readAgentGroups(
+      db,
+      Object.values(lists).flatMap((list) => list.map(({ id }) => id)),
+    ),
+  ])
+  const issues: ValidationIssue[] = []
+  if (group !== null && !groups.get(group)?.includes('BATCH')) {
+    const message = groups.has(group) ? `resource group ${group} takes no batch sessions` : `no resource group ${group}`
+    issues.push({ path: 'overrides.resourceGroup', message })
+  }
+  for (const [name, list] of Object.entries(lists)) {
+    for (const { id, index } of list) {
+      const where = agents.get(id)
+      const path = `overrides.${name}.${index}`
+      if (where === undefined) issues.push({ path, message: `no agent ${id}` })
+      else if (name === 'allowAgents' && group !== null && where !== group) {
+        issues.push({ path, message: `agent ${id} is in the resource group ${where}, not in ${group}` })
+      }
+    }
+  }
+  return issues
+}
+
+function idsOf(list: unknown): { id: string; index: number }[] {
+  if (!Array.isArray(list)) return []
+  return list.flatMap((id: unknown, index) =>
+    typeof id === 'string' && validate(id) ? [{ id: id.toLowerCase(), index }] : [],
+  )
+}
+
+/** Ids of sessions, oldest first, in bounded reads; at most `limit`. */
+async function findSessionIds(prisma: PrismaClient, where: SessionWhere, limit: number): Promise<string[]> {
+  const ids: string[] = []
+  for (;;) {
+    const take = Math.min(SESSION_IDS_PER_READ_MAX, limit - ids.length)
+    const after = ids.at(-1)
+    const rows = await prisma.session.findMany({
+      where: after === undefined ? where : { AND: [where, { id: { gt: after } }] },
+      orderBy: { id: 'asc' },
+      take,
+      select: { id: true },
+    })
+    for (const { id } of rows) ids.push(id)
+    if (rows.length < take || ids.length === limit) return ids
+  }
 }

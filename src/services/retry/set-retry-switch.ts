@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../../domain/errors.ts'
-import { DISPATCH_INTERVAL_MS, HELD_RELEASE_RETRIES_MAX, RATE_LIMIT_PERIOD_MAX_SECONDS, RATE_LIMIT_RETRIES_MAX } from '../../domain/limits.ts'
+import {
+  DISPATCH_INTERVAL_MS,
+  HELD_RELEASE_RETRIES_MAX,
+  RATE_LIMIT_PERIOD_MAX_SECONDS,
+  RATE_LIMIT_RETRIES_MAX,
+} from '../../domain/limits.ts'
 import type { RateLimit } from '../../domain/retry/admit.ts'
 import type { HoldReason } from '../../domain/session/causes.ts'
 import type { RetryScope } from '../../domain/retry/policy/scope.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
-import { removeOld } from '../../../src/scheduler/retention/remove-old.handler.ts'
+import { removeOld } from '../../../src/scheduler/retention/retention-service.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 

@@ -7,8 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { parse } from 'yaml'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createDiscoveryService } from '../../../src/scheduler/deployment/discovery-service.ts'
-import { writeDiscovery } from '../../../src/scheduler/deployment/write-discovery.handler.ts'
+import { createDiscoveryService, writeDiscovery } from '../../../src/scheduler/deployment/discovery-service.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 

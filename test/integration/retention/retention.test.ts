@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/event-cursor.ts'
 import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
-import { removeOld, type RetentionPolicy } from '../../../src/scheduler/retention/remove-old.handler.ts'
+import { removeOld, type RetentionPolicy } from '../../../src/scheduler/retention/retention-service.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 

@@ -1,5 +1,4 @@
-import { replayDelivery } from '../../../services/webhook/replay-delivery.ts'
-import { replayWebhook } from '../../../services/webhook/replay-webhook.ts'
+import { replayDelivery, replayWebhook } from '../../../services/webhook/replay-webhook.ts'
 import { sendTestEvent } from '../../../services/webhook/send-test-event.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
