@@ -1,7 +1,8 @@
+import { PrismaPg } from '@prisma/adapter-pg'
+import { RepriseError } from '../domain/errors.ts'
 import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
 import type { Patience } from './connection-settings.ts'
 import type { Database } from './database.ts'
-import { hasEnumParameters, ProvableEnumsFactory } from './provable-enums.ts'
 import { ReadPool } from './read-pool.ts'
 import { readSnapshot, type Reads } from './snapshot.ts'
 
@@ -71,4 +72,37 @@ function statementNames(): (query: { sql: string; args: readonly unknown[] }) =>
     names.set(sql, name)
     return name
   }
+}
+
+const CAST_PARAMETER = /CAST\((\$\d+)::text AS ("public"\."\w+")\)/g
+
+/**
+ * Prisma sends values of enums as text and casts them. The planner cannot evaluate this cast while it plans, so it cannot
+ * prove that a condition implies that of a partial index, and reads the whole table. A parameter of the enum's own type
+ * is a constant to it, as long as the statement is planned for its values.
+ */
+function withEnumParameters(sql: string): string {
+  return sql.includes('CAST($') ? sql.replace(CAST_PARAMETER, '$1::$2') : sql
+}
+
+/**
+ * Whether a statement of `withEnumParameters` has such a parameter. It must be planned each time, not once for all
+ * values: that is, it must not be prepared by name.
+ */
+function hasEnumParameters(sql: string): boolean {
+  return sql.includes('::"public"."')
+}
+
+class ProvableEnumsFactory extends PrismaPg {
+  override async connect() {
+    const adapter = await super.connect()
+    const queryRaw = adapter.queryRaw.bind(adapter)
+    adapter.queryRaw = (query) => queryRaw({ ...query, sql: withEnumParameters(query.sql) }).catch(passOn)
+    return adapter
+  }
+}
+
+/** Prisma makes an error of its own of whatever has a code, so refusals of the pool pass through it as a cause. */
+function passOn(error: unknown): never {
+  throw error instanceof RepriseError ? new Error(error.message, { cause: error }) : error
 }

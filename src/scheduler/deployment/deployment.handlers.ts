@@ -116,12 +116,12 @@ export const destroyingDeployment = handleDeployments(DESTROYING, {
       tx,
       deployments.map(({ id }) => id),
     )
-    const toEnd = [...routesOf.values()].flat().filter(({ status }) => status !== 'TERMINATING')
+    const live = [...routesOf.values()].flat().filter(({ status }) => status !== 'TERMINATING')
     const reason = 'its deployment is destroyed'
     const ended = await endRoutes(
       tx,
       DESTROYING.name,
-      toEnd.map((route) => ({ ...route, reason })),
+      live.map((route) => ({ ...route, reason })),
     )
     const findings = deployments.flatMap(({ id, inStatusMs }): Finding<DeploymentResult>[] => {
       const left = routesOf.get(id)?.length ?? 0

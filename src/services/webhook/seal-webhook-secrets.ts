@@ -1,5 +1,5 @@
 import type { Database } from '../../store/database.ts'
-import { readPlainWebhooks, storeSealedSecrets } from '../../store/sql/webhook/webhook-secrets.sql.ts'
+import { readPlainWebhooks, storeSealedSecrets } from '../../store/sql/webhook/webhooks.sql.ts'
 import type { SecretBox } from '../access/secret-box.ts'
 
 /** Webhooks whose secrets are encrypted in one transaction. */

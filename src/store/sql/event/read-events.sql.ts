@@ -5,7 +5,7 @@ import type { Queryable } from '../../database.ts'
 /** Position of the oldest running transaction. */
 export const HORIZON = 'outbox_position(pg_snapshot_xmin(pg_current_snapshot()))'
 /** Position that no transaction has had yet. */
-export const NEXT_POSITION = 'outbox_position(pg_snapshot_xmax(pg_current_snapshot()))'
+const NEXT_POSITION = 'outbox_position(pg_snapshot_xmax(pg_current_snapshot()))'
 
 const COLUMNS = `e.xid::text AS xid, e.id::text AS id, e.type, e.session_id AS "sessionId", e.chain_id AS "chainId",
   e.deployment_id AS "deploymentId", e.route_id AS "routeId", e.project_id AS "projectId", e.data,

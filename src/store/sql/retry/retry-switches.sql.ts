@@ -4,11 +4,11 @@ import { currentValue, type SwitchState } from '../../../domain/retry/switch-sta
 import type { Queryable } from '../../database.ts'
 
 /** The columns of a switch's state, from `retry_switches w`. */
-export const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabled_then AS "disabledThen",
+const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabled_then AS "disabledThen",
   w.per_second AS "perSecond", w.burst, w.limit_until AS "limitUntil", w.per_second_then AS "perSecondThen",
   w.burst_then AS "burstThen"`
 
-export interface SwitchColumns {
+interface SwitchColumns {
   disabled: boolean
   disabledUntil: Date | null
   disabledThen: boolean
@@ -19,7 +19,7 @@ export interface SwitchColumns {
   burstThen: number | null
 }
 
-export function stateOf(columns: SwitchColumns): SwitchState {
+function stateOf(columns: SwitchColumns): SwitchState {
   return {
     disabled: { value: columns.disabled, until: columns.disabledUntil, afterwards: columns.disabledThen },
     rateLimit: {
@@ -35,9 +35,9 @@ function limitOf(perSecond: number | null, burst: number | null) {
 }
 
 /** The values in force now, from columns of `retry_switches w`. */
-export const DISABLED_NOW = `CASE WHEN w.disabled_until <= now() THEN w.disabled_then ELSE w.disabled END`
-export const PER_SECOND_NOW = `CASE WHEN w.limit_until <= now() THEN w.per_second_then ELSE w.per_second END`
-export const BURST_NOW = `CASE WHEN w.limit_until <= now() THEN w.burst_then ELSE w.burst END`
+const DISABLED_NOW = `CASE WHEN w.disabled_until <= now() THEN w.disabled_then ELSE w.disabled END`
+const PER_SECOND_NOW = `CASE WHEN w.limit_until <= now() THEN w.per_second_then ELSE w.per_second END`
+const BURST_NOW = `CASE WHEN w.limit_until <= now() THEN w.burst_then ELSE w.burst END`
 export interface LockedSwitch extends RetrySwitch {
   scopeId: string
   /** The time at which `tokens` was computed, in seconds of the database's clock. */
