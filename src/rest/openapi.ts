@@ -1,5 +1,4 @@
-import { DEPLOYMENT_CHANGE, DEPLOYMENT_INPUT, DEPLOYMENT_SCALE } from './deployment/deployment-input.ts'
-import { RETRY_UPDATE, SESSION_INPUT } from './session/session-input.ts'
+import { COMPONENTS } from './resources/input-schema.ts'
 import type { RestApp } from './rest-app.ts'
 
 export const OPENAPI_PATH = '/v2/openapi.json'
@@ -25,7 +24,5 @@ export const OPENAPI_INFO = {
 
 export function registerComponents({ openAPIRegistry }: RestApp): void {
   openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
-  for (const { name, schema } of [SESSION_INPUT, RETRY_UPDATE, DEPLOYMENT_INPUT, DEPLOYMENT_CHANGE, DEPLOYMENT_SCALE]) {
-    openAPIRegistry.registerComponent('schemas', name, schema)
-  }
+  for (const { name, schema } of COMPONENTS) openAPIRegistry.registerComponent('schemas', name, schema)
 }

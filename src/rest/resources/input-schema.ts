@@ -9,9 +9,20 @@ export interface JsonSchema {
   [key: string]: unknown
 }
 
+interface Component {
+  name: string
+  reference: { $ref: string }
+  schema: JsonSchema
+}
+
+/** All that were made: those of the routes that were imported. */
+export const COMPONENTS: Component[] = []
+
 /** A schema of the OpenAPI document that routes refer to by name. */
-export function component(name: string, schema: JsonSchema) {
-  return { name, reference: { $ref: `#/components/schemas/${name}` }, schema }
+export function component(name: string, schema: JsonSchema): Component {
+  const made = { name, reference: { $ref: `#/components/schemas/${name}` }, schema }
+  COMPONENTS.push(made)
+  return made
 }
 
 /** The schema of a request body: that of the service's input, with names in snake_case. */
