@@ -28,9 +28,11 @@ import {
   readSchedulingHistory,
   type HistoryRow,
 } from '../services/session/read-scheduling-history.ts'
+import { readTokenRoles } from '../services/access/token-roles.ts'
+import { readSessionActions, type ActionVerdict } from '../services/resubmission/session-actions.ts'
 import type { QuotaKey } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
-import type { ServiceContext } from '../services/service-context.ts'
+import type { Role, ServiceContext } from '../services/service-context.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
 import { reachLoaders, type ReachLoaders } from './paging/reach-loaders.ts'
 import { lazily } from './lazy.ts'
@@ -43,6 +45,10 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders {
   sessions: SessionLoader
   /** Null for sessions that are not waiting. */
   pendingReasons: DataLoader<string, string | null>
+  /** By session; empty if the viewer does not see it. */
+  sessionActions: DataLoader<string, ActionVerdict[]>
+  /** By token; null if it is not valid. */
+  tokenRoles: DataLoader<string, Role | null>
   history: PageLoader<HistoryRow>
   historyCount: DataLoader<string, number>
   logs: PageLoader<LogChunkRow>
@@ -73,6 +79,16 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     new DataLoader(async (ids) => {
       const reasons = await explainPendingSessions(source, ids)
       return ids.map((id) => reasons.get(id) ?? null)
+    }),
+  sessionActions: (source) =>
+    new DataLoader(async (ids) => {
+      const actions = await readSessionActions(source, ids)
+      return ids.map((id) => actions.get(id) ?? [])
+    }),
+  tokenRoles: (source) =>
+    new DataLoader(async (ids) => {
+      const roles = await readTokenRoles(source, ids)
+      return ids.map((id) => roles.get(id) ?? null)
     }),
   history: (source) =>
     pageLoader(

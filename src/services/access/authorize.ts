@@ -26,21 +26,30 @@ export function noAccess({ name, role }: Viewer): string {
   return `The token "${name}" has the role ${role}, ${uses}; it has no access here.`
 }
 
-export function mayChange({ role }: Viewer): boolean {
+export function mayChange({ role }: Pick<Viewer, 'role'>): boolean {
   return role === 'ADMIN' || role === 'MEMBER'
 }
 
+/** Its project, if it is for one, or everything. */
+export function mayAdminister({ role }: Pick<Viewer, 'role'>): boolean {
+  return role === 'ADMIN'
+}
+
 export function assertMayChange(viewer: Viewer): void {
-  if (mayChange(viewer)) return
-  throw new RepriseError(
-    'FORBIDDEN',
-    `The token "${viewer.name}" has the role ${viewer.role}, which may not change anything.`,
-  )
+  const refusal = refuseChange(viewer)
+  if (refusal) throw refusal
+}
+
+/** Undefined if the viewer may change what it sees. */
+export function refuseChange(viewer: Viewer): RepriseError | undefined {
+  if (mayChange(viewer)) return undefined
+  const message = `The token "${viewer.name}" has the role ${viewer.role}, which may not change anything.`
+  return new RepriseError('FORBIDDEN', message)
 }
 
 /** An administrator of one project has no rights over other projects, its domain or the cluster. */
 export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' | 'PROJECT'): void {
-  if (viewer.role !== 'ADMIN') {
+  if (!mayAdminister(viewer)) {
     throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}; this needs ADMIN.`)
   }
   if (viewer.projectId !== null && scope !== 'PROJECT') {

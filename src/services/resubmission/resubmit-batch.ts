@@ -1,5 +1,11 @@
 import { RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
-import { hasChild, notFound, refuseTarget, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import {
+  creationIdReused,
+  hasChild,
+  notFound,
+  refuseTarget,
+  type TargetRefusal,
+} from '../../domain/resubmission/refuse.ts'
 import type { FailureCause } from '../../domain/session/causes.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
@@ -126,7 +132,7 @@ async function insertChildren(tx: Queryable, children: readonly NewSession[]): P
       const childId = others.get(parentId!)
       if (full) return [parentId!, { code: full.code, message: full.message }]
       if (childId) return [parentId!, hasChild(parentId!, childId)]
-      return [parentId!, { code: 'CREATION_ID_REUSED', message: `another session has the creation id ${creationId}` }]
+      return [parentId!, creationIdReused(creationId)]
     }),
   )
 }

@@ -7,7 +7,7 @@ import type { UndecidedSession } from '../../store/sql/retry/claim-undecided.sql
 import type { DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
 
 /** A decision that throws is a bug: that session is not retried, and the others are still decided. */
-export function decideSession(session: UndecidedSession, log: Logger): RetryVerdict {
+export function decideSession(session: UndecidedSession, log: Pick<Logger, 'error'>): RetryVerdict {
   try {
     const decided = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
     if (decided.cause === null && decided.phase === 'NOT_ELIGIBLE') {
@@ -42,7 +42,7 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
 }
 
 /** The decision about this session, with a retry that would be scheduled cancelled from the start. */
-export function cancelledDecision(session: UndecidedSession, log: Logger, says: string): DecisionRow {
+export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, 'error'>, says: string): DecisionRow {
   const row = decisionRow(session, decideSession(session, log))
   if (row.phase !== 'SCHEDULED') return row
   return {

@@ -19,14 +19,15 @@ export function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRe
 /** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
 export function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
   if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
-  if (!change.changed) {
-    throw new RepriseError('NO_PENDING_RETRY', `session ${sessionId} has ${stateOf(change.phase)}`)
-  }
+  if (change.changed) return
+  // If it was pending when the statement started, a concurrent call was first.
+  const message = `session ${sessionId} has a retry that was dispatched or cancelled at this moment`
+  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
 }
 
-function stateOf(phase: RetryPhase | null): string {
-  if (phase === null) return 'no retry decision yet'
-  // It was pending when the statement started, but a concurrent call was first.
-  if (phase === 'SCHEDULED' || phase === 'HELD') return 'a retry that was dispatched or cancelled at this moment'
-  return `a retry that is ${phase}, none that is scheduled or held`
+/** Undefined if a retry in this phase can be cancelled, changed or made due; null is the phase of an undecided session. */
+export function refusePendingRetry(sessionId: string, phase: RetryPhase | null): RepriseError | undefined {
+  if (phase === 'SCHEDULED' || phase === 'HELD') return undefined
+  const state = phase === null ? 'no retry decision yet' : `a retry that is ${phase}, none that is scheduled or held`
+  return new RepriseError('NO_PENDING_RETRY', `session ${sessionId} has ${state}`)
 }

@@ -1,7 +1,7 @@
 import { RepriseError } from '../../domain/errors.ts'
 import { REASON_LENGTH_MAX } from '../../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
-import { isTerminal } from '../../domain/session/statuses.ts'
+import { isTerminal, type SessionStatus } from '../../domain/session/statuses.ts'
 import { terminateSessionRow } from '../../store/sql/session/terminate-session.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import { endWaitingRetry } from '../retry/end-waiting-retry.ts'
@@ -9,6 +9,10 @@ import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
 import { refuseInput } from '../input/parse-input.ts'
+
+export function alreadyFinished(id: string, status: SessionStatus): RepriseError {
+  return new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${status}`)
+}
 
 /**
  * Terminates a session on behalf of a person; it is not retried. `force` kills its kernels without a grace period. If
@@ -42,7 +46,7 @@ export async function terminateSession(
       wake.wake('events', 'schedule-sessions')
       return { sessionId: id }
     }
-    throw new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${from}`)
+    throw alreadyFinished(id, from)
   }
   wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events')
   return { sessionId: id }

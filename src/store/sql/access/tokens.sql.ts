@@ -37,20 +37,31 @@ export interface TokenRow {
 }
 
 /**
- * Valid tokens. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
- * the enum type orders roles from strongest to weakest. Indexes: api_tokens(hash), project_members(project_id,
- * user_id).
+ * Of valid tokens. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
+ * the enum type orders roles from strongest to weakest. Index: project_members(project_id, user_id).
  */
+const ROLE = 'greatest(t.role, m.role)'
+const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id`
+const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
+
+/** Index: api_tokens(hash). */
 const FIND_SQL = `
-SELECT t.id, t.name, greatest(t.role, m.role) AS role, t.project_id AS "projectId", t.user_id AS "userId",
+SELECT t.id, t.name, ${ROLE} AS role, t.project_id AS "projectId", t.user_id AS "userId",
   t.resource_groups AS "resourceGroups",
   (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute') AS "useUnnoted"
-FROM api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
-WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
-  AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
+FROM ${TOKENS} WHERE t.hash = $1 AND ${IS_VALID}`
 
 export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow | undefined> {
   return (await db.query<TokenRow>(FIND_SQL, [hash])).rows[0]
+}
+
+const ROLES_SQL = `SELECT t.id, ${ROLE} AS role FROM ${TOKENS} WHERE t.id = ANY($1::uuid[]) AND ${IS_VALID}`
+
+/** By id. */
+export async function readValidRoles(db: Queryable, ids: readonly string[]): Promise<Map<string, NewToken['role']>> {
+  const { rows } = await db.query<Pick<TokenRow, 'id' | 'role'>>(ROLES_SQL, [ids])
+  return new Map(rows.map(({ id, role }) => [id, role]))
 }
 
 const NOTE_USE_SQL = `

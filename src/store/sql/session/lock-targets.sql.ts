@@ -1,5 +1,5 @@
 import type { ResubmissionTarget } from '../../../domain/resubmission/refuse.ts'
-import type { FailureCause } from '../../../domain/session/causes.ts'
+import type { FailureCause, RetryPhase } from '../../../domain/session/causes.ts'
 import type { Queryable } from '../../database.ts'
 import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from './session-columns.sql.ts'
 
@@ -8,6 +8,8 @@ export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'roo
   /** Null if the chain's first session is gone. */
   rootCreationId: string | null
   retryDecided: boolean
+  /** Of its decision; null if it has none. */
+  retryPhase: RetryPhase | null
   failureCause: FailureCause | null
 }
 
@@ -30,25 +32,40 @@ FOR NO KEY UPDATE`
 const DECISIONS_SQL = `
 SELECT FROM retry_decisions d WHERE d.session_id = ANY($1::uuid[]) ORDER BY d.session_id FOR UPDATE`
 
-/** A separate statement, so that it sees what was committed while the locks were awaited. */
+/**
+ * A separate statement, so that it sees what was committed while the locks were awaited. Without a list of what is
+ * locked, all are told as if they were.
+ */
 const READ_SQL = `
-SELECT s.id, s.session_type AS "sessionType", s.status, s.result, s.id = ANY($3::uuid[]) AS locked,
+SELECT s.id, s.session_type AS "sessionType", s.status, s.result, coalesce(s.id = ANY($3::uuid[]), true) AS locked,
   child.id AS "childSessionId", ${parentAliveMs('$4')} AS "parentAliveMs", s.retry_decided AS "retryDecided",
-  s.failure_cause AS "failureCause",${CHILD_SOURCE_COLUMNS}
+  d.phase AS "retryPhase", s.failure_cause AS "failureCause",${CHILD_SOURCE_COLUMNS}
 FROM sessions s
 LEFT JOIN sessions root ON root.id = s.chain_id
 LEFT JOIN sessions child ON child.parent_session_id = s.id
+LEFT JOIN retry_decisions d ON d.session_id = s.id
 WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
 
+interface TargetsQuery {
+  sessionIds: readonly string[]
+  visibleProjectId: string | null
+  fenceMarginMs: number
+}
+
 /** Targets by id; sessions of another project are missing. */
-export async function lockTargets(
-  tx: Queryable,
-  options: { sessionIds: readonly string[]; visibleProjectId: string | null; fenceMarginMs: number },
-): Promise<Map<string, LockedTarget>> {
-  const { sessionIds, visibleProjectId, fenceMarginMs } = options
+export async function lockTargets(tx: Queryable, query: TargetsQuery): Promise<Map<string, LockedTarget>> {
+  const { sessionIds, visibleProjectId } = query
   const held = await tx.query<{ id: string }>(SESSIONS_SQL, [sessionIds, visibleProjectId])
   const locked = held.rows.map(({ id }) => id)
   await tx.query(DECISIONS_SQL, [locked])
-  const { rows } = await tx.query<LockedTarget>(READ_SQL, [sessionIds, visibleProjectId, locked, fenceMarginMs])
+  return readTargets(tx, { ...query, locked })
+}
+
+/** The same for information only, as it is now. `locked`: those that the transaction holds; null if nobody asks. */
+export async function readTargets(
+  db: Queryable,
+  { sessionIds, visibleProjectId, fenceMarginMs, locked }: TargetsQuery & { locked: readonly string[] | null },
+): Promise<Map<string, LockedTarget>> {
+  const { rows } = await db.query<LockedTarget>(READ_SQL, [sessionIds, visibleProjectId, locked, fenceMarginMs])
   return new Map(rows.map((row) => [row.id, row]))
 }
