@@ -343,6 +343,8 @@ export const WAKE_TOPICS_PER_HINT_MAX = 40
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
 /** Events read from the outbox at once. */
 export const RELAY_BATCH_EVENTS_MAX = 2_000
+/** Events of a subscription that share what they read: a statement for each part of them, instead of one for each event. */
+export const EVENTS_TOGETHER_MAX = 100
 /**
  * Events of the outbox that one statement looks at for a subscriber, whether they match or not: some 10 ms, so that no
  * filter and no age of a cursor makes a statement long.

@@ -7,7 +7,8 @@ import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
 /**
- * Events from a cursor on, or from now on, each once and in cursor order. Also ends when the bus closes.
+ * Events from a cursor on, or from now on, each once and in cursor order, in lists of those that are there. Also ends
+ * when the bus closes.
  *
  * No event is lost between the outbox and the live queue, because the queue is opened first. At that time the relay has
  * not published anything above its horizon, and the outbox is read at later horizons, which only grow. An event that a
@@ -21,7 +22,7 @@ export function followEvents(options: {
   /** Ends the iteration when it aborts. */
   closing: AbortSignal
   batchEventsMax?: number
-}): AsyncIterableIterator<OutboxEvent> {
+}): AsyncIterableIterator<readonly OutboxEvent[]> {
   const { db, bus, filter, after, closing, batchEventsMax = RELAY_BATCH_EVENTS_MAX } = options
   const { subscriber, unsubscribe } = bus.subscribe(filter)
   const end = () => {
@@ -35,7 +36,7 @@ export function followEvents(options: {
     return follow()
   })
 
-  async function* follow(): AsyncGenerator<OutboxEvent, void, void> {
+  async function* follow(): AsyncGenerator<readonly OutboxEvent[], void, void> {
     try {
       let position = after
       if (position) position = yield* fromOutbox(position)
@@ -46,28 +47,30 @@ export function followEvents(options: {
           position = yield* fromOutbox(later(delivery.after, position))
           continue
         }
-        for (const event of delivery.events) {
-          if (position && compareCursors(event.cursor, position) <= 0) continue
-          position = event.cursor
-          yield event
-        }
+        const events = position ? delivery.events.filter(isAfter(position)) : delivery.events
+        position = events.at(-1)?.cursor ?? position
+        if (events.length > 0) yield events
       }
     } finally {
       end()
     }
   }
 
-  async function* fromOutbox(from: EventCursor): AsyncGenerator<OutboxEvent, EventCursor, void> {
+  async function* fromOutbox(from: EventCursor): AsyncGenerator<readonly OutboxEvent[], EventCursor, void> {
     let position = from
     for (;;) {
       const bounds = { limit: batchEventsMax, lookedAtMax: LOOKED_AT_EVENTS_MAX }
       const { events, through, more } = await readMatchingEvents(db, position, filter, bounds)
-      yield* events
+      if (events.length > 0) yield events
       position = through
       subscriber.advance(position)
       if (!more) return position
     }
   }
+}
+
+function isAfter(position: EventCursor): (event: OutboxEvent) => boolean {
+  return ({ cursor }) => compareCursors(cursor, position) > 0
 }
 
 function later(a: EventCursor, b: EventCursor | undefined): EventCursor {

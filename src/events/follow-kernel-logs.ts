@@ -22,7 +22,7 @@ export function followKernelLogs(options: {
   /** Decimal id of the last chunk seen; 0 for the beginning. */
   after: string
   closing: AbortSignal
-}): AsyncIterableIterator<LogChunkRow> {
+}): AsyncIterableIterator<readonly LogChunkRow[]> {
   const { db, topics, relay, kernelId, closing } = options
   return abortableGenerator(async function* (signal) {
     const news = createAlarm([signal, closing])
@@ -33,10 +33,8 @@ export function followKernelLogs(options: {
       while (!signal.aborted && !closing.aborted) {
         const state = await readKernelState(db, kernelId)
         const chunks = await readKernelLogs(db, [kernelId], after, CHUNKS_PER_READ)
-        for (const chunk of chunks) {
-          after = chunk.id
-          yield chunk
-        }
+        after = chunks.at(-1)?.id ?? after
+        if (chunks.length > 0) yield chunks
         if (chunks.length === CHUNKS_PER_READ) continue
         if (!state || state.over) return
         await news.wait(BACKSTOP_MS)

@@ -15,7 +15,7 @@ export function followResubmission(options: {
   id: string
   visibleProjectId: string | null
   closing: AbortSignal
-}): AsyncIterableIterator<ResubmissionProgress> {
+}): AsyncIterableIterator<readonly ResubmissionProgress[]> {
   const { db, wake, id, visibleProjectId, closing } = options
   return abortableGenerator(async function* (signal) {
     const news = createAlarm([signal, closing])
@@ -26,7 +26,7 @@ export function followResubmission(options: {
         const progress = await readResubmissionProgress(db, id, visibleProjectId)
         if (!progress) return
         const now = `${progress.state} ${progress.done} ${progress.refused}`
-        if (now !== seen) yield progress
+        if (now !== seen) yield [progress]
         seen = now
         if (progress.state !== 'RUNNING') return
         await news.wait(RELAY_POLL_INTERVAL_MS)

@@ -1,13 +1,18 @@
 import { RepriseError } from '../domain/errors.ts'
 import { ANSWER_FIELDS_MAX, FIELDS_PER_TURN } from './limits/limits.ts'
 
-/** How much of an answer has been made, and when the rest is. One per operation, or per event of a subscription. */
+/**
+ * How much of an answer has been made, and when the rest is. One per operation, or for the events of a subscription that
+ * are executed together.
+ */
 export interface Pace {
   /**
    * The items, of which some come in later turns of the event loop.
    * @throws RepriseError VALIDATION_FAILED if the answer has too many fields with them
    */
   spread<Item>(items: readonly Item[], fieldsOfEach: number): (Item | Promise<Item>)[]
+  /** Whether it had too many fields. */
+  readonly exceeded: boolean
 }
 
 export function createPace(): Pace {
@@ -50,6 +55,9 @@ export function createPace(): Pace {
         )
       }
       return items.map((item) => take(item, fieldsOfEach))
+    },
+    get exceeded() {
+      return fields > ANSWER_FIELDS_MAX
     },
   }
 }

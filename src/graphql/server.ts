@@ -15,6 +15,7 @@ import { schema } from './schema.ts'
 import { useOperationCost } from './limits/operation-cost.ts'
 import { useAdmission } from './limits/use-admission.ts'
 import { useConsistentReads } from './use-consistent-reads.ts'
+import { useEventsTogether } from './subscriptions/events-together.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './transport/trusted-documents.ts'
 
 export const GRAPHQL_PATH = '/graphql'
@@ -47,6 +48,7 @@ export function createGraphQLServer(options: {
       // of these headers, which has the same effect.
       useCSRFPrevention({ requestHeaders: ['authorization', 'x-graphql-yoga-csrf'] }),
       useConsistentReads(),
+      useEventsTogether(),
       useAdmission(services.admission),
       useErrorPresentation(),
       useAcceptableAnswers(),

@@ -5,7 +5,8 @@ import { renew, type GraphQLContext } from './context.ts'
 
 /**
  * The fields of a query are read in one state of the database, whatever is written meanwhile; so is the payload of each
- * mutation, see `payloadReads`. Each event of a subscription is read by itself, see `authorizedStream`.
+ * mutation, see `payloadReads`. Events of a
+ * subscription are read by themselves, see `useEventsTogether`.
  */
 export function useConsistentReads(): Plugin<GraphQLContext> {
   return {

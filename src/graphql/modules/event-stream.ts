@@ -6,7 +6,7 @@ import { assertCursorKept } from '../../events/kept-cursor.ts'
 import { invalidCursor } from '../../services/paging/page-arguments.ts'
 import { ownProject } from '../../services/access/tenant-scope.ts'
 import type { GraphQLContext } from '../context.ts'
-import { authorizedStream } from '../subscriptions.ts'
+import { authorizedEvents, type AuthorizedEvents } from '../subscriptions/authorized-events.ts'
 
 export interface EventStreamFilter {
   project?: string | null
@@ -19,7 +19,7 @@ export interface EventStreamFilter {
 export async function eventStream<Event extends OutboxEvent>(
   context: GraphQLContext,
   input: { filter: EventStreamFilter; types: ReadonlySet<Event['type']>; after: string | null | undefined },
-): Promise<AsyncIterableIterator<Event>> {
+): Promise<AuthorizedEvents<Event>> {
   const { filter, types, after } = input
   const cursor = after == null ? undefined : decodeCursor(after)
   if (after != null && !cursor) throw invalidCursor('after')
@@ -29,7 +29,7 @@ export async function eventStream<Event extends OutboxEvent>(
   const { chainId, sessionId, deploymentId } = filter
   const wanted = { projectId, chainId, sessionId, deploymentId, types }
   const events = followEvents({ db, bus, closing, after: cursor, filter: wanted })
-  return authorizedStream(context, events as AsyncIterableIterator<Event>)
+  return authorizedEvents(context, events as AsyncIterableIterator<readonly Event[]>)
 }
 
 async function projectIdOf({ services, viewer }: GraphQLContext, name: string): Promise<string> {

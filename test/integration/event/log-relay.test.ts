@@ -35,8 +35,8 @@ test('followers that have nothing to read cost one statement together, and hear 
   }
   const follow = async (kernelId: string) => {
     heard.set(kernelId, [])
-    for await (const { text } of followKernelLogs({ db, topics, relay, kernelId, after: '0', closing: closing.signal }))
-      heard.get(kernelId)!.push(text)
+    for await (const chunks of followKernelLogs({ db, topics, relay, kernelId, after: '0', closing: closing.signal }))
+      heard.get(kernelId)!.push(...chunks.map(({ text }) => text))
     ended.add(kernelId)
   }
   const following = kernels.map(follow)

@@ -187,7 +187,8 @@ it('its progress is followed from another server, at once and to the end', async
   const closing = new AbortController().signal
   const stream = followResubmission({ ...elsewhere, id: resubmissionId, visibleProjectId: null, closing })
   const seen = []
-  for await (const { done, state } of stream) {
+  for await (const [progress] of stream) {
+    const { done, state } = progress!
     seen.push(`${state} ${done}`)
     if (state === 'RUNNING') await given.server.run('resubmit-sessions')
   }

@@ -2,7 +2,7 @@ import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
 import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
 import { builder } from '../../builder.ts'
 import { parseSerialCursor } from '../../paging/serial-page.ts'
-import { authorizedStream } from '../../subscriptions.ts'
+import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
 import { LogChunk } from './log.type.ts'
 
 builder.subscriptionField('kernelLogs', (t) =>
@@ -18,7 +18,7 @@ builder.subscriptionField('kernelLogs', (t) =>
       const from = parseSerialCursor(after)
       await assertKernelVisible(context, kernelId)
       const { db, topics, logRelay, closing } = context.services
-      return authorizedStream(
+      return authorizedEvents(
         context,
         followKernelLogs({ db, topics, relay: logRelay, kernelId, after: from, closing }),
       )

@@ -1,7 +1,7 @@
 import { followResubmission } from '../../../events/follow-resubmission.ts'
 import { assertResubmissionVisible } from '../../../services/resubmission/read-resubmission.ts'
 import { builder } from '../../builder.ts'
-import { authorizedStream } from '../../subscriptions.ts'
+import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
 import { stillThere } from '../../session-reads/still-there.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
@@ -14,7 +14,7 @@ builder.subscriptionField('resubmissionProgress', (t) =>
       await assertResubmissionVisible(context, id)
       const { db, wake, closing } = context.services
       const visibleProjectId = context.viewer.projectId
-      return authorizedStream(context, followResubmission({ db, wake, id, visibleProjectId, closing }))
+      return authorizedEvents(context, followResubmission({ db, wake, id, visibleProjectId, closing }))
     },
     resolve: (query, { id }, _args, { services }) =>
       stillThere(services.prisma.resubmission.findUnique({ ...query, where: { id } }), 'RESUBMISSION_NOT_FOUND'),

@@ -1,0 +1,84 @@
+import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { EVENTS_TOGETHER_MAX } from '../../domain/limits.ts'
+import { readFor } from '../../services/consistent-reads.ts'
+import { readerOf, renew, type GraphQLContext } from '../context.ts'
+import type { AuthorizedEvents } from './authorized-events.ts'
+
+/**
+ * Events that wait are executed together, if there is anything to read for them: they share loaders, and one state of the
+ * database. They are delivered one by one, in their order. A subscription of which an event needs nothing from the
+ * database executes one at a time, as it is taken: there would be nothing to share.
+ */
+export function useEventsTogether(): Plugin<GraphQLContext> {
+  return {
+    onSubscribe: ({ setSubscribeFn }) => setSubscribeFn(subscribe),
+  }
+}
+
+async function subscribe(args: ExecutionArgs): Promise<AsyncIterableIterator<ExecutionResult> | ExecutionResult> {
+  const source = await createSourceEventStream(args)
+  return Symbol.asyncIterator in source ? results(args, source as AuthorizedEvents<unknown>) : source
+}
+
+function results(args: ExecutionArgs, events: AuthorizedEvents<unknown>): AsyncIterableIterator<ExecutionResult> {
+  const executeEvents = executor(args)
+  let ready: ExecutionResult[] = []
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function advance(): Promise<IteratorResult<ExecutionResult>> {
+    if (ready.length === 0 && !events.ended) ready = await executeEvents(events)
+    const result = events.ended ? undefined : ready.shift()
+    return result ? { done: false, value: result } : { done: true, value: undefined }
+  }
+
+  return {
+    next() {
+      const turn = last.then(advance)
+      last = turn.catch(() => {})
+      return turn
+    },
+    async return() {
+      await events.end()
+      return { done: true, value: undefined }
+    },
+    async throw(error) {
+      await events.end()
+      throw error
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+/** Takes and executes the next events; none after the last one. */
+function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => Promise<ExecutionResult[]> {
+  const context = args.contextValue as GraphQLContext
+  const { consistently } = context.services
+  let together = 1
+
+  async function inOneState(values: readonly unknown[]): Promise<ExecutionResult[]> {
+    const again = () => renew(context)
+    const work = async () => {
+      const made = values.map((rootValue) => execute({ ...args, rootValue }))
+      together = made.some((result) => result instanceof Promise) ? EVENTS_TOGETHER_MAX : 1
+      return Promise.all(made)
+    }
+    return readFor(readerOf(context), () => consistently({ kind: context, work, again }))
+  }
+
+  return async (events) => {
+    const values = await events.take(together)
+    if (values === null) return []
+    const made = await inOneState(values)
+    if (values.length === 1 || !context.pace.exceeded) return made
+    // The bound is that of one answer: those that are within it are told one by one.
+    const each: ExecutionResult[] = []
+    for (const value of values) {
+      renew(context)
+      each.push(...(await inOneState([value])))
+    }
+    return each
+  }
+}
