@@ -950,6 +950,8 @@ export type Sequencer =
 export type SessionEventFilter = {
   /** In this chain. */
   chainId?: string | null | undefined;
+  /** In one of these chains, at most 200. */
+  chainIds?: Array<string> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** About this session. */

@@ -134,15 +134,18 @@ export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent
 export interface EventFilter {
   projectId?: string | null
   chainId?: string | null
+  /** In one of these. */
+  chainIds?: ReadonlySet<string> | null
   sessionId?: string | null
   deploymentId?: string | null
   types?: ReadonlySet<EventType> | null
 }
 
 export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
-  const { projectId, chainId, sessionId, deploymentId, types } = filter
+  const { projectId, chainId, chainIds, sessionId, deploymentId, types } = filter
   if (sessionId && sessionId !== event.sessionId) return false
   if (chainId && chainId !== event.chainId) return false
+  if (chainIds && (event.chainId === null || !chainIds.has(event.chainId))) return false
   if (deploymentId && deploymentId !== event.deploymentId) return false
   if (projectId && projectId !== event.projectId) return false
   return !types || types.has(event.type)

@@ -220,6 +220,8 @@ export const NAME_LENGTH_MAX = 256
 /** The nesting of filters, and their total number. */
 export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
+/** Nodes that are read by their ids at once: what a page shows. */
+export const NODES_MAX = 200
 /** Values of one list in a filter. */
 export const FILTER_LIST_MAX = 200
 /** Sessions in one resubmission: a minute's work, and a list that still fits a request. */
@@ -343,6 +345,10 @@ export const WAKE_TOPICS_PER_HINT_MAX = 40
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
 /** Events read from the outbox at once. */
 export const RELAY_BATCH_EVENTS_MAX = 2_000
+/** How often a subscription to changes may be told of them. */
+export const CHANGES_EVERY_MS = { default: 500, min: 100, max: 60_000 }
+/** Ids of each kind that one message about changes names: more is for a client to read anew as a whole. */
+export const CHANGED_IDS_MAX = 1_000
 /** Events of a subscription that share what they read: a statement for each part of them, instead of one for each event. */
 export const EVENTS_TOGETHER_MAX = 100
 /**

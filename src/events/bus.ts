@@ -11,6 +11,10 @@ export interface EventBus {
   publish(events: readonly OutboxEvent[]): void
   /** From the next published event on. */
   subscribe(filter: EventFilter): Subscription
+  /** The same, into a sink of the subscriber's own. */
+  attach(filter: EventFilter, sink: EventSink): Attachment
+  /** The last published event: it has been offered to everybody. */
+  readonly position: EventCursor
   /** Ends all subscriptions, including later ones. */
   close(): void
   readonly subscribers: number
@@ -21,15 +25,28 @@ export interface Subscription {
   unsubscribe(): void
 }
 
+/** Takes the events that match, one by one, and never makes the relay wait. */
+export interface EventSink {
+  push(event: OutboxEvent): void
+  /** No more will come. */
+  close(): void
+}
+
+export interface Attachment {
+  /** Everything after this position will be pushed. */
+  position: EventCursor
+  detach(): void
+}
+
 interface Entry {
   filter: EventFilter
-  subscriber: Subscriber
+  sink: EventSink
 }
 
 type Buckets = Map<string, Set<Entry>>
 
 /**
- * Each subscriber is in one bucket, that of its narrowest filter. An event is offered only to the buckets of its
+ * Each subscriber is in the bucket of its narrowest filter, or in those of its chains. An event is offered only to the buckets of its
  * session or deployment, its chain and its project, and to subscribers without such a filter.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
@@ -39,41 +56,47 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
   const byDeployment: Buckets = new Map()
   const byProject: Buckets = new Map()
   const all = new Set<Entry>()
+  const open = new Set<Entry>()
   let position: EventCursor = { xid: 0n, id: 0n }
-  let subscribers = 0
   let closed = false
 
-  function place({
-    sessionId,
-    chainId,
-    deploymentId,
-    projectId,
-  }: EventFilter): { key: string; buckets: Buckets } | undefined {
-    if (sessionId) return { key: sessionId, buckets: bySession }
-    if (chainId) return { key: chainId, buckets: byChain }
-    if (deploymentId) return { key: deploymentId, buckets: byDeployment }
-    if (projectId) return { key: projectId, buckets: byProject }
+  function place(filter: EventFilter): { keys: readonly string[]; buckets: Buckets } | undefined {
+    const { sessionId, chainId, chainIds, deploymentId, projectId } = filter
+    if (sessionId) return { keys: [sessionId], buckets: bySession }
+    if (chainId) return { keys: [chainId], buckets: byChain }
+    if (chainIds) return { keys: [...chainIds], buckets: byChain }
+    if (deploymentId) return { keys: [deploymentId], buckets: byDeployment }
+    if (projectId) return { keys: [projectId], buckets: byProject }
     return undefined
   }
 
   function add(entry: Entry): void {
     const found = place(entry.filter)
     if (!found) all.add(entry)
-    else found.buckets.set(found.key, (found.buckets.get(found.key) ?? new Set<Entry>()).add(entry))
-    subscribers++
+    else for (const key of found.keys) found.buckets.set(key, (found.buckets.get(key) ?? new Set<Entry>()).add(entry))
+    open.add(entry)
   }
 
   function remove(entry: Entry): void {
+    if (!open.delete(entry)) return
     const found = place(entry.filter)
-    const bucket = found ? found.buckets.get(found.key) : all
-    if (!bucket?.delete(entry)) return
-    if (found && bucket.size === 0) found.buckets.delete(found.key)
-    subscribers--
+    if (!found) return void all.delete(entry)
+    for (const key of found.keys) {
+      const bucket = found.buckets.get(key)
+      if (bucket?.delete(entry) && bucket.size === 0) found.buckets.delete(key)
+    }
   }
 
   function offer(event: OutboxEvent, entries: ReadonlySet<Entry> | undefined): void {
     if (!entries) return
-    for (const { filter, subscriber } of entries) if (eventMatches(event, filter)) subscriber.push(event)
+    for (const { filter, sink } of entries) if (eventMatches(event, filter)) sink.push(event)
+  }
+
+  function attach(filter: EventFilter, sink: EventSink): Attachment {
+    const entry: Entry = { filter, sink }
+    if (closed) sink.close()
+    else add(entry)
+    return { position, detach: () => remove(entry) }
   }
 
   return {
@@ -93,26 +116,26 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
       }
     },
     subscribe(filter) {
-      const entry: Entry = { filter, subscriber: new Subscriber(position, limit) }
-      if (closed) entry.subscriber.close()
-      else add(entry)
+      const subscriber = new Subscriber(position, limit)
+      const { detach } = attach(filter, subscriber)
       return {
-        subscriber: entry.subscriber,
+        subscriber,
         unsubscribe() {
-          remove(entry)
-          entry.subscriber.close()
+          detach()
+          subscriber.close()
         },
       }
     },
+    attach,
+    get position() {
+      return position
+    },
     close() {
       closed = true
-      const buckets = [bySession, byChain, byDeployment, byProject].flatMap((map) => [...map.values()])
-      for (const bucket of [...buckets, all]) {
-        for (const { subscriber } of bucket) subscriber.close()
-      }
+      for (const { sink } of open) sink.close()
     },
     get subscribers() {
-      return subscribers
+      return open.size
     },
   }
 }

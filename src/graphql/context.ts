@@ -1,6 +1,7 @@
 import { initContextCache } from '@pothos/core'
 import type { EventBus } from '../events/bus.ts'
 import type { LogRelay } from '../events/log-relay.ts'
+import type { Standings } from '../events/standings.ts'
 import type { Topics } from '../events/topics.ts'
 import type { WakeHub } from '../events/wake-hub.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
@@ -26,6 +27,7 @@ export interface GraphQLServices {
   bus: EventBus
   topics: Topics
   logRelay: LogRelay
+  standings: Standings
   wake: WakeHub
   authenticate: Authenticate
   log: Logger

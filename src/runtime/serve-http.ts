@@ -1,4 +1,5 @@
 import { createLogRelay } from '../events/log-relay.ts'
+import { createStandings } from '../events/standings.ts'
 import { createAgentApi, type AgentApi } from '../agent/api/agent-api.ts'
 import type { Config } from '../config.ts'
 import { readTrustedDocuments } from '../graphql/transport/read-trusted-documents.ts'
@@ -74,6 +75,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   }
   const logRelay = createLogRelay({ db, topics, log })
   resources.defer(() => logRelay.stop())
+  const standings = createStandings({ db, log })
+  resources.defer(() => standings.stop())
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
   const app = createHttpApp({
     db,
@@ -84,6 +87,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     bus,
     topics,
     logRelay,
+    standings,
     wake,
     log,
     metrics,

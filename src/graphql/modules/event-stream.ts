@@ -1,9 +1,10 @@
 import { RepriseError } from '../../domain/errors.ts'
-import { decodeCursor } from '../../domain/event-cursor.ts'
-import type { OutboxEvent } from '../../domain/events.ts'
+import { decodeCursor, type EventCursor } from '../../domain/event-cursor.ts'
+import type { EventFilter, OutboxEvent } from '../../domain/events.ts'
+import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
-import { invalidCursor } from '../../services/paging/page-arguments.ts'
+import { invalid, invalidCursor } from '../../services/paging/page-arguments.ts'
 import { ownProject } from '../../services/access/tenant-scope.ts'
 import type { GraphQLContext } from '../context.ts'
 import { authorizedEvents, type AuthorizedEvents } from '../subscriptions/authorized-events.ts'
@@ -11,6 +12,7 @@ import { authorizedEvents, type AuthorizedEvents } from '../subscriptions/author
 export interface EventStreamFilter {
   project?: string | null
   chainId?: string | null
+  chainIds?: readonly string[] | null
   sessionId?: string | null
   deploymentId?: string | null
 }
@@ -20,16 +22,29 @@ export async function eventStream<Event extends OutboxEvent>(
   context: GraphQLContext,
   input: { filter: EventStreamFilter; types: ReadonlySet<Event['type']>; after: string | null | undefined },
 ): Promise<AuthorizedEvents<Event>> {
-  const { filter, types, after } = input
+  const { filter, types } = input
+  const after = eventCursorOf(input.after)
+  if (after) await assertCursorKept(context.db, after)
+  const wanted = { ...(await visibleEvents(context, filter)), types }
+  const { db, bus, closing } = context.services
+  const events = followEvents({ db, bus, closing, after, filter: wanted })
+  return authorizedEvents(context, events as AsyncIterableIterator<readonly Event[]>)
+}
+
+/** @throws RepriseError VALIDATION_FAILED */
+export function eventCursorOf(after: string | null | undefined): EventCursor | undefined {
   const cursor = after == null ? undefined : decodeCursor(after)
   if (after != null && !cursor) throw invalidCursor('after')
-  if (cursor) await assertCursorKept(context.db, cursor)
-  const projectId = filter.project == null ? context.viewer.projectId : await projectIdOf(context, filter.project)
-  const { db, bus, closing } = context.services
-  const { chainId, sessionId, deploymentId } = filter
-  const wanted = { projectId, chainId, sessionId, deploymentId, types }
-  const events = followEvents({ db, bus, closing, after: cursor, filter: wanted })
-  return authorizedEvents(context, events as AsyncIterableIterator<readonly Event[]>)
+  return cursor
+}
+
+/** What a filter asks for, of what the viewer sees. @throws RepriseError */
+export async function visibleEvents(context: GraphQLContext, filter: EventStreamFilter): Promise<EventFilter> {
+  const { project, chainId, chainIds, sessionId, deploymentId } = filter
+  if (chainIds && chainIds.length > FILTER_LIST_MAX)
+    throw invalid('filter.chainIds', `\`chainIds\` has ${chainIds.length} items, but may have ${FILTER_LIST_MAX}.`)
+  const projectId = project == null ? context.viewer.projectId : await projectIdOf(context, project)
+  return { projectId, chainId, chainIds: chainIds ? new Set(chainIds) : null, sessionId, deploymentId }
 }
 
 async function projectIdOf({ services, viewer }: GraphQLContext, name: string): Promise<string> {

@@ -4,6 +4,7 @@ import { createGateway } from '../../../src/agent/gateway.ts'
 import { createEventBus } from '../../../src/events/bus.ts'
 import { createRelay } from '../../../src/events/relay.ts'
 import { createLogRelay } from '../../../src/events/log-relay.ts'
+import { createStandings } from '../../../src/events/standings.ts'
 import { createTopics } from '../../../src/events/topics.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../../src/graphql/graphql.ts'
@@ -47,6 +48,7 @@ export async function startGraphQLServer(
   const bus = createEventBus()
   const topics = createTopics()
   const logRelay = createLogRelay({ db: reads, topics, log })
+  const standings = createStandings({ db: reads, log, intervalMs: 50 })
   const wake = createWakeHub()
   const relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs: 50 })
   wake.on('events', relay.wake)
@@ -81,6 +83,7 @@ export async function startGraphQLServer(
     bus,
     topics,
     logRelay,
+    standings,
     wake,
     log,
     metrics,
@@ -120,6 +123,7 @@ export async function startGraphQLServer(
     query,
     async close() {
       await server.close()
+      standings.stop()
       await relay.stop()
       bus.close()
       await database.close()

@@ -43,8 +43,8 @@ WITH seen AS MATERIALIZED (
   SELECT ${COLUMNS} FROM seen e
   WHERE ($4::uuid IS NULL OR project_id = $4) AND ($5::uuid IS NULL OR chain_id = $5)
     AND ($6::uuid IS NULL OR session_id = $6) AND ($7::text[] IS NULL OR type = ANY($7))
-    AND ($8::uuid IS NULL OR deployment_id = $8)
-  ORDER BY e.xid, e.id LIMIT $9
+    AND ($8::uuid IS NULL OR deployment_id = $8) AND ($9::uuid[] IS NULL OR chain_id = ANY($9))
+  ORDER BY e.xid, e.id LIMIT $10
 ), through AS (
   SELECT xid::text AS "throughXid", id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
   FROM seen ORDER BY seen.xid DESC, seen.id DESC LIMIT 1
@@ -65,10 +65,11 @@ export async function readMatchingEvents(
   filter: EventFilter,
   { limit, lookedAtMax }: { limit: number; lookedAtMax: number },
 ): Promise<MatchingEvents> {
-  const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types = null } = filter
+  const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types, chainIds } = filter
   const values = [String(after.xid), String(after.id), lookedAtMax, projectId, chainId, sessionId]
   type Row = EventRow & { throughXid: string; throughId: string; seen: number }
-  const { rows } = await db.query<Row>(MATCHING_SQL, [...values, types && [...types], deploymentId, limit])
+  const lists = [types ? [...types] : null, deploymentId, chainIds ? [...chainIds] : null]
+  const { rows } = await db.query<Row>(MATCHING_SQL, [...values, ...lists, limit])
   const [first] = rows
   if (!first) return { events: [], through: after, more: false }
   const { throughXid, throughId, seen } = first

@@ -1,0 +1,106 @@
+import { CHANGED_IDS_MAX, RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import { readForServer } from '../services/consistent-reads.ts'
+import type { Database } from '../store/database.ts'
+import { readStandings, type Standing } from '../store/sql/event/read-standings.sql.ts'
+
+/**
+ * Sees for all followers in this process which agents and resubmissions have changed, which no event tells, with one
+ * statement every RELAY_POLL_INTERVAL_MS. Rests while nobody follows.
+ */
+export interface Standings {
+  /**
+   * Calls the listener after each change. Resolves once it is known how everything stands; `everything` counts all of it
+   * as changed.
+   */
+  watch(onChange: () => void, options: { everything: boolean }): Promise<Watch>
+  stop(): void
+}
+
+export interface Watch {
+  /** What has changed since it was last asked. */
+  take(): Pick<Standing, 'kind' | 'id' | 'projectId'>[]
+  end(): void
+}
+
+interface Known extends Standing {
+  /** Number of the look that saw its last change. */
+  changedAt: number
+}
+
+/** Of what is gone. */
+const GONE = ''
+/** Everybody has been told of it long before. */
+const GONE_LOOKS_MAX = 1_000
+
+export function createStandings(options: { db: Database; log: Logger; intervalMs?: number }): Standings {
+  const { db, log, intervalMs = RELAY_POLL_INTERVAL_MS } = options
+  const known = new Map<string, Known>()
+  const listeners = new Set<() => void>()
+  let looks = 0
+  let looking: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+
+  /** A look that begins from now on; looks follow each other. */
+  function look(): Promise<void> {
+    if (next) return next
+    const begun = looking.then(async () => {
+      next = undefined
+      compare(await readForServer(() => readStandings(db, CHANGED_IDS_MAX)))
+    })
+    next = begun
+    looking = begun.catch(() => {})
+    return begun
+  }
+
+  function compare(found: readonly Standing[]): void {
+    looks += 1
+    const present = new Set(found.map(({ id }) => id))
+    const gone = [...known.values()].filter(({ id }) => !present.has(id))
+    let changed = false
+    for (const standing of [...found, ...gone.map((each) => ({ ...each, digest: GONE }))]) {
+      if (known.get(standing.id)?.digest === standing.digest) continue
+      known.set(standing.id, { ...standing, changedAt: looks })
+      changed = true
+    }
+    for (const { id, changedAt } of gone) if (looks - changedAt > GONE_LOOKS_MAX) known.delete(id)
+    if (changed) for (const listener of listeners) listener()
+  }
+
+  function rest(): void {
+    if (timer !== undefined || stopped || listeners.size === 0) return
+    timer = setTimeout(() => {
+      void look()
+        .catch((error) => log.warn({ error: String(error) }, 'agents and resubmissions could not be looked at'))
+        .finally(() => {
+          timer = undefined
+          rest()
+        })
+    }, intervalMs).unref()
+  }
+
+  return {
+    async watch(onChange, { everything }) {
+      await look()
+      listeners.add(onChange)
+      rest()
+      let seen = everything ? 0 : looks
+      return {
+        take() {
+          const since = seen
+          seen = looks
+          return [...known.values()].filter(
+            ({ changedAt, digest }) => changedAt > since && !(since === 0 && digest === GONE),
+          )
+        },
+        end: () => void listeners.delete(onChange),
+      }
+    },
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}
