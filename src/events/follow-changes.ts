@@ -4,7 +4,7 @@ import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
 import { CHANGED_IDS_MAX, LOOKED_AT_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
+import { readHorizon, readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
 import type { EventBus, EventSink } from './bus.ts'
@@ -80,13 +80,10 @@ async function catchUp(
   { after, filter, gathered }: { after: EventCursor; filter: EventFilter; gathered: Gathering },
 ): Promise<EventCursor> {
   let position = after
-  try {
-    await assertCursorKept(db, after)
-  } catch (error) {
+  await assertCursorKept(db, after).catch((error: unknown) => {
     if (!(error instanceof RepriseError) || error.code !== 'CURSOR_EXPIRED') throw error
     gathered.miss()
-    return { xid: 0n, id: 0n }
-  }
+  })
   for (let more = true; more && !gathered.missed;) {
     const bounds = { limit: RELAY_BATCH_EVENTS_MAX, lookedAtMax: LOOKED_AT_EVENTS_MAX }
     const read = await readMatchingEvents(db, position, filter, bounds)
@@ -94,6 +91,8 @@ async function catchUp(
     position = read.through
     more = read.more
   }
+  // Whoever reads everything again has read all that is committed by now.
+  if (gathered.missed) position = await readHorizon(db)
   // Some of them will come from the bus as well.
   gathered.skipTo(position)
   return position

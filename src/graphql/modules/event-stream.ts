@@ -4,7 +4,8 @@ import type { EventFilter, OutboxEvent } from '../../domain/events.ts'
 import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
-import { invalid, invalidCursor } from '../../services/paging/page-arguments.ts'
+import { argumentError } from '../../services/input/parse-input.ts'
+import { invalidCursor } from '../../services/paging/page-arguments.ts'
 import { ownProject } from '../../services/access/tenant-scope.ts'
 import type { GraphQLContext } from '../context.ts'
 import { authorizedEvents, type AuthorizedEvents } from '../subscriptions/authorized-events.ts'
@@ -42,7 +43,10 @@ export function eventCursorOf(after: string | null | undefined): EventCursor | u
 export async function visibleEvents(context: GraphQLContext, filter: EventStreamFilter): Promise<EventFilter> {
   const { project, chainId, chainIds, sessionId, deploymentId } = filter
   if (chainIds && chainIds.length > FILTER_LIST_MAX)
-    throw invalid('filter.chainIds', `\`chainIds\` has ${chainIds.length} items, but may have ${FILTER_LIST_MAX}.`)
+    throw argumentError(
+      'filter.chainIds',
+      `\`chainIds\` has ${chainIds.length} items, but may have ${FILTER_LIST_MAX}.`,
+    )
   const projectId = project == null ? context.viewer.projectId : await projectIdOf(context, project)
   return { projectId, chainId, chainIds: chainIds ? new Set(chainIds) : null, sessionId, deploymentId }
 }

@@ -63,7 +63,7 @@ function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => P
     const work = async () => {
       const made = values.map((rootValue) => execute({ ...args, rootValue }))
       together = made.some((result) => result instanceof Promise) ? EVENTS_TOGETHER_MAX : 1
-      return Promise.all(made)
+      return Promise.all(made.map(async (result) => result))
     }
     return readFor(readerOf(context), () => consistently({ kind: context, work, again }))
   }

@@ -1,7 +1,7 @@
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import { CHANGED_IDS_MAX, CHANGES_EVERY_MS, FILTER_LIST_MAX } from '../../../domain/limits.ts'
 import { followChanges, type ChangeBatch } from '../../../events/follow-changes.ts'
-import { invalid } from '../../../services/paging/page-arguments.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
 import { eventCursorOf, visibleEvents } from '../event-stream.ts'
@@ -61,7 +61,10 @@ builder.subscriptionField('changes', (t) =>
     subscribe: async (_root, { filter, after, everyMs }, context) => {
       const everyOrDefault = everyMs ?? EVERY_MS
       if (everyOrDefault < EVERY_MS_MIN || everyOrDefault > EVERY_MS_MAX)
-        throw invalid('everyMs', `\`everyMs\` is ${everyOrDefault}; it may be ${EVERY_MS_MIN} to ${EVERY_MS_MAX}.`)
+        throw argumentError(
+          'everyMs',
+          `\`everyMs\` is ${everyOrDefault}; it may be ${EVERY_MS_MIN} to ${EVERY_MS_MAX}.`,
+        )
       const wanted = await visibleEvents(context, filter ?? {})
       const { db, bus, standings, closing } = context.services
       const changes = followChanges({

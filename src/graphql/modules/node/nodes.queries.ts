@@ -2,7 +2,7 @@ import { brandWithType } from '@pothos/core'
 import { decodeGlobalID, resolveNodes } from '@pothos/plugin-relay'
 import { isObjectType, type GraphQLResolveInfo } from 'graphql'
 import { NODES_MAX } from '../../../domain/limits.ts'
-import { invalid } from '../../../services/paging/page-arguments.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { isUuid } from '../../uuid.ts'
@@ -22,8 +22,8 @@ builder.queryField('nodes', (t) =>
     complexity: ({ ids }) => ({ field: 1, multiplier: ids.length }),
     resolve: async (_root, { ids }, context, info) => {
       if (ids.length > NODES_MAX)
-        throw invalid('ids', `\`ids\` has ${ids.length} items, but at most ${NODES_MAX} nodes are read at once.`)
-      const wanted = ids.map((id) => nodeId(String(id), info))
+        throw argumentError('ids', `\`ids\` has ${ids.length} items, but at most ${NODES_MAX} nodes are read at once.`)
+      const wanted = ids.map((id) => nodeId(id, info))
       const [sessions, others] = await Promise.all([
         loadSessions(wanted, context, info),
         resolveNodes(
