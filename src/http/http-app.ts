@@ -5,6 +5,7 @@ import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
+import { offerCompression } from './compression.ts'
 import { indexPage } from './index-page.ts'
 import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
 import type { Mount } from './mount.ts'
@@ -53,6 +54,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       const path = pathOf(request)
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
+      offerCompression(request, response)
       if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
       if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
       if (path === '/metrics') return answerMetrics(request, response)

@@ -9,11 +9,12 @@ export const entityTag: MiddlewareHandler = async (c, next) => {
   await next()
   if (c.req.method !== 'GET' || c.res.status !== 200) return
   const body = await c.res.clone().arrayBuffer()
-  const tag = `"${createHash('sha256').update(new Uint8Array(body)).digest('base64url')}"`
+  // Weak: one tag for however it is compressed.
+  const tag = `W/"${createHash('sha256').update(new Uint8Array(body)).digest('base64url')}"`
   const headers = new Headers(c.res.headers)
   headers.set('ETag', tag)
   headers.set('Cache-Control', 'private, no-cache')
-  headers.set('Vary', 'Authorization')
+  headers.set('Vary', 'Authorization, Accept-Encoding')
   const known = matches(c.req.header('if-none-match'), tag)
   if (known) headers.delete('Content-Type')
   c.res = known ? new Response(null, { status: 304, headers }) : new Response(body, { status: 200, headers })
@@ -23,5 +24,5 @@ export const entityTag: MiddlewareHandler = async (c, next) => {
 function matches(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false
   const tags = header.split(',').map((part) => part.trim().replace(/^W\//, ''))
-  return tags.includes('*') || tags.includes(tag)
+  return tags.includes('*') || tags.includes(tag.replace(/^W\//, ''))
 }

@@ -232,7 +232,8 @@ describe('GET /v2/sessions/{id}', () => {
     const { id } = await server.factory.session()
     const path = `/v2/sessions/${id}`
     const tag = (await ask('GET', path)).headers.get('etag')!
-    for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+    expect(tag).toMatch(/^W\/"/)
+    for (const known of [tag, tag.slice(2), `"other", ${tag}`, '*']) {
       const again = await ask('GET', path, { headers: { 'if-none-match': known } })
       expect([again.status, again.body, again.headers.get('etag')]).toEqual([304, null, tag])
     }

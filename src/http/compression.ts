@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
+
+/** Shorter bodies fit one packet as they are. */
+const COMPRESSED_FROM_BYTES = 1_024
+
+/** What is written in parts and is longer than this is not held until its end. */
+const COMPRESSED_PARTS_BYTES_MAX = 4 * 1024 * 1024
+
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+
+/** In order of preference. All of them work on the thread pool: the event loop only waits. */
+const ENCODERS: Readonly<Record<string, (body: Buffer) => Promise<Buffer>>> = {
+  zstd: promisify(zstdCompress),
+  br: (body) => promisify(brotliCompress)(body, BROTLI),
+  gzip: promisify(gzip),
+}
+
+const COMPRESSIBLE = /^(?:text\/(?!event-stream)|application\/(?:[\w.-]+\+)?(?:json|openmetrics-text|xml|yaml))/i
+
+/** The preferred one of those that the client accepts most; null if it accepts none, or does not say. */
+export function acceptedEncoding(header: string | undefined): string | null {
+  if (header === undefined) return null
+  const weights = new Map(
+    header.split(',').map((part) => {
+      const [name, ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
+      const quality = parameters.find((text) => text.startsWith('q='))
+      return [name!, quality === undefined ? 1 : Number(quality.slice(2)) || 0]
+    }),
+  )
+  const weightOf = (name: string) => weights.get(name) ?? weights.get('*') ?? 0
+  const names = Object.keys(ENCODERS).filter((name) => weightOf(name) > 0)
+  return names.reduce<string | null>((best, name) => (best && weightOf(best) >= weightOf(name) ? best : name), null)
+}
+
+/**
+ * Whatever is answered with one `end`, or has a length, is compressed as the client asked. What is written in parts as it
+ * comes, such as event streams, passes as it is. Secrets are not guessed from the lengths of answers (BREACH): nobody else can make a
+ * browser send a token.
+ */
+export function offerCompression(request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('Vary', 'Accept-Encoding')
+  const encoding = acceptedEncoding(request.headers['accept-encoding']?.toString())
+  if (encoding === null || request.method === 'HEAD') return
+  const { writeHead, write, end, flushHeaders } = response
+  let status: number | undefined
+  let parts: Buffer[] = []
+
+  function pass(): void {
+    Object.assign(response, { writeHead, write, end, flushHeaders })
+    if (status !== undefined) response.writeHead(status)
+    for (const part of parts) response.write(part)
+  }
+
+  /** What has a length is whole, even if it is written in parts. */
+  function isKnown(): boolean {
+    const length = Number(response.getHeader('Content-Length') ?? Infinity)
+    return length <= COMPRESSED_PARTS_BYTES_MAX && isCompressible(response, status ?? response.statusCode, length)
+  }
+
+  function compressAndEnd(body: Buffer): void {
+    void ENCODERS[encoding!]!(body)
+      .then((compressed) => {
+        response.setHeader('Content-Encoding', encoding!)
+        return compressed
+      })
+      .catch(() => body)
+      .then((sent) => {
+        if (response.destroyed) return
+        response.setHeader('Content-Length', sent.length)
+        parts = []
+        pass()
+        response.end(sent)
+      })
+  }
+
+  const held = {
+    writeHead(code: number, ...rest: unknown[]) {
+      const headers = rest.find((given) => typeof given === 'object' && given !== null)
+      if (Array.isArray(headers)) {
+        pass()
+        return response.writeHead(code, ...(rest as []))
+      }
+      status = code
+      for (const given of rest) if (typeof given === 'string') response.statusMessage = given
+      for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value as string)
+      return response
+    },
+    write(...given: unknown[]) {
+      const part = bytesOf(given[0])
+      if (part === null || given.length > 1 || !isKnown()) {
+        pass()
+        return write.apply(response, given as Parameters<ServerResponse['write']>)
+      }
+      parts.push(part)
+      return true
+    },
+    flushHeaders() {
+      pass()
+      response.flushHeaders()
+    },
+    end(...all: unknown[]) {
+      const given = all.filter((one) => one !== null && one !== undefined)
+      const last = given.length === 0 ? null : bytesOf(given[0])
+      const body = last === null ? Buffer.concat(parts) : Buffer.concat([...parts, last])
+      const isPlain = given.length === 0 || (last !== null && given.length === 1)
+      if (isPlain && isCompressible(response, status ?? response.statusCode, body.length)) {
+        compressAndEnd(body)
+        return response
+      }
+      pass()
+      return end.apply(response, given as Parameters<ServerResponse['end']>)
+    },
+  }
+  Object.assign(response, held)
+}
+
+function bytesOf(chunk: unknown): Buffer | null {
+  if (typeof chunk === 'string') return Buffer.from(chunk)
+  if (!(chunk instanceof Uint8Array)) return null
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+}
+
+function isCompressible(response: ServerResponse, status: number, bytes: number): boolean {
+  if (bytes < COMPRESSED_FROM_BYTES || status < 200 || status === 204 || status === 206 || status === 304) return false
+  if (response.headersSent || response.hasHeader('Content-Encoding')) return false
+  return COMPRESSIBLE.test(String(response.getHeader('Content-Type') ?? ''))
+}
