@@ -275,6 +275,7 @@ describe('chains', () => {
   test('stay while events tell of their time', async () => {
     const { id, chainId, projectId } = await server.factory.session({ status: 'TERMINATED' })
     await age(chainId, 40)
+    await server.db.query('DELETE FROM session_events')
     await server.db.query(
       `INSERT INTO session_events (type, session_id, chain_id, project_id, occurred_at)
        VALUES ('session.created', $1, $2, $3, now() - interval '41 days')`,
