@@ -11,7 +11,7 @@ import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { applyRouteMoves } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
 import { claimDeployments, type ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
-import { readRoutesOf, type DeploymentRoute } from '../../store/sql/deployment/routes-of-deployments.sql.ts'
+import { readRoutesOf, type DeploymentRoute } from '../../store/sql/deployment/read-routes.sql.ts'
 import { beginRoutes, type RouteOrder } from './begin-routes.ts'
 import type { DeploymentHandler, DeploymentFindings } from './deployment-kinds.ts'
 

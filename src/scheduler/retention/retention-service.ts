@@ -16,8 +16,7 @@ import {
   removeOldDeployments,
   removeOldRevisions,
 } from '../../store/sql/retention/remove-old-deployments.sql.ts'
-import { removeOldEvents } from '../../store/sql/retention/remove-old-events.sql.ts'
-import { removeOldRows } from '../../store/sql/retention/remove-old-rows.sql.ts'
+import { removeOldEvents, removeOldRows } from '../../store/sql/retention/remove-old-rows.sql.ts'
 import type { BackgroundService, RunReport } from '../background-service.ts'
 import { defineMeasuredService } from '../measured-service.ts'
 

@@ -2,13 +2,11 @@ import {
   countWorkOnAgents,
   readKernelsOnAgents as readKernels,
   readSessionsOnAgents as readSessions,
-  type AgentWorkRow,
-} from '../../store/sql/agent/read-agent-work.sql.ts'
-import {
   countGroupAgents as countAgents,
   readGroupAgents as readAgents,
+  type AgentWorkRow,
   type GroupAgentRow,
-} from '../../store/sql/agent/read-group-agents.sql.ts'
+} from '../../store/sql/agent/read-agent-work.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 
 export type { AgentWorkRow, GroupAgentRow }

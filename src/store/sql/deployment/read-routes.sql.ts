@@ -143,3 +143,25 @@ ORDER BY r.deployment_id, r.published_at, r.id`
 export async function readEndpoints(db: Queryable, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
   return (await db.query<EndpointRow>(READ_ENDPOINTS_SQL, [deploymentIds])).rows
 }
+
+export interface DeploymentRoute {
+  id: string
+  deploymentId: string
+  revision: number
+  status: RouteStatus
+  wasHealthy: boolean
+}
+
+/** All routes that are not over. Index: routes_of_deployment. */
+const READ_ROUTES_OF_SQL = `
+SELECT id, deployment_id AS "deploymentId", revision, status, first_healthy_at IS NOT NULL AS "wasHealthy"
+FROM routes WHERE deployment_id = ANY($1::uuid[]) AND status <> 'TERMINATED'`
+
+/** Routes by deployment. While the caller holds the deployments, no route is added. */
+export async function readRoutesOf(
+  tx: Queryable,
+  deploymentIds: readonly string[],
+): Promise<Map<string, DeploymentRoute[]>> {
+  const { rows } = await tx.query<DeploymentRoute>(READ_ROUTES_OF_SQL, [deploymentIds])
+  return Map.groupBy(rows, ({ deploymentId }) => deploymentId)
+}
