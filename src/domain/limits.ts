@@ -329,6 +329,8 @@ export const LOG_FILE_BYTES_MAX = 64 * 1024 * 1024
 /** One chunk of a stream, as agents send it. */
 export const LOG_CHUNK_BYTES_MAX = 64 * 1024
 /** All chunks in one sync. */
+/** Pieces of logs that one statement looks at: a program may write each line by itself. Some 20 ms. */
+export const LOG_PIECES_PER_READ_MAX = 20_000
 export const LOG_BYTES_PER_SYNC_MAX = 4 * 1024 * 1024
 
 // Between servers

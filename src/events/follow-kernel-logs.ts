@@ -1,12 +1,15 @@
+import { LOG_CHUNK_BYTES_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readKernelLogs, type LogChunkRow } from '../store/sql/agent/kernel-logs.sql.ts'
+import { joinChunks } from '../domain/agent/join-chunks.ts'
+import { readKernelLogs, type LogPieceRow } from '../store/sql/agent/kernel-logs.sql.ts'
 import { readKernelState } from '../store/sql/agent/read-kernel-state.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import { createAlarm } from './alarm.ts'
 import type { LogRelay } from './log-relay.ts'
 import type { Topics } from './topics.ts'
 
-const CHUNKS_PER_READ = 100
+const PIECES_PER_READ = 1_000
+const BYTES_PER_READ = 4 * LOG_CHUNK_BYTES_MAX
 /** Only a backstop: the relay signals what is new. */
 const BACKSTOP_MS = 60_000
 
@@ -22,7 +25,7 @@ export function followKernelLogs(options: {
   /** Decimal id of the last chunk seen; 0 for the beginning. */
   after: string
   closing: AbortSignal
-}): AsyncIterableIterator<readonly LogChunkRow[]> {
+}): AsyncIterableIterator<readonly LogPieceRow[]> {
   const { db, topics, relay, kernelId, closing } = options
   return abortableGenerator(async function* (signal) {
     const news = createAlarm([signal, closing])
@@ -32,10 +35,12 @@ export function followKernelLogs(options: {
       let after = options.after
       while (!signal.aborted && !closing.aborted) {
         const state = await readKernelState(db, kernelId)
-        const chunks = await readKernelLogs(db, [kernelId], after, CHUNKS_PER_READ)
-        after = chunks.at(-1)?.id ?? after
-        if (chunks.length > 0) yield chunks
-        if (chunks.length === CHUNKS_PER_READ) continue
+        const window = { after, before: null, backward: false, piecesMax: PIECES_PER_READ, bytesMax: BYTES_PER_READ }
+        const pieces = await readKernelLogs(db, [kernelId], window)
+        after = pieces.at(-1)?.id ?? after
+        if (pieces.length > 0) yield joinChunks(pieces, 'front')
+        const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
+        if (pieces.length === PIECES_PER_READ || bytes > BYTES_PER_READ) continue
         if (!state || state.over) return
         await news.wait(BACKSTOP_MS)
       }

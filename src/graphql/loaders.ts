@@ -16,7 +16,14 @@ import {
 } from '../services/chain/read-chains.ts'
 import { readGroupSlots, type GroupSlotRow } from '../services/resource-group/read-group-slots.ts'
 import { explainPendingSessions } from '../services/session/explain-pending.ts'
-import { countKernelLogs, readKernelLogs, type LogChunkRow } from '../services/agent/read-kernel-logs.ts'
+import {
+  countKernelLogs,
+  readKernelLogs,
+  readLogSizes,
+  type LogPage,
+  type LogPlace,
+  type LogSize,
+} from '../services/agent/read-kernel-logs.ts'
 import { readQuotasOf, type UsedQuota } from '../services/quota/read-quotas.ts'
 import {
   countResubmissionItems,
@@ -51,7 +58,9 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders {
   tokenRoles: DataLoader<string, Role | null>
   history: PageLoader<HistoryRow>
   historyCount: DataLoader<string, number>
-  logs: PageLoader<LogChunkRow>
+  /** Undefined if there is nothing. */
+  logs: DataLoader<LogPlace & { kernelId: string }, LogPage | undefined, string>
+  logSizes: DataLoader<string, LogSize>
   logCount: DataLoader<string, number>
   quotas: DataLoader<QuotaKey, UsedQuota, string>
   /** By resubmission and status, see `itemList`. */
@@ -96,11 +105,28 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       (row) => row.entityId,
     ),
   historyCount: (source) => countLoader((ids) => countSchedulingHistory(source, ids)),
-  logs: (source) =>
-    pageLoader(
-      (kernelIds, after, limit) => readKernelLogs(source, { kernelIds, after, limit }),
-      (row) => row.kernelId,
-    ),
+  logs: (source) => {
+    const placeKey = ({ after, before, backward, size }: LogPlace) => `${after}:${before}:${backward}:${size}`
+    return new DataLoader(
+      async (requests) => {
+        const groups = Map.groupBy(requests, placeKey)
+        const pages = new Map<string, Map<string, LogPage>>()
+        await Promise.all(
+          [...groups].map(async ([key, group]) => {
+            const kernelIds = group.map(({ kernelId }) => kernelId)
+            pages.set(key, await readKernelLogs(source, kernelIds, group[0]!))
+          }),
+        )
+        return requests.map((request) => pages.get(placeKey(request))?.get(request.kernelId))
+      },
+      { cacheKeyFn: (request) => `${request.kernelId}:${placeKey(request)}` },
+    )
+  },
+  logSizes: (source) =>
+    new DataLoader(async (ids) => {
+      const sizes = await readLogSizes(source, ids)
+      return ids.map((kernelId) => sizes.get(kernelId) ?? { kernelId, bytes: 0, truncated: false })
+    }),
   logCount: (source) => countLoader((ids) => countKernelLogs(source, ids)),
   quotas: (source) =>
     new DataLoader((keys) => readQuotasOf(source, keys), {

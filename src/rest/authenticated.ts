@@ -26,13 +26,15 @@ export function authenticated(
     const gone = new AbortController()
     const { outgoing } = c.env
     outgoing.once('close', () => gone.abort())
+    c.set('gone', gone.signal)
     const party = viewer.tokenId
     try {
       if (c.req.method === 'GET') {
         await readFor({ party, signal: gone.signal }, () => readTogether(base.prisma, next))
       } else await readFor({ party, writes: true }, next)
     } finally {
-      leave()
+      if (c.get('streams') && !outgoing.closed) outgoing.once('close', leave)
+      else leave()
     }
   }
 }

@@ -4,7 +4,14 @@ import type { ReadContext } from '../services/session/read-sessions.ts'
 
 export interface RestEnvironment {
   Bindings: HttpBindings
-  Variables: { requestId: string; context: ReadContext }
+  Variables: {
+    requestId: string
+    context: ReadContext
+    /** Aborts when the client has left, or has its answer. */
+    gone: AbortSignal
+    /** The body is still read when the route has answered: the request goes on until it is sent. */
+    streams: boolean
+  }
 }
 
 export type RestApp = OpenAPIHono<RestEnvironment>

@@ -5,6 +5,7 @@ import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
+import { serveGetKernelLog } from './agent/get-kernel-log.route.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
 import { entityTag } from './entity-tag.ts'
@@ -87,6 +88,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
     serveListAttempts,
     serveTerminateSession,
     serveChangeRetry,
+    serveGetKernelLog,
     serveListDeployments,
     serveCreateDeployment,
     serveGetDeployment,

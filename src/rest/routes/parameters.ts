@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 
 export const SessionIdParameter = idParameter('Of a session.')
+export const KernelIdParameter = idParameter('Of a kernel.')
 export const DeploymentIdParameter = idParameter('Of a deployment.')
 
 function idParameter(description: string) {

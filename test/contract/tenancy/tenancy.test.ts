@@ -350,7 +350,12 @@ describe('REST', () => {
   })
 
   async function call(method: string, template: string, token: string | null) {
-    const id = ours.values[template.startsWith('/v2/deployments') ? 'deploymentId' : 'sessionId']
+    const of = template.startsWith('/v2/deployments')
+      ? 'deploymentId'
+      : template.startsWith('/v2/kernels')
+        ? 'kernelId'
+        : 'sessionId'
+    const id = ours.values[of]
     const path = template.replace('{id}', String(id))
     const body = bodyOf(method, template)
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }

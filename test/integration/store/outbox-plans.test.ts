@@ -158,7 +158,9 @@ test('gauges and logs', async () => {
   const kernelIds = rows.map(({ id }) => id)
   const statements = await statementsOf(async (db) => {
     await readStock(db)
-    await readKernelLogs(db, kernelIds, '0', 10)
+    const window = { after: '0', before: null, piecesMax: 10, bytesMax: 1_000 }
+    await readKernelLogs(db, kernelIds, { ...window, backward: false })
+    await readKernelLogs(db, kernelIds, { ...window, before: '9', backward: true })
     await countKernelLogs(db, kernelIds)
   })
   expect(await readFromEndToEnd(statements)).toEqual([])

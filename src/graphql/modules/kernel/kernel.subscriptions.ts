@@ -1,7 +1,7 @@
 import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
 import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
 import { builder } from '../../builder.ts'
-import { parseSerialCursor } from '../../paging/serial-page.ts'
+import { behindLogCursor } from '../../paging/log-page.ts'
 import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
 import { LogChunk } from './log.type.ts'
 
@@ -15,7 +15,7 @@ builder.subscriptionField('kernelLogs', (t) =>
       after: t.arg.string({ description: "Cursor of the client's last chunk." }),
     },
     subscribe: async (_root, { kernelId, after }, context) => {
-      const from = parseSerialCursor(after)
+      const from = behindLogCursor(after)
       await assertKernelVisible(context, kernelId)
       const { db, topics, logRelay, closing } = context.services
       return authorizedEvents(

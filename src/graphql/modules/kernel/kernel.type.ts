@@ -1,6 +1,7 @@
+import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
 import { builder } from '../../builder.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
-import { serialPage } from '../../paging/serial-page.ts'
+import { logPage } from '../../paging/log-page.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { loadExistingSession } from '../../session-reads/load-session.ts'
 import { historyField } from '../history/history.field.ts'
@@ -62,11 +63,27 @@ export const KernelNode = builder.prismaNode('Kernel', {
     ),
     logs: t.field({
       type: LogConnection,
-      description: 'Its output, oldest first.',
-      args: forwardArguments(t),
-      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+      description: 'Its output, oldest first; with `last`, its end.',
+      args: {
+        ...forwardArguments(t),
+        last: t.arg.int({ description: 'Chunks from the end, instead of `first`.' }),
+        before: t.arg.string({ description: 'The cursor before which the page ends.' }),
+      },
+      complexity: ({ first, last }) => ({ field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }),
       resolve: ({ id }, args, { loaders }) =>
-        serialPage({ id, args, loader: loaders.logs, count: () => loaders.logCount.load(id) }),
+        logPage({
+          args,
+          load: (place) => loaders.logs.load({ kernelId: id, ...place }),
+          count: () => loaders.logCount.load(id),
+        }),
+    }),
+    logBytes: t.float({
+      description: 'Bytes of its output that are kept, of both streams.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).bytes,
+    }),
+    logTruncated: t.boolean({
+      description: 'Whether some of its output was left out; a note stands in its place.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).truncated,
     }),
   }),
 })

@@ -1,32 +1,58 @@
+import type { LogText } from '../../../domain/agent/join-chunks.ts'
 import type { LogPiece } from '../../../domain/agent/protocol.ts'
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_CHUNK_BYTES_MAX } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
 
-export interface LogChunkRow {
+export interface LogPieceRow extends LogText {
   kernelId: string
-  /** The position within the kernel's logs in decimal, which gives the order. */
-  id: string
-  stream: 'STDOUT' | 'STDERR'
-  text: string
-  at: Date
 }
 
-/** The chunks that follow `after` (0 for the beginning), for each kernel. Index: kernel_logs(kernel_id, id). */
-const READ_KERNEL_LOGS_SQL = `
-SELECT l.kernel_id AS "kernelId", l.id::text AS id, l.stream, l.text, l.at
+/** Where a page of pieces begins, and how much it has at most. */
+export interface LogWindow {
+  /** Pieces behind this one, decimal; 0 for the beginning. */
+  after: string
+  /** Only those before this one; null for none. */
+  before: string | null
+  /** From the end of that, rather than from its beginning. */
+  backward: boolean
+  piecesMax: number
+  /** One more piece is read than fits in here. */
+  bytesMax: number
+}
+
+/**
+ * Pieces of each kernel, oldest first. Those that are looked at are bounded by their number, those whose text is read by
+ * its size as well. Index: kernel_logs(kernel_id, id), in either direction.
+ */
+function statementFor(direction: 'ASC' | 'DESC'): string {
+  return `
+SELECT l.kernel_id AS "kernelId", l.id::text AS "firstId", l.id::text AS id, l.assignment, l.stream,
+  l."offset"::float8 AS "offset", l.bytes, l.text, l.at
 FROM unnest($1::uuid[]) AS kernel(id)
 CROSS JOIN LATERAL (
-  SELECT * FROM kernel_logs WHERE kernel_id = kernel.id AND id > $2::int8 ORDER BY id LIMIT $3
+  SELECT near.*, sum(near.bytes) OVER (ORDER BY near.id ${direction}) - near.bytes AS before_it
+  FROM (
+    SELECT * FROM kernel_logs WHERE kernel_id = kernel.id AND id > $2::int8 AND ($3::int8 IS NULL OR id < $3)
+    ORDER BY id ${direction} LIMIT $4
+  ) near
 ) l
+WHERE l.before_it <= $5
 ORDER BY l.kernel_id, l.id`
+}
+
+const FORWARD_SQL = statementFor('ASC')
+const BACKWARD_SQL = statementFor('DESC')
 
 export async function readKernelLogs(
   db: Queryable,
   kernelIds: readonly string[],
-  after: string,
-  limit: number,
-): Promise<LogChunkRow[]> {
-  return (await db.query<LogChunkRow>(READ_KERNEL_LOGS_SQL, [kernelIds, after, limit])).rows
+  { after, before, backward, piecesMax, bytesMax }: LogWindow,
+): Promise<LogPieceRow[]> {
+  const values = [kernelIds, after, before, piecesMax, bytesMax]
+  const { rows } = backward
+    ? await db.query<LogPieceRow>(BACKWARD_SQL, values)
+    : await db.query<LogPieceRow>(FORWARD_SQL, values)
+  return rows
 }
 
 const COUNT_SQL = `
