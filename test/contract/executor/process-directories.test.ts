@@ -62,6 +62,19 @@ test('forgotten right behind the order to start, it is gone, and a greater assig
   expect((await readAll(executor, spec.kernelId, 'STDOUT')).text).toBe('second\n')
 })
 
+test('what a chain has stored is not dropped before its last kernel here is forgotten', async () => {
+  const spec = kernelSpec({ command: ['sh', '-c', 'echo kept >"$REPRISE_CHAIN_DIR/state"; exec sleep 1000'] })
+  executor.start(spec, 1)
+  const stored = join(fixture.agentDir, 'chains', spec.chainId, 'state')
+  await eventually(() => existsSync(stored))
+  expect(executor.chains?.drop(spec.chainId)).toBe(false)
+  expect(existsSync(stored)).toBe(true)
+  executor.forget(spec.kernelId, 1)
+  await eventually(() => executor.observe().length === 0)
+  await eventually(() => executor.chains?.drop(spec.chainId))
+  expect(existsSync(stored)).toBe(false)
+})
+
 test('many are forgotten at once, and a close waits until their directories are gone', async () => {
   const specs = await Promise.all(Array.from({ length: 40 }, () => prepared(['true'])))
   for (const { kernelId } of specs) executor.forget(kernelId, 1)
