@@ -62,7 +62,8 @@ function saysFailed({ chain: { newestAttempt }, retryChain, ...session }: Sessio
 /** The number of the last move of a session before a position, by the events. */
 async function lastMoves(): Promise<(sessionId: string, xid: bigint) => number> {
   const { rows } = await server.db.query<{ id: string; xid: string; move: number }>(
-    `SELECT session_id AS id, xid::text, (data ->> 'reason')::int AS move FROM session_events ORDER BY 3 DESC`,
+    `SELECT session_id AS id, xid::text, (data ->> 'reason')::int AS move FROM session_events
+     WHERE type LIKE 'session.%' ORDER BY 3 DESC`,
   )
   const moves = Map.groupBy(rows, ({ id }) => id)
   return (id, position) => moves.get(id)?.find(({ xid }) => BigInt(xid) < position)?.move ?? 0
