@@ -1,5 +1,6 @@
 import { encodeCursor } from '../../domain/event-cursor.ts'
 import { readHorizon } from '../../store/sql/event/read-events.sql.ts'
+import { readNow as read } from '../../store/sql/read-now.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 
 /**
@@ -8,4 +9,9 @@ import type { ServiceContext } from '../service-context.ts'
  */
 export async function readEventCursor({ db }: ServiceContext): Promise<string> {
   return encodeCursor(await readHorizon(db))
+}
+
+/** By the database's clock. */
+export function readNow({ db }: Pick<ServiceContext, 'db'>): Promise<Date> {
+  return read(db)
 }

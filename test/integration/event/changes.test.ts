@@ -366,3 +366,15 @@ describe('nodes', () => {
     expect(errors![0]!.extensions).toMatchObject({ code: 'VALIDATION_FAILED', issues: [{ path: 'ids' }] })
   })
 })
+
+test('now is the time of the database, and a payload that deletes tells the id that the node had', async () => {
+  const { data } = await server.query(`mutation {
+    createResourceGroup(input: { name: "gone" }) { ... on CreateResourceGroupPayload { resourceGroup { id } } }
+    deleteResourceGroup(input: { name: "gone" }) { ... on DeleteResourceGroupPayload { deletedId } } }`)
+  expect(data.createResourceGroup.resourceGroup.id).toBe(data.deleteResourceGroup.deletedId)
+  const { rows: before } = await server.db.query<{ now: Date }>('SELECT now()')
+  const { now } = (await server.query('{ now }')).data
+  const { rows: after } = await server.db.query<{ now: Date }>('SELECT now()')
+  expect(new Date(now).getTime()).toBeGreaterThanOrEqual(before[0]!.now.getTime())
+  expect(new Date(now).getTime()).toBeLessThanOrEqual(after[0]!.now.getTime())
+})

@@ -164,5 +164,5 @@ test('gauges and logs', async () => {
     await countKernelLogs(db, kernelIds)
   })
   expect(await readFromEndToEnd(statements)).toEqual([])
-  expect(statements).toHaveLength(3)
+  expect(statements).toHaveLength(4)
 })

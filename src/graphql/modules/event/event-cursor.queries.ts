@@ -1,4 +1,4 @@
-import { readEventCursor } from '../../../services/event/read-event-cursor.ts'
+import { readEventCursor, readNow } from '../../../services/event/read-event-cursor.ts'
 import { builder } from '../../builder.ts'
 
 builder.queryField('eventCursor', (t) =>
@@ -6,5 +6,13 @@ builder.queryField('eventCursor', (t) =>
     description:
       'The end of the events at the moment of which the other fields of the query tell. A subscription with it as `after` misses nothing that is not in them, however late it starts.',
     resolve: (_root, _args, context) => readEventCursor(context),
+  }),
+)
+
+builder.queryField('now', (t) =>
+  t.field({
+    type: 'DateTime',
+    description: "The time by the database's clock, which all other times are by: for countdowns, whatever yours says.",
+    resolve: (_root, _args, context) => readNow(context),
   }),
 )

@@ -1,3 +1,4 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import type { InputFieldBuilder } from '@pothos/core'
 import { createResourceGroup } from '../../../services/resource-group/create-resource-group.ts'
 import { deleteResourceGroup } from '../../../services/resource-group/delete-resource-group.ts'
@@ -61,7 +62,13 @@ const DeleteResourceGroupPayload = builder
   .objectRef<ResourceGroupPayload<'DeleteResourceGroupPayload'>>('DeleteResourceGroupPayload')
   .implement({
     description: 'It is gone.',
-    fields: (t) => ({ name: t.exposeString('name', { description: 'The name that it had.' }) }),
+    fields: (t) => ({
+      name: t.exposeString('name', { description: 'The name that it had.' }),
+      deletedId: t.id({
+        description: 'The global id that it had, for caches.',
+        resolve: ({ name }) => encodeGlobalID('ResourceGroup', name),
+      }),
+    }),
   })
 
 const CreateResourceGroupResult = builder.unionType('CreateResourceGroupResult', {

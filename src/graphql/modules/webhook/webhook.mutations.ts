@@ -1,3 +1,4 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { createWebhook } from '../../../services/webhook/create-webhook.ts'
 import { deleteWebhook } from '../../../services/webhook/delete-webhook.ts'
 import { updateWebhook } from '../../../services/webhook/update-webhook.ts'
@@ -105,7 +106,13 @@ const DeleteWebhookPayload = builder
   .objectRef<WebhookPayload<'DeleteWebhookPayload'>>('DeleteWebhookPayload')
   .implement({
     description: 'A deleted webhook.',
-    fields: (t) => ({ webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }) }),
+    fields: (t) => ({
+      webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }),
+      deletedId: t.id({
+        description: 'The global id that it had, for caches.',
+        resolve: ({ webhookId }) => encodeGlobalID('Webhook', webhookId),
+      }),
+    }),
   })
 
 const DeleteWebhookResult = builder.unionType('DeleteWebhookResult', {
