@@ -92,6 +92,18 @@ export type AuditFilter = {
   userId?: string | null | undefined;
 };
 
+/** Whose retries are cancelled. Either `sessionIds` or `filter`. */
+export type CancelRetriesInput = {
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  clientKey?: string | null | undefined;
+  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  dryRun?: boolean | null | undefined;
+  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  filter?: SessionFilter | null | undefined;
+  /** These sessions; at most 100000. */
+  sessionIds?: Array<string> | null | undefined;
+};
+
 /** Which retry to cancel. */
 export type CancelRetryInput = {
   /** The session that failed. */
@@ -583,9 +595,9 @@ export type ResourceSlotInput = {
   slot: string;
 };
 
-/** Outcome for one session to be resubmitted. */
+/** Outcome for one session. */
 export type ResubmissionItemStatus =
-  /** It has a child. */
+  /** It is done; a session that was resubmitted has a child. */
   | 'DONE'
   /** Not done yet; never done if the resubmission was aborted. */
   | 'PENDING'
@@ -629,6 +641,8 @@ export type ResubmissionState =
 export type ResubmitSessionsInput = {
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
+  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  dryRun?: boolean | null | undefined;
   /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
   filter?: SessionFilter | null | undefined;
   /** True: sessions that succeeded are run again as well. Otherwise they are refused. */
@@ -730,6 +744,18 @@ export type RetryJitter =
 export type RetryNowInput = {
   /** The session that failed. */
   sessionId: string;
+};
+
+/** Whose retries are made due now. Either `sessionIds` or `filter`. */
+export type RetryNowManyInput = {
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  clientKey?: string | null | undefined;
+  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  dryRun?: boolean | null | undefined;
+  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  filter?: SessionFilter | null | undefined;
+  /** These sessions; at most 100000. */
+  sessionIds?: Array<string> | null | undefined;
 };
 
 /** Phase of a session's retry. */
@@ -945,6 +971,17 @@ export type Sequencer =
   | 'FIFO'
   /** The newest first. */
   | 'LIFO';
+
+/** What a person can do with a session. */
+export type SessionAction =
+  /** `cancelRetry`. */
+  | 'CANCEL_RETRY'
+  /** `resubmitSessions`, without overrides. */
+  | 'RESUBMIT'
+  /** `retryNow`. */
+  | 'RETRY_NOW'
+  /** `terminateSession`. */
+  | 'TERMINATE';
 
 /** All given conditions must match. */
 export type SessionEventFilter = {
@@ -1170,6 +1207,22 @@ export type TerminateSessionInput = {
   reason?: string | null | undefined;
   /** Which. */
   sessionId: string;
+};
+
+/** Which sessions are terminated. Either `sessionIds` or `filter`. */
+export type TerminateSessionsInput = {
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  clientKey?: string | null | undefined;
+  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  dryRun?: boolean | null | undefined;
+  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  filter?: SessionFilter | null | undefined;
+  /** Kills their kernels without a grace period. */
+  force?: boolean | null | undefined;
+  /** Why, for people. */
+  reason?: string | null | undefined;
+  /** These sessions; at most 100000. */
+  sessionIds?: Array<string> | null | undefined;
 };
 
 /** What a token may do. */
@@ -1590,7 +1643,7 @@ export type SetQuotaMutation = { setQuota:
     )
    };
 
-export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, actor: string, state: ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: SessionAction, actor: string, state: ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
 export type ResubmitSessionsMutationVariables = Exact<{
   input: ResubmitSessionsInput;
@@ -1602,6 +1655,7 @@ export type ResubmitSessionsMutation = { resubmitSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
+    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1658,6 +1712,72 @@ export type ResubmissionItemsQueryVariables = Exact<{
 
 
 export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null } }> } } | null };
+
+export type TerminateSessionsMutationVariables = Exact<{
+  input: TerminateSessionsInput;
+}>;
+
+
+export type TerminateSessionsMutation = { terminateSessions:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | { __typename: 'TerminateSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type CancelRetriesMutationVariables = Exact<{
+  input: CancelRetriesInput;
+}>;
+
+
+export type CancelRetriesMutation = { cancelRetries:
+    | { __typename: 'CancelRetriesPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type RetryNowManyMutationVariables = Exact<{
+  input: RetryNowManyInput;
+}>;
+
+
+export type RetryNowManyMutation = { retryNowMany:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | { __typename: 'RetryNowManyPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
 
 export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, batchTimeout: number | null, resourceSlots: Array<{ slot: string, amount: string }> };
 
@@ -2786,6 +2906,7 @@ export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
     fragment ResubmissionSummary on Resubmission {
   resubmissionId
   clientKey
+  action
   actor
   state
   total
@@ -3716,6 +3837,13 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
         message
       }
     }
+    ... on DryRun {
+      total
+      count
+      sessions {
+        ...SessionSummary
+      }
+    }
     ...Failure
   }
 }
@@ -3776,6 +3904,7 @@ fragment SessionSummary on Session {
 fragment ResubmissionSummary on Resubmission {
   resubmissionId
   clientKey
+  action
   actor
   state
   total
@@ -3812,6 +3941,7 @@ export const AbortResubmissionDocument = new TypedDocumentString(`
 fragment ResubmissionSummary on Resubmission {
   resubmissionId
   clientKey
+  action
   actor
   state
   total
@@ -3831,6 +3961,7 @@ export const ResubmissionDocument = new TypedDocumentString(`
     fragment ResubmissionSummary on Resubmission {
   resubmissionId
   clientKey
+  action
   actor
   state
   total
@@ -3859,6 +3990,7 @@ export const ResubmissionsDocument = new TypedDocumentString(`
     fragment ResubmissionSummary on Resubmission {
   resubmissionId
   clientKey
+  action
   actor
   state
   total
@@ -3892,6 +4024,291 @@ export const ResubmissionItemsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ResubmissionItemsQuery, ResubmissionItemsQueryVariables>;
+export const TerminateSessionsDocument = new TypedDocumentString(`
+    mutation TerminateSessions($input: TerminateSessionsInput!) {
+  terminateSessions(input: $input) {
+    __typename
+    ... on TerminateSessionsPayload {
+      resubmission {
+        ...ResubmissionSummary
+      }
+      sessions {
+        ...SessionSummary
+      }
+      refused {
+        sessionId
+        code
+        message
+      }
+    }
+    ... on DryRun {
+      total
+      count
+      sessions {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<TerminateSessionsMutation, TerminateSessionsMutationVariables>;
+export const CancelRetriesDocument = new TypedDocumentString(`
+    mutation CancelRetries($input: CancelRetriesInput!) {
+  cancelRetries(input: $input) {
+    __typename
+    ... on CancelRetriesPayload {
+      resubmission {
+        ...ResubmissionSummary
+      }
+      sessions {
+        ...SessionSummary
+      }
+      refused {
+        sessionId
+        code
+        message
+      }
+    }
+    ... on DryRun {
+      total
+      count
+      sessions {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<CancelRetriesMutation, CancelRetriesMutationVariables>;
+export const RetryNowManyDocument = new TypedDocumentString(`
+    mutation RetryNowMany($input: RetryNowManyInput!) {
+  retryNowMany(input: $input) {
+    __typename
+    ... on RetryNowManyPayload {
+      resubmission {
+        ...ResubmissionSummary
+      }
+      sessions {
+        ...SessionSummary
+      }
+      refused {
+        sessionId
+        code
+        message
+      }
+    }
+    ... on DryRun {
+      total
+      count
+      sessions {
+        ...SessionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}
+fragment ResubmissionSummary on Resubmission {
+  resubmissionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<RetryNowManyMutation, RetryNowManyMutationVariables>;
 export const RetryPolicyPreviewDocument = new TypedDocumentString(`
     query RetryPolicyPreview($policy: RetryPolicyInput!, $cause: FailureCause, $exitCode: Int, $sessionId: UUID) {
   retryPolicyPreview(

@@ -1,21 +1,43 @@
 import { v7 as uuidv7 } from 'uuid'
 import { NotFoundError } from './api-errors.ts'
-import type { CallOptions, Connection } from './connection.ts'
+import type { CallOptions, Connection, RequestOptions } from './connection.ts'
 import {
   AbortResubmissionDocument,
+  CancelRetriesDocument,
   ResubmissionDocument,
   ResubmissionItemsDocument,
   ResubmissionsDocument,
   ResubmitSessionsDocument,
+  RetryNowManyDocument,
+  TerminateSessionsDocument,
+  type CancelRetriesInput,
   type ResubmissionItemStatus,
   type ResubmissionSummaryFragment,
   type ResubmitSessionsInput,
+  type RetryNowManyInput,
+  type SessionAction,
+  type TerminateSessionsInput,
 } from './operations.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 import { pause } from './retry/pause.ts'
 
 const POLL_SECONDS = 1
+
+type Wanted<Input> = Omit<Input, 'dryRun'>
+type BulkInput = ResubmitSessionsInput & TerminateSessionsInput & CancelRetriesInput & RetryNowManyInput
+type Request = Connection['request']
+
+const MANY = {
+  RESUBMIT: async (request: Request, input: ResubmitSessionsInput, options: RequestOptions = {}) =>
+    payloadOf((await request(ResubmitSessionsDocument, { input }, options)).resubmitSessions),
+  TERMINATE: async (request: Request, input: TerminateSessionsInput, options: RequestOptions = {}) =>
+    payloadOf((await request(TerminateSessionsDocument, { input }, options)).terminateSessions),
+  CANCEL_RETRY: async (request: Request, input: CancelRetriesInput, options: RequestOptions = {}) =>
+    payloadOf((await request(CancelRetriesDocument, { input }, options)).cancelRetries),
+  RETRY_NOW: async (request: Request, input: RetryNowManyInput, options: RequestOptions = {}) =>
+    payloadOf((await request(RetryNowManyDocument, { input }, options)).retryNowMany),
+} satisfies Record<SessionAction, unknown>
 
 export function resubmissionOperations(connection: Connection) {
   const { request } = connection
@@ -24,17 +46,44 @@ export function resubmissionOperations(connection: Connection) {
     return (await request(ResubmissionDocument, { id }, options)).resubmission ?? gone(id)
   }
 
+  /** A `clientKey` is made if none is given, so that it is done once however often the request is sent. */
+  async function begin(action: SessionAction, input: BulkInput, options?: CallOptions) {
+    const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
+    const made = await MANY[action](request, keyed, { ...options, idempotent: true })
+    if (made.__typename === 'DryRun') throw new Error('it is `dryRun` that asks for a dry run')
+    const { resubmission: record, sessions, refused } = made
+    return { resubmission: record, sessions, refused }
+  }
+
   return {
     /**
      * Resubmits failed sessions exactly once: a `clientKey` is made if none is given. Large resubmissions run in the
      * background; `waitForResubmission` waits for them.
      * @throws ValidationError, ConflictError, ForbiddenError
      */
-    async resubmitSessions(input: ResubmitSessionsInput, options?: CallOptions) {
-      const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
-      const data = await request(ResubmitSessionsDocument, { input: keyed }, { ...options, idempotent: true })
-      const { resubmission: made, sessions, refused } = payloadOf(data.resubmitSessions)
-      return { resubmission: made, sessions, refused }
+    resubmitSessions: (input: Wanted<ResubmitSessionsInput>, options?: CallOptions) =>
+      begin('RESUBMIT', input, options),
+
+    /**
+     * Does the same to many sessions as `terminateSession`, `cancelRetry` and `retryNow` do to one, in the way of
+     * `resubmitSessions`.
+     * @throws ValidationError, ConflictError, ForbiddenError
+     */
+    terminateSessions: (input: Wanted<TerminateSessionsInput>, options?: CallOptions) =>
+      begin('TERMINATE', input, options),
+    cancelRetries: (input: Wanted<CancelRetriesInput>, options?: CallOptions) => begin('CANCEL_RETRY', input, options),
+    retryNowMany: (input: Wanted<RetryNowManyInput>, options?: CallOptions) => begin('RETRY_NOW', input, options),
+
+    /** To how many sessions an action would be done, and the first 100. Nothing is done. @throws ValidationError */
+    async dryRun(
+      action: SessionAction,
+      input: Wanted<ResubmitSessionsInput & TerminateSessionsInput>,
+      options?: CallOptions,
+    ) {
+      const made = await MANY[action](request, { ...input, dryRun: true }, options)
+      if (made.__typename !== 'DryRun') throw new Error('the server does not know dryRun')
+      const { total, count, sessions } = made
+      return { total, count, sessions }
     },
 
     /** @throws NotFoundError */

@@ -231,6 +231,8 @@ export const RESUBMISSION_SESSIONS_MAX = 100_000
  * whoever makes it from that keeps everybody waiting.
  */
 export const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+/** Sessions that a dry run names. */
+export const DRY_RUN_SESSIONS_MAX = 100
 /** Ids that one statement of a filter reads. */
 export const SESSION_IDS_PER_READ_MAX = 5_000
 /** Sessions, and refusals, shown in the answer of a resubmission; its items show all. */

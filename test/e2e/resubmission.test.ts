@@ -105,3 +105,35 @@ test('a crash in the middle goes on after the restart, and doubles nothing', { t
   const each = SESSIONS
   expect(rows[0]).toEqual({ children: each, parents: each, right: each, recorded: each, created: each })
 })
+
+test('so do other actions on many sessions', { timeout: 180_000 }, async () => {
+  const count = 4_000
+  await database.db.query(`UPDATE retry_decisions SET phase = 'SCHEDULED', due_at = now() + interval '1 day',
+    ready_at = now() + interval '1 day' WHERE session_id IN (
+      SELECT d.session_id FROM retry_decisions d WHERE d.child_session_id IS NULL ORDER BY d.session_id LIMIT ${count})`)
+  server ??= await start()
+  const token = await readAdminToken(dataDir)
+  const cancel = `mutation { cancelRetries(input: { filter: { retryPhase: [SCHEDULED] }, clientKey: "cancel" }) {
+    ... on CancelRetriesPayload { resubmission { resubmissionId total } } ... on Error { message } } }`
+  interface Cancelled {
+    cancelRetries: { resubmission: { resubmissionId: string; total: number } }
+  }
+  const { resubmissionId: id, total } = (await request<Cancelled>(server, token, cancel)).cancelRetries.resubmission
+  expect(total).toBeGreaterThan(0)
+  await server.kill()
+  server = await start()
+  expect((await request<Cancelled>(server, token, cancel)).cancelRetries.resubmission.resubmissionId).toBe(id)
+  const running = server
+  await eventually(
+    async () =>
+      (await request<{ resubmission: Progress }>(running, token, PROGRESS, { id })).resubmission.state === 'COMPLETED',
+    { withinMs: 90_000, what: 'all retries cancelled' },
+  )
+  const { rows } = await database.db.query(
+    `SELECT (SELECT count(*) FROM retry_decisions WHERE phase = 'CANCELLED' AND explanation LIKE '%cancelled by%cancelled by%') AS twice,
+      (SELECT count(*) FROM audit_log WHERE action = 'retry.cancel') AS audited,
+      (SELECT done FROM resubmissions WHERE id = $1) AS done`,
+    [id],
+  )
+  expect(rows[0]).toEqual({ twice: 0, audited: total, done: total })
+})

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import type { IntRange, SessionFilter } from '../../client/node/index.ts'
 import { choices, pair, past, range } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
@@ -18,6 +18,7 @@ export interface FilterOptions {
   withName?: string
   withLabel?: [string, string]
   inProject?: string
+  filter?: SessionFilter
   since?: string
   before?: string
 }
@@ -39,6 +40,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label', pair)
     .option('--in-project <name>', 'in this project')
+    .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, besides the others', filterOf)
     .option('--since <time>', 'created since this time, or a duration ago like 2h', past)
     .option('--before <time>', 'created before', past)
 }
@@ -64,6 +66,17 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     label: withLabel && { key: withLabel[0], value: withLabel[1] },
     createdAt: Object.keys(createdAt).length > 0 ? createdAt : undefined,
   } as SessionFilter
+  if (options.filter !== undefined) filter.AND = [options.filter]
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
   return given.length === 0 ? undefined : Object.fromEntries(given)
+}
+
+function filterOf(text: string): SessionFilter {
+  try {
+    const filter: unknown = JSON.parse(text)
+    if (typeof filter === 'object' && filter !== null && !Array.isArray(filter)) return filter
+  } catch {
+    // Told below.
+  }
+  throw new InvalidArgumentError('It must be a JSON object, like \'{"origin": ["AUTO_RETRY"]}\'.')
 }

@@ -1,21 +1,34 @@
 import { Command } from 'commander'
-import { act, describedCommand } from '../client-command.ts'
+import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
+import {
+  addManyOptions,
+  followMany,
+  isMany,
+  readSelection,
+  tellDryRun,
+  type ActionWords,
+  type ManyOptions,
+} from '../resubmission/many-sessions.ts'
 import { UsageError } from '../present-error.ts'
 import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
 
 export function retryCommand(): Command {
   return new Command('retry')
-    .description('dispatch a waiting retry now, change its policy, or cancel it')
+    .description('dispatch waiting retries now, change a policy, or cancel them')
     .addCommand(now())
     .addCommand(update())
     .addCommand(cancel())
 }
 
 function now(): Command {
-  const command = describedCommand('now', 'dispatch a waiting retry at once', ['reprise retry now nightly'])
-  return act(command.argument('<session>', SESSION_ARGUMENT), async ({ client, out }, _options, [text]) => {
-    const session = await client.retryNow(await findSession(client, text!))
+  const words = { action: 'RETRY_NOW', doing: 'making due', done: 'made due' } as const
+  const command = describedCommand('now', 'dispatch waiting retries at once', [
+    'reprise retry now nightly',
+    'reprise retry now --phase held --with-label study=7 --dry-run',
+  ])
+  return changeMany(command, words, async ({ client, out }, id) => {
+    const session = await client.retryNow(id)
     out.show(session, () => `${session.name} ${session.sessionId}: its retry is due now`)
   })
 }
@@ -35,11 +48,34 @@ function update(): Command {
 }
 
 function cancel(): Command {
-  const command = describedCommand('cancel', 'cancel a waiting retry; the chain ends with the failed session', [
+  const words = { action: 'CANCEL_RETRY', doing: 'cancelling', done: 'left without their retries' } as const
+  const command = describedCommand('cancel', 'cancel waiting retries; the chains end with the failed sessions', [
     'reprise retry cancel nightly',
+    'reprise retry cancel --cause oom-killed --since 1d --dry-run',
   ])
-  return act(command.argument('<session>', SESSION_ARGUMENT), async ({ client, out }, _options, [text]) => {
-    const session = await client.cancelRetry(await findSession(client, text!))
+  return changeMany(command, words, async ({ client, out }, id) => {
+    const session = await client.cancelRetry(id)
     out.show(session, () => `${session.name} ${session.sessionId}: its retry is cancelled`)
   })
+}
+
+/** For one session that is named, or for many. */
+function changeMany(
+  command: Command,
+  words: ActionWords & { action: 'RETRY_NOW' | 'CANCEL_RETRY' },
+  changeOne: (context: ClientContext, id: string) => Promise<void>,
+): Command {
+  addManyOptions(command.argument('[sessions...]', SESSION_ARGUMENT))
+  return act<ManyOptions>(
+    command,
+    async (context, options, names) => {
+      const { client } = context
+      if (!isMany(options, names)) return changeOne(context, await findSession(client, names[0]!))
+      const input = { ...(await readSelection(context, options, names)), clientKey: options.clientKey }
+      if (options.dryRun) return tellDryRun(context, words, input)
+      const made = await (words.action === 'RETRY_NOW' ? client.retryNowMany(input) : client.cancelRetries(input))
+      return followMany(context, words, made, options)
+    },
+    { endsItself: true },
+  )
 }

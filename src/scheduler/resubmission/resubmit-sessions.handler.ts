@@ -4,14 +4,14 @@ import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
-import { reportResubmitted, tracedParent } from '../../services/resubmission/report-resubmitted.ts'
-import { resubmitBatch } from '../../services/resubmission/resubmit-batch.ts'
+import { reportBatch, tracedParent } from '../../services/resubmission/report-resubmitted.ts'
+import { runBatch } from '../../services/resubmission/run-batch.ts'
 import type { Database } from '../../store/database.ts'
 import { claimResubmission, postponeResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /**
- * Runs the next batch of the resubmission that has waited longest, in one transaction with its progress record: a crash
+ * Runs the next batch of the resubmission, or of the other action on many sessions, that has waited longest, in one transaction with its progress record: a crash
  * leaves nothing of the batch, and the next pass repeats it. Each server works on a different resubmission.
  */
 export async function resubmitSessions(context: {
@@ -30,12 +30,12 @@ export async function resubmitSessions(context: {
       const resubmission = await claimResubmission(tx)
       if (!resubmission) return null
       claimed = resubmission.id
-      return resubmitBatch(tx, { ...context, fenceMarginMs: context.lease.fenceMarginMs }, resubmission)
+      return runBatch(tx, { ...context, fenceMarginMs: context.lease.fenceMarginMs }, resubmission)
     })
     if (claimed === undefined || !outcome) return { done: 0 }
-    reportResubmitted(context, claimed, outcome)
+    reportBatch(context, claimed, outcome)
     context.trace.recordBatch('resubmit-sessions', begunAt, outcome.created.map(tracedParent))
-    return { done: outcome.created.length + outcome.refusals.length, more: true }
+    return { done: outcome.done + outcome.refusals.length, more: true }
   } catch (error) {
     if (claimed !== undefined) await postponeResubmission(context.db, claimed)
     throw error

@@ -36,7 +36,8 @@ export function countResubmissionItems(
 
 export interface ShownResubmission {
   resubmissionId: string
-  childSessionIds: string[]
+  /** Children; of other actions than resubmission the sessions themselves. */
+  sessionIds: string[]
   refused: { sessionId: string; code: string; message: string }[]
 }
 
@@ -49,7 +50,9 @@ export async function showResubmission(
   const items = await read(db, lists, '0', RESUBMISSION_SHOWN_SESSIONS_MAX)
   return {
     resubmissionId,
-    childSessionIds: items.flatMap(({ childSessionId }) => childSessionId ?? []),
+    sessionIds: items.flatMap(({ status, sessionId, childSessionId }) =>
+      status === 'DONE' ? [childSessionId ?? sessionId] : [],
+    ),
     refused: items.flatMap(({ sessionId, code, message }) =>
       code === null ? [] : [{ sessionId, code, message: message! }],
     ),

@@ -1,8 +1,17 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ValidationIssue } from '../../domain/errors.ts'
-import { CLIENT_KEY_LENGTH_MAX, NAME_LENGTH_MAX, RESUBMISSION_SESSIONS_MAX } from '../../domain/limits.ts'
+import {
+  CLIENT_KEY_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  REASON_LENGTH_MAX,
+  RESUBMISSION_SESSIONS_MAX,
+} from '../../domain/limits.ts'
 import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
+import type { SessionAction } from '../../domain/session/session-action.ts'
+import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { issuesOf } from '../input/parse-input.ts'
 import { canonicalJson } from '../input/canonical-json.ts'
 import {
   agentIds,
@@ -25,6 +34,16 @@ export interface ResubmitSessionsInput {
   overrides?: object | null
   /** Runs sessions again that succeeded; otherwise they are refused. */
   includeSucceeded?: boolean | null
+  /** Nothing is done: says to how many it would be. */
+  dryRun?: boolean | null
+}
+
+/** Which sessions an action is for, other than resubmission. Null counts as missing. */
+export interface BulkInput extends Pick<ResubmitSessionsInput, 'sessionIds' | 'filter' | 'clientKey' | 'dryRun'> {
+  /** Of a termination: without a grace period. */
+  force?: boolean | null
+  /** Of a termination. */
+  reason?: string | null
 }
 
 export interface ParsedResubmission {
@@ -37,8 +56,11 @@ export interface ParsedResubmission {
   includeSucceeded: boolean
 }
 
-export interface SealedResubmission extends Omit<ParsedResubmission, 'overrides'> {
-  overrides: ResubmissionOverrides
+/** What is asked for, as it is stored. */
+export interface BulkRequest extends Omit<ParsedResubmission, 'overrides'> {
+  action: SessionAction
+  /** Of a termination its options; of a change of retries nothing. */
+  overrides: ResubmissionOverrides | TerminationOptions
 }
 
 const overrides = z
@@ -64,9 +86,20 @@ const overrides = z
     }
   })
 
-const schema = z.strictObject({
+const selection = {
   sessionIds: z.array(z.uuid().toLowerCase()).min(1).max(RESUBMISSION_SESSIONS_MAX).nullish(),
   clientKey: text(CLIENT_KEY_LENGTH_MAX).nullish(),
+  dryRun: z.boolean().nullish(),
+}
+
+const bulkSchema = z.strictObject({
+  ...selection,
+  force: z.boolean().nullish(),
+  reason: z.string().max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),
+})
+
+const schema = z.strictObject({
+  ...selection,
   overrides: overrides.prefault({}),
   includeSucceeded: z.boolean().nullish(),
 })
@@ -80,21 +113,32 @@ export function parseResubmission(
 ): { value: ParsedResubmission } | { issues: ValidationIssue[] } {
   const { filter = null, ...rest } = input
   const parsed = schema.safeParse({ ...rest, overrides: givenOverrides(rest.overrides ?? {}) })
-  const issues = [...selectionIssues(input)]
-  if (parsed.error) {
-    issues.push(...parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })))
-  }
+  const issues = [...selectionIssues(input), ...(parsed.error ? issuesOf(parsed.error) : [])]
   if (issues.length > 0 || !parsed.data) return { issues }
   const { sessionIds = null, clientKey = null, overrides: given, includeSucceeded } = parsed.data
   return { value: { sessionIds, filter, clientKey, overrides: given, includeSucceeded: includeSucceeded ?? false } }
 }
 
-function selectionIssues({ sessionIds, filter }: ResubmitSessionsInput): ValidationIssue[] {
+/** The same of another action. */
+export function parseBulk(
+  action: Exclude<SessionAction, 'RESUBMIT'>,
+  input: BulkInput,
+): { value: BulkRequest } | { issues: ValidationIssue[] } {
+  const { filter = null, ...rest } = input
+  const parsed = bulkSchema.safeParse(rest)
+  const issues = [...selectionIssues(input), ...(parsed.error ? issuesOf(parsed.error) : [])]
+  if (issues.length > 0 || !parsed.data) return { issues }
+  const { sessionIds = null, clientKey = null, force, reason } = parsed.data
+  const options = { ...(force && { force }), ...(reason && { reason }) }
+  return { value: { action, sessionIds, filter, clientKey, overrides: options, includeSucceeded: false } }
+}
+
+function selectionIssues({ sessionIds, filter }: BulkInput): ValidationIssue[] {
   if ((sessionIds == null) === (filter == null)) {
     return [{ path: 'sessionIds', message: 'Either sessionIds or filter, and not both' }]
   }
   if (filter == null || !isEmptyWhere(sessionWhere(filter))) return []
-  return [{ path: 'filter', message: 'An empty filter would resubmit everything: say which sessions' }]
+  return [{ path: 'filter', message: 'An empty filter would mean everything: say which sessions' }]
 }
 
 /** Without nulls, except for `batchTimeout`, where null removes the timeout. */
@@ -103,16 +147,18 @@ function givenOverrides(given: object): object {
   return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }
 
-/** Fingerprint of a request: equal for the same sessions, in any order, and the same changes. */
-export function requestHash({ sessionIds, filter, overrides: given, includeSucceeded }: SealedResubmission): string {
+/** Fingerprint of a request: equal for the same action on the same sessions, in any order, and the same changes. */
+export function requestHash({ action, sessionIds, filter, overrides: given, includeSucceeded }: BulkRequest): string {
   // A secret is encrypted differently each time; its digest stays.
-  const secretEnviron = given.secretEnviron?.map(({ name, digest }) => ({ name, digest }))
+  const secrets = 'secretEnviron' in given ? given.secretEnviron : undefined
+  const secretEnviron = secrets?.map(({ name, digest }) => ({ name, digest }))
   const request = {
     sessionIds: sessionIds?.toSorted() ?? null,
     filter: statedFilter(filter),
     overrides: { ...given, secretEnviron },
-    // Left out where it is false: releases without it have stored such fingerprints.
+    // Left out where they are what they were before there were others: such fingerprints are stored.
     includeSucceeded: includeSucceeded || undefined,
+    action: action === 'RESUBMIT' ? undefined : action,
   }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }

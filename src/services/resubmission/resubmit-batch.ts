@@ -1,4 +1,3 @@
-import { RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import {
   creationIdReused,
   hasChild,
@@ -11,13 +10,7 @@ import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
-import {
-  readPendingItems,
-  settleItems,
-  type HeldResubmission,
-  type PendingItem,
-  type SettledItem,
-} from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
@@ -29,6 +22,7 @@ import { actorNamed } from '../access/actor.ts'
 import { cancelledDecision } from '../retry/decide-session.ts'
 import { addSessions } from '../session/add-sessions.ts'
 import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+import type { BatchWork } from './run-batch.ts'
 
 export interface BatchContext {
   log: Logger
@@ -37,20 +31,8 @@ export interface BatchContext {
   fenceMarginMs: number
 }
 
-export interface BatchOutcome {
-  /** Children. */
-  created: NewSession[]
-  refusals: TargetRefusal[]
-  /** Pending retries that were replaced. */
-  superseded: number
-  /** Decisions about sessions that had none yet. */
-  decided: MadeDecision[]
-  /** Nothing of the resubmission is left to do. */
-  finished: boolean
-}
-
 /**
- * Resubmits the next targets of a resubmission that the transaction has locked: children, decisions, record. Lock
+ * Resubmits some targets of a resubmission that the transaction has locked: children and decisions. Lock
  * order: the resubmission, sessions by id, their decisions; then children are written. A dispatcher locks decisions and
  * skips those that are locked; decide-retries does the same with sessions. So the first one decides, and the others see
  * its result. Should all of this fail, `sessions.parent_session_id` is unique.
@@ -59,10 +41,9 @@ export async function resubmitBatch(
   tx: Queryable,
   context: BatchContext,
   resubmission: HeldResubmission,
-): Promise<BatchOutcome> {
+  sessionIds: readonly string[],
+): Promise<BatchWork> {
   const { id, projectId, overrides, includeSucceeded } = resubmission
-  const items = await readPendingItems(tx, id, RESUBMIT_BATCH_SESSIONS_MAX)
-  const sessionIds = items.map(({ sessionId }) => sessionId)
   const { fenceMarginMs } = context
   const targets = await lockTargets(tx, { sessionIds, visibleProjectId: projectId, fenceMarginMs })
   const undecided = await decideForResubmission(tx, resubmission, [...targets.values()], context.log)
@@ -90,11 +71,14 @@ export async function resubmitBatch(
     actor: actorNamed(resubmission.actor),
     says,
   })
-  const settled = items.map((item) => settle(item, planned.get(item.sessionId)!, refused, targets))
-  const finished = await settleItems(tx, id, settled)
-  await context.sync.reached('resubmit:before-commit')
-  const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
-  return { created, refusals, superseded, decided, finished }
+  for (const [sessionId, each] of planned) if (!('id' in each)) refused.set(sessionId, each)
+  return {
+    targets,
+    refused,
+    children: new Map(created.map((child) => [child.parentSessionId!, child])),
+    superseded,
+    decided,
+  }
 }
 
 interface Plan {
@@ -137,19 +121,7 @@ async function insertChildren(tx: Queryable, children: readonly NewSession[]): P
   )
 }
 
-function settle(
-  { position, sessionId }: PendingItem,
-  planned: NewSession | TargetRefusal,
-  refused: ReadonlyMap<string, TargetRefusal>,
-  targets: ReadonlyMap<string, LockedTarget>,
-): SettledItem {
-  const projectId = targets.get(sessionId)?.projectId ?? null
-  const refusal = 'id' in planned ? refused.get(sessionId) : planned
-  if (refusal) return { position, projectId, childSessionId: null, code: refusal.code, message: refusal.message }
-  return { position, projectId, childSessionId: (planned as NewSession).id, code: null, message: null }
-}
-
-type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
+export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
 
 /**
  * Decisions about sessions that were resubmitted before they were decided: the same as decide-retries would make,

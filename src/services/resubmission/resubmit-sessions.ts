@@ -6,6 +6,8 @@ import {
   RESUBMIT_BATCH_SESSIONS_MAX,
   SESSION_IDS_PER_READ_MAX,
 } from '../../domain/limits.ts'
+import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
+import type { SessionAction } from '../../domain/session/session-action.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { PrismaClient, SessionWhere } from '../../store/prisma.ts'
@@ -15,6 +17,7 @@ import {
   openResubmission,
   type NewResubmission,
 } from '../../store/sql/resubmission/open-resubmission.sql.ts'
+import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { actorOf } from '../access/actor.ts'
 import { assertMayChange } from '../access/authorize.ts'
@@ -24,21 +27,27 @@ import type { ServiceContext } from '../service-context.ts'
 import { sealEnviron } from '../session/secret-environ.ts'
 import { sessionWhere } from '../session/session-where.ts'
 import { auditedOverrides } from '../session/shown-environ.ts'
-import { reportResubmitted } from './report-resubmitted.ts'
+import { reportBatch } from './report-resubmitted.ts'
 import {
+  parseBulk,
   parseResubmission,
   requestHash,
   statedFilter,
+  type BulkInput,
+  type BulkRequest,
   type ParsedResubmission,
   type ResubmitSessionsInput,
-  type SealedResubmission,
 } from './resubmission-input.ts'
-import { resubmitBatch, type BatchOutcome } from './resubmit-batch.ts'
+import { runBatch, type BatchOutcome } from './run-batch.ts'
+import { tryOut, type DryRun } from './try-out.ts'
 
 export interface ResubmitContext extends ServiceContext {
   prisma: PrismaClient
   sync: SyncPoints
 }
+
+/** What was begun, or what a dry run has found. */
+export type BulkAnswer = { resubmissionId: string } | { dryRun: DryRun }
 
 /**
  * Gives failed sessions, and on request those that succeeded, new retry budgets: each gets a child in a new epoch. Up to RESUBMIT_BATCH_SESSIONS_MAX are
@@ -46,29 +55,53 @@ export interface ResubmitContext extends ServiceContext {
  * key returns the first call's resubmission.
  * @throws RepriseError VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
  */
-export async function resubmitSessions(
-  context: ResubmitContext,
-  input: ResubmitSessionsInput,
-): Promise<{ resubmissionId: string }> {
-  const { db, viewer, wake } = context
-  assertMayChange(viewer)
+export async function resubmitSessions(context: ResubmitContext, input: ResubmitSessionsInput): Promise<BulkAnswer> {
+  assertMayChange(context.viewer)
   const parsed = sealed(context, await parse(context, input))
-  const clientKey = parsed.clientKey ?? uuidv7()
-  const hash = requestHash(parsed)
+  return begin(context, parsed, auditedOverrides(parsed.overrides), input.dryRun)
+}
+
+/**
+ * Terminates many sessions, or cancels their retries, or makes them due: to each what the mutation for one session does,
+ * by its rules, in the way of `resubmitSessions`.
+ * @throws RepriseError VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
+ */
+export async function actOnSessions(
+  context: ResubmitContext,
+  action: Exclude<SessionAction, 'RESUBMIT'>,
+  input: BulkInput,
+): Promise<BulkAnswer> {
+  assertMayChange(context.viewer)
+  const parsed = parseBulk(action, input)
+  if ('issues' in parsed) return refuseInput(parsed.issues)
+  return begin(context, parsed.value, parsed.value.overrides, input.dryRun)
+}
+
+async function begin(
+  context: ResubmitContext,
+  request: BulkRequest,
+  audited: object,
+  dryRun: boolean | null | undefined,
+): Promise<BulkAnswer> {
+  const { db, viewer, wake } = context
+  if (dryRun) return { dryRun: await tryOut(context, request, await selected(context, request)) }
+  const clientKey = request.clientKey ?? uuidv7()
+  const hash = requestHash(request)
   const known = await findResubmissionByKey(db, viewer.projectId, clientKey)
   if (known) return answerKnown(clientKey, hash, known)
-  const sessionIds = parsed.sessionIds ?? (await selectByFilter(context, parsed))
+  const sessionIds = await selected(context, request)
   const record: NewResubmission = {
     id: uuidv7(),
     projectId: viewer.projectId,
     clientKey,
     requestHash: hash,
     actor: viewer.name,
+    action: request.action,
     auditedActor: actorOf(viewer),
-    filter: statedFilter(parsed.filter),
-    overrides: parsed.overrides,
-    includeSucceeded: parsed.includeSucceeded,
-    auditedOverrides: auditedOverrides(parsed.overrides),
+    filter: statedFilter(request.filter),
+    overrides: request.overrides,
+    includeSucceeded: request.includeSucceeded,
+    auditedOverrides: audited,
     sessionIds,
     repeated: repeatedPositions(sessionIds),
   }
@@ -76,19 +109,24 @@ export async function resubmitSessions(
   if (outcome === 'known') {
     return answerKnown(clientKey, hash, (await findResubmissionByKey(db, viewer.projectId, clientKey))!)
   }
-  if (outcome !== 'later') reportResubmitted(context, record.id, outcome)
+  if (outcome !== 'later') reportBatch(context, record.id, outcome)
   wake.wake('resubmit-sessions', 'events')
   return { resubmissionId: record.id }
 }
 
-/** The record and, if there are few, its children, in one transaction. */
+/** The record and, if there are few, what it asks for, in one transaction. */
 async function open(context: ResubmitContext, record: NewResubmission): Promise<BatchOutcome | 'known' | 'later'> {
   const { log, sync } = context
   return context.db.transaction(async (tx) => {
     if (!(await openResubmission(tx, record))) return 'known'
     const left = record.sessionIds.length - record.repeated.length
     if (left === 0 || left > RESUBMIT_BATCH_SESSIONS_MAX) return 'later'
-    return resubmitBatch(tx, { log, sync, fenceMarginMs: LEASE.fenceMarginMs }, record)
+    const held = {
+      ...record,
+      overrides: record.overrides as ResubmissionOverrides,
+      options: record.overrides as TerminationOptions,
+    }
+    return runBatch(tx, { log, sync, fenceMarginMs: LEASE.fenceMarginMs }, held)
   })
 }
 
@@ -98,10 +136,14 @@ function answerKnown(clientKey: string, hash: string, known: { id: string; reque
   throw new RepriseError('CLIENT_KEY_REUSED', message)
 }
 
-function sealed({ secrets }: ResubmitContext, { overrides, ...rest }: ParsedResubmission): SealedResubmission {
+function sealed(
+  { secrets }: ResubmitContext,
+  { overrides, ...rest }: ParsedResubmission,
+): BulkRequest & { overrides: ResubmissionOverrides } {
   const { secretEnviron, ...given } = overrides
-  if (secretEnviron === undefined) return { ...rest, overrides: given }
-  return { ...rest, overrides: { ...given, secretEnviron: sealEnviron(secrets, secretEnviron) } }
+  const plain = { ...rest, action: 'RESUBMIT' as const }
+  if (secretEnviron === undefined) return { ...plain, overrides: given }
+  return { ...plain, overrides: { ...given, secretEnviron: sealEnviron(secrets, secretEnviron) } }
 }
 
 async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Promise<ParsedResubmission> {
@@ -114,7 +156,9 @@ async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Pr
   return refuseInput(issues)
 }
 
-async function selectByFilter({ prisma, viewer }: ResubmitContext, { filter }: SealedResubmission): Promise<string[]> {
+/** As they are named, or oldest first. */
+async function selected({ prisma, viewer }: ResubmitContext, { sessionIds, filter }: BulkRequest): Promise<string[]> {
+  if (sessionIds) return sessionIds
   const own = viewer.projectId === null ? {} : { projectId: viewer.projectId }
   const ids = await findSessionIds(prisma, { AND: [own, sessionWhere(filter)] }, RESUBMISSION_SESSIONS_MAX + 1)
   if (ids.length <= RESUBMISSION_SESSIONS_MAX) return ids

@@ -2,6 +2,7 @@ import { LEASE } from '../../domain/agent/lease.ts'
 import type { RepriseError } from '../../domain/errors.ts'
 import { describeFull } from '../../domain/quota/pending-places.ts'
 import { creationIdReused, refuseTarget } from '../../domain/resubmission/refuse.ts'
+import { SESSION_ACTIONS, type SessionAction } from '../../domain/session/session-action.ts'
 import { isTerminal } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
@@ -16,10 +17,8 @@ import type { ServiceContext } from '../service-context.ts'
 import { alreadyFinished } from '../session/terminate-session.ts'
 import { resubmittedChild } from './resubmitted-child.ts'
 
-export const SESSION_ACTIONS = ['RETRY_NOW', 'CANCEL_RETRY', 'TERMINATE', 'RESUBMIT'] as const
-
 export interface ActionVerdict {
-  action: (typeof SESSION_ACTIONS)[number]
+  action: SessionAction
   /** What the mutation would say now; null if it would not refuse. */
   reason: string | null
 }

@@ -1,5 +1,5 @@
 import { cancelPendingRetry } from '../../store/sql/retry/change-retry.sql.ts'
-import { requireChanged, retryTarget, type PendingRetryInput } from './pending-retry.ts'
+import { requireChanged, retryCancelledBy, retryTarget, type PendingRetryInput } from './pending-retry.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 
@@ -13,7 +13,7 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
     input,
     await cancelPendingRetry(context.db, {
       ...retryTarget(context, input),
-      says: `cancelled by ${context.viewer.name}`,
+      says: retryCancelledBy(context.viewer.name),
     }),
   )
   context.metrics.retries.cancelled.inc()

@@ -5,6 +5,11 @@ import { requireSessionId } from '../session/require-session-id.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
 
+/** What is added to the explanation of a decision that a person changes. */
+export const retryCancelledBy = (name: string, reason?: string | null) =>
+  `cancelled by ${name}${reason ? `: ${reason}` : ''}`
+export const retryDueBy = (name: string) => `made due at once by ${name}`
+
 export interface PendingRetryInput {
   /** The session that failed. */
   sessionId: string

@@ -1,5 +1,5 @@
 import { makeRetryDue } from '../../store/sql/retry/change-retry.sql.ts'
-import { requireChanged, retryTarget, type PendingRetryInput } from './pending-retry.ts'
+import { requireChanged, retryDueBy, retryTarget, type PendingRetryInput } from './pending-retry.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 
@@ -13,7 +13,7 @@ export async function retryNow(context: ServiceContext, input: PendingRetryInput
     input,
     await makeRetryDue(context.db, {
       ...retryTarget(context, input),
-      says: `made due at once by ${context.viewer.name}`,
+      says: retryDueBy(context.viewer.name),
     }),
   )
   context.wake.wake('events', 'dispatch-retries')

@@ -5,6 +5,7 @@ import { isTerminal, type SessionStatus } from '../../domain/session/statuses.ts
 import { terminateSessionRow } from '../../store/sql/session/terminate-session.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import { endWaitingRetry } from '../retry/end-waiting-retry.ts'
+import { retryCancelledBy } from '../retry/pending-retry.ts'
 import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
@@ -12,6 +13,11 @@ import { refuseInput } from '../input/parse-input.ts'
 
 export function alreadyFinished(id: string, status: SessionStatus): RepriseError {
   return new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${status}`)
+}
+
+/** What the session is told to have ended for. */
+export function terminationReason(name: string, reason: string | null | undefined): string {
+  return reason || `ended by ${name}`
 }
 
 /**
@@ -36,11 +42,11 @@ export async function terminateSession(
     visibleProjectId: viewer.projectId,
     actor: actorOf(viewer),
     force: force ?? false,
-    reason: reason || `ended by ${viewer.name}`,
+    reason: terminationReason(viewer.name, reason),
   })
   if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   if (isTerminal(from)) {
-    const says = `cancelled by ${viewer.name}${reason ? `: ${reason}` : ''}`
+    const says = retryCancelledBy(viewer.name, reason)
     const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: actorOf(viewer), says }
     if (await endWaitingRetry(context, request)) {
       wake.wake('events', 'schedule-sessions')

@@ -95,7 +95,7 @@ function world(server: TestServer, agent: PlayedAgent, chainId: string) {
         const [last] = (await given.sql(CHAIN, [chainId])).slice(-1)
         const overrides = what.maxRetries === null ? {} : { retryPolicy: { maxRetries: what.maxRetries } }
         const shown = await resubmit({ sessionIds: [last!.id as string], overrides }, { server: present })
-        expect(shown.childSessionIds.length).toBe(before.state === 'FAILED' ? 1 : 0)
+        expect(shown.sessionIds.length).toBe(before.state === 'FAILED' ? 1 : 0)
         return
       }
       case 'restart':

@@ -39,8 +39,8 @@ describe('more than are done in the call', () => {
   it('go on in batches; what matches later is not among them', async () => {
     const { server } = given
     await failed(1_100)
-    const { resubmissionId, childSessionIds } = await resubmit(FILTER)
-    expect(childSessionIds).toEqual([])
+    const { resubmissionId, sessionIds } = await resubmit(FILTER)
+    expect(sessionIds).toEqual([])
     expect(await row(resubmissionId)).toMatchObject({ state: 'RUNNING', total: 1_100, done: 0, finished: false })
     const [later] = await failed(1)
     for (const done of [500, 1_000, 1_100]) {
@@ -65,7 +65,7 @@ describe('more than are done in the call', () => {
     await given.server.run('resubmit-sessions')
     const second = await resubmit(call)
     expect(second.resubmissionId).toBe(first.resubmissionId)
-    expect([first.childSessionIds.length, second.childSessionIds.length]).toEqual([0, 500])
+    expect([first.sessionIds.length, second.sessionIds.length]).toEqual([0, 500])
     await given.server.run('resubmit-sessions')
     expect(await children()).toEqual({ children: 600, parents: 600 })
   })

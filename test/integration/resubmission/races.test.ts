@@ -80,7 +80,7 @@ describe('a resubmission and a dispatcher', () => {
     const shown = await resubmitting
     other.gate.open()
     await dispatching
-    expect(shown.childSessionIds).toHaveLength(1)
+    expect(shown.sessionIds).toHaveLength(1)
     expect((await chainRows(given.db, id)).slice(1)).toMatchObject([RESUBMITTED])
   })
 
@@ -96,7 +96,7 @@ describe('a resubmission and a dispatcher', () => {
       other.gate.open()
       const shown = await resubmitting
       expect(await server.run('dispatch-retries')).toEqual([0])
-      expect((await chainRows(given.db, id)).slice(1)).toMatchObject([{ ...RESUBMITTED, id: shown.childSessionIds[0] }])
+      expect((await chainRows(given.db, id)).slice(1)).toMatchObject([{ ...RESUBMITTED, id: shown.sessionIds[0] }])
       expect(await decisionRow(given.db, id)).toMatchObject({ phase: 'CANCELLED', child: null })
     },
   )
@@ -129,7 +129,7 @@ describe('a resubmission and a dispatcher', () => {
     await given.server.run('dispatch-retries', 'dispatch-retries')
     const [counts] = await given.sql(`SELECT count(*) AS children, count(DISTINCT parent_session_id) AS parents,
       count(*) FILTER (WHERE origin = 'RESUBMISSION') AS resubmitted FROM sessions WHERE parent_session_id IS NOT NULL`)
-    const resubmitted = first.childSessionIds.length + second.childSessionIds.length
+    const resubmitted = first.sessionIds.length + second.sessionIds.length
     expect(counts).toEqual({ children: 600, parents: 600, resubmitted })
     const codes = new Set([...first.refused, ...second.refused].map(({ code }) => code))
     expect([...codes]).toEqual(codes.size === 0 ? [] : ['SESSION_HAS_CHILD'])
@@ -182,7 +182,7 @@ describe('a resubmission and the decision', () => {
     )
     await blocker.query('COMMIT')
     await blocker.end()
-    expect((await resubmitting).childSessionIds).toHaveLength(1)
+    expect((await resubmitting).sessionIds).toHaveLength(1)
     expect(await decisionRow(given.db, id)).toMatchObject({
       phase: 'CANCELLED',
       explanation: expect.stringContaining('retry 1 of 3; superseded'),
@@ -220,7 +220,7 @@ describe('client keys', () => {
     const member = { role: 'MEMBER', projectId: '00000000-0000-7000-8000-000000000002' } as const
     const [mine, everybodys] = [await resubmit(input(id!), { viewer: member }), await resubmit(input(other!))]
     expect(mine.resubmissionId).not.toBe(everybodys.resubmissionId)
-    expect([mine.childSessionIds.length, everybodys.childSessionIds.length]).toEqual([1, 1])
+    expect([mine.sessionIds.length, everybodys.sessionIds.length]).toEqual([1, 1])
   })
 
   it.each(['resubmit:after-lock', 'resubmit:before-commit'] as const)(
@@ -251,7 +251,7 @@ describe('client keys', () => {
     )
     other.gate.open()
     expect(await first).toBe('died')
-    expect((await resubmit(input(id))).childSessionIds).toHaveLength(1)
+    expect((await resubmit(input(id))).sessionIds).toHaveLength(1)
     expect(await chainRows(given.db, id)).toHaveLength(2)
   })
 
@@ -263,7 +263,7 @@ describe('client keys', () => {
     const second = resubmit({ sessionIds: [id], clientKey: 'two' }, { server: otherServer() })
     await untilBlocked(given.db, 1)
     other.gate.open()
-    const [child] = (await first).childSessionIds
+    const [child] = (await first).sessionIds
     expect(refusals(await second)).toEqual([`SESSION_HAS_CHILD ${id}`])
     expect((await second).refused[0]!.message).toContain(child)
     expect(await chainRows(given.db, id)).toHaveLength(2)
@@ -274,8 +274,8 @@ describe('client keys', () => {
     const other = heldServer('resubmit:after-lock')
     const first = resubmit({ sessionIds: [one!] }, other)
     await other.gate.reached
-    expect((await resubmit({ sessionIds: [two!] }, { server: otherServer() })).childSessionIds).toHaveLength(1)
+    expect((await resubmit({ sessionIds: [two!] }, { server: otherServer() })).sessionIds).toHaveLength(1)
     other.gate.open()
-    expect((await first).childSessionIds).toHaveLength(1)
+    expect((await first).sessionIds).toHaveLength(1)
   })
 })

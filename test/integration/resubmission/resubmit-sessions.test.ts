@@ -61,7 +61,7 @@ describe('a session whose retries are used up', () => {
     const { last } = await exhausted()
     const shown = await resubmit({ sessionIds: [last] })
     expect(shown.refused).toEqual([])
-    const child = shown.childSessionIds[0]!
+    const child = shown.sessionIds[0]!
     expect(await spec(child)).toMatchObject({
       epoch: 1,
       retryCount: 0,
@@ -125,7 +125,7 @@ describe('a session whose retries are used up', () => {
       sources: { maxRetries: 'SESSION', rules: 'SESSION', retryDelay: 'SESSION', jitter: 'SESSION' },
       epoch: 1,
     }
-    expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ ...expected, retryCount: 0, attempt: 3 })
+    expect(await spec(shown.sessionIds[0]!)).toMatchObject({ ...expected, retryCount: 0, attempt: 3 })
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 1)
     await passTime(db, 5)
@@ -142,7 +142,7 @@ describe('a session whose retries are used up', () => {
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 9)
     const again = await resubmit({ sessionIds: [retry.id], overrides: { batchTimeout: null, allowAgents: [] } })
-    expect(await spec(again.childSessionIds[0]!)).toMatchObject({
+    expect(await spec(again.sessionIds[0]!)).toMatchObject({
       ...expected,
       timeout: null,
       allow: [],
@@ -210,7 +210,7 @@ describe('overrides', () => {
     const [near, far] = [await failed(), await failed()]
     await given.sql(`UPDATE sessions SET resource_group = 'far' WHERE id = $1`, [far.id])
     const shown = await resubmit({ sessionIds: [near.id, far.id], overrides: { allowAgents: [given.agent.id] } })
-    expect(shown.childSessionIds).toHaveLength(1)
+    expect(shown.sessionIds).toHaveLength(1)
     expect(refusals(shown)).toEqual([`VALIDATION_FAILED ${far.id}`])
   })
 
@@ -218,7 +218,7 @@ describe('overrides', () => {
     const session = await failed()
     await given.sql(`UPDATE sessions SET avoid_groups = '{default,other}' WHERE id = $1`, [session.id])
     const shown = await resubmit({ sessionIds: [session.id], overrides: { resourceGroup: 'default' } })
-    expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ group: 'default', avoidGroups: ['other'] })
+    expect(await spec(shown.sessionIds[0]!)).toMatchObject({ group: 'default', avoidGroups: ['other'] })
   })
 
   it('that make a session too large refuse that session alone', async () => {
@@ -231,7 +231,7 @@ describe('overrides', () => {
     const overrides = { environ: [{ name: 'ONE_MORE', value: '' }] }
     const shown = await resubmit({ sessionIds: [large.id, small.id], overrides })
     expect(refusals(shown)).toEqual([`VALIDATION_FAILED ${large.id}`])
-    expect(shown.childSessionIds).toHaveLength(1)
+    expect(shown.sessionIds).toHaveLength(1)
   })
 })
 
@@ -288,7 +288,7 @@ describe('what succeeded', () => {
     expect(shown.refused).toEqual([])
     const [parent, child] = await chainRows(db, id)
     expect(parent).toMatchObject({ result: 'SUCCESS', status: 'TERMINATED' })
-    expect(child).toMatchObject({ id: shown.childSessionIds[0], parent: id, origin: 'RESUBMISSION', cause: null })
+    expect(child).toMatchObject({ id: shown.sessionIds[0], parent: id, origin: 'RESUBMISSION', cause: null })
     expect(await spec(child!.id)).toMatchObject({ epoch: 1, attempt: 2, retryCount: 0, priority: 20, cause: null })
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SUCCEEDED' })
     await driveAll(server, agent, 'RUNNING')
@@ -311,7 +311,7 @@ describe('what succeeded', () => {
     await server.run('promote-to-terminated')
     const failed = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'EXHAUSTED' })
     const shown = await resubmit({ sessionIds: [id, failed.id], includeSucceeded: true })
-    expect(shown).toMatchObject({ refused: [], childSessionIds: [expect.any(String), expect.any(String)] })
+    expect(shown).toMatchObject({ refused: [], sessionIds: [expect.any(String), expect.any(String)] })
     await server.run('decide-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SUCCEEDED', explanation: 'succeeded on attempt 1' })
     expect(await chainRows(db, id)).toHaveLength(2)
@@ -320,7 +320,7 @@ describe('what succeeded', () => {
   it('and no more than once: it has a child then', async () => {
     const { id } = await factory.session({ status: 'TERMINATED', retryPolicy: { maxRetries: 1 } })
     const input = { sessionIds: [id], includeSucceeded: true }
-    expect((await resubmit(input)).childSessionIds).toHaveLength(1)
+    expect((await resubmit(input)).sessionIds).toHaveLength(1)
     expect(refusals(await resubmit(input))).toEqual([`SESSION_HAS_CHILD ${id}`])
   })
 
@@ -359,7 +359,7 @@ describe('each of these is refused by name, and the others go through', () => {
     ])
     expect(shown.refused[0]!.message).toContain('RUNNING')
     expect(shown.refused[2]!.message).toContain(child!.id)
-    expect((await chainRows(given.db, good.chainId)).map(({ id }) => id)).toEqual([good.id, shown.childSessionIds[0]])
+    expect((await chainRows(given.db, good.chainId)).map(({ id }) => id)).toEqual([good.id, shown.sessionIds[0]])
     expect(await given.sql('SELECT FROM sessions WHERE attempt > 1 AND origin = $1', ['RESUBMISSION'])).toHaveLength(1)
   })
 
@@ -374,7 +374,7 @@ describe('each of these is refused by name, and the others go through', () => {
     expect(refusals(tooEarly)).toEqual([`SESSION_MAY_BE_ALIVE ${id}`])
     expect(tooEarly.refused[0]!.message).toMatch(/for (7[0-9]|6[0-9]) s$/)
     await passTime(db, 80, { silentAgents: [agent.id] })
-    expect((await resubmit({ sessionIds: [id] })).childSessionIds).toHaveLength(1)
+    expect((await resubmit({ sessionIds: [id] })).sessionIds).toHaveLength(1)
   })
 
   it('a chain whose beginning or counter is gone: nothing is taken to be 0', async () => {
@@ -391,7 +391,7 @@ describe('each of these is refused by name, and the others go through', () => {
     })
     const shown = await resubmit({ sessionIds: [last!.id, good.id] })
     expect(refusals(shown)).toEqual([`CHAIN_UNREADABLE ${last!.id}`])
-    expect(shown.childSessionIds).toHaveLength(1)
+    expect(shown.sessionIds).toHaveLength(1)
     await given.sql('DELETE FROM sessions WHERE id = ANY($1)', [[first!.id, last!.id]])
     await given.sql(
       'ALTER TABLE sessions ADD CONSTRAINT sessions_first_of_chain CHECK ((chain_id = id) = (attempt = 1))',
@@ -422,7 +422,7 @@ it('what a person ended may be resubmitted, as it ran or as it waited', async ()
   await server.run('decide-retries')
   const shown = await resubmit({ sessionIds: [ran, waited] })
   expect(shown.refused).toEqual([])
-  expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ cause: 'USER_CANCELLED', epoch: 1 })
+  expect(await spec(shown.sessionIds[0]!)).toMatchObject({ cause: 'USER_CANCELLED', epoch: 1 })
   expect((await chainRows(db, waited)).map(({ status }) => status)).toEqual(['CANCELLED', 'PENDING'])
 })
 
@@ -466,7 +466,7 @@ describe('a retry that waits', () => {
       cause: 'KERNEL_NONZERO_EXIT',
       explanation: expect.stringContaining(`superseded by resubmission ${shown.resubmissionId} by ada`),
     })
-    expect(await spec(shown.childSessionIds[0]!)).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT' })
+    expect(await spec(shown.sessionIds[0]!)).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT' })
     expect((await events(db, id)).filter((event) => event.startsWith('session.retry'))).toEqual([
       'session.retry_cancelled',
     ])
@@ -493,7 +493,7 @@ describe('who may, and what is written down', () => {
 
   it('an audit entry for the call, and one for the batch', async () => {
     const session = await factory.session({ status: 'ERROR', phase: 'EXHAUSTED' })
-    const { resubmissionId, childSessionIds } = await resubmit({ sessionIds: [session.id], overrides: { priority: 1 } })
+    const { resubmissionId, sessionIds } = await resubmit({ sessionIds: [session.id], overrides: { priority: 1 } })
     expect(
       await given.sql(
         `SELECT actor, action, project_id AS project, details FROM audit_log WHERE action LIKE 'session.resubmi%' ORDER BY id`,
@@ -516,7 +516,7 @@ describe('who may, and what is written down', () => {
         actor: 'ada',
         action: 'session.resubmitted',
         project: DEFAULT_PROJECT_ID,
-        details: { resubmissionId, sessionIds: childSessionIds, refused: 0 },
+        details: { resubmissionId, sessionIds, refused: 0 },
       },
     ])
   })
@@ -550,7 +550,7 @@ it('a limit on pending sessions refuses those beyond it, and they keep their ret
     DEFAULT_PROJECT_ID,
   ])
   const shown = await resubmit({ sessionIds: ids })
-  expect(shown.childSessionIds).toHaveLength(2)
+  expect(shown.sessionIds).toHaveLength(2)
   expect(refusals(shown)).toEqual([`QUOTA_EXCEEDED ${ids[2]}`])
   expect(await decisionRow(given.db, ids[2]!)).toMatchObject({ phase: 'SCHEDULED' })
 })

@@ -22,8 +22,9 @@ export function useResubmission(given: SchedulingFixture): Resubmit {
     const { server = given.server, viewer = {}, sync = NO_SYNC_POINTS } = options
     const { prisma } = given.database
     const context = { ...server.context, viewer: { ...server.context.viewer, ...viewer }, prisma, sync }
-    const { resubmissionId } = await resubmitSessions(context, input)
-    return showResubmission(context, resubmissionId)
+    const answer = await resubmitSessions(context, input)
+    if ('dryRun' in answer) throw new Error('a dry run shows nothing')
+    return showResubmission(context, answer.resubmissionId)
   }
 }
 

@@ -5,7 +5,11 @@ import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
 import { isSuperuser } from '../../../src/store/postgres/server-role.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/change-agent.sql.ts'
-import { cancelPendingRetry, makeRetryDue } from '../../../src/store/sql/retry/change-retry.sql.ts'
+import {
+  cancelPendingRetry,
+  changePendingRetries,
+  makeRetryDue,
+} from '../../../src/store/sql/retry/change-retry.sql.ts'
 import { claimDeployments } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
 import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
 import { claimRoutes } from '../../../src/store/sql/deployment/claim-routes.sql.ts'
@@ -145,6 +149,11 @@ export const FORMS: readonly Run[] = [
     (run): Run =>
       (db) =>
         run(db, { sessionId: ID, visibleProjectId: null, actor: ACTOR, says: 'asked' }),
+  ),
+  ...(['cancel', 'now'] as const).map(
+    (change): Run =>
+      (db) =>
+        changePendingRetries(db, change, { sessionIds: [ID], actor: ACTOR, says: 'asked' }),
   ),
   ...[lockQuotas, readLimits].map(
     (run): Run =>

@@ -40,19 +40,46 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   }),
 })
 
+/** Which sessions an action is for. */
+const selectionFields = (t: InputFields) => ({
+  sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
+  filter: t.field({
+    type: SessionFilter,
+    description:
+      'The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused.',
+  }),
+  clientKey: t.string({
+    description:
+      'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
+  }),
+  dryRun: t.boolean({ description: 'True: nothing is done or recorded; the answer says to how many it would be.' }),
+})
+
+type InputFields = Parameters<NonNullable<Parameters<typeof builder.inputType>[1]['fields']>>[0]
+
+export const TerminateSessionsInput = builder.inputType('TerminateSessionsInput', {
+  description: 'Which sessions are terminated. Either `sessionIds` or `filter`.',
+  fields: (t) => ({
+    ...selectionFields(t),
+    force: t.boolean({ description: 'Kills their kernels without a grace period.' }),
+    reason: t.string({ description: 'Why, for people.' }),
+  }),
+})
+
+export const CancelRetriesInput = builder.inputType('CancelRetriesInput', {
+  description: 'Whose retries are cancelled. Either `sessionIds` or `filter`.',
+  fields: selectionFields,
+})
+
+export const RetryNowManyInput = builder.inputType('RetryNowManyInput', {
+  description: 'Whose retries are made due now. Either `sessionIds` or `filter`.',
+  fields: selectionFields,
+})
+
 export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', {
   description: 'Which sessions get a new budget, and what is changed. Either `sessionIds` or `filter`.',
   fields: (t) => ({
-    sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
-    filter: t.field({
-      type: SessionFilter,
-      description:
-        'The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused.',
-    }),
-    clientKey: t.string({
-      description:
-        'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
-    }),
+    ...selectionFields(t),
     overrides: t.field({ type: ResubmissionOverrides, description: 'What is changed.' }),
     includeSucceeded: t.boolean({
       description: 'True: sessions that succeeded are run again as well. Otherwise they are refused.',

@@ -4,6 +4,7 @@ import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { SessionActionEnum } from '../session/session.enums.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
 builder.queryField('resubmission', (t) =>
@@ -21,11 +22,12 @@ builder.queryField('resubmissions', (t) =>
   t.connection(
     {
       type: ResubmissionNode,
-      description: 'Resubmissions, newest first.',
+      description: 'Resubmissions and other actions on many sessions, newest first.',
+      args: { action: t.arg({ type: [SessionActionEnum], description: 'Only these actions.' }) },
       complexity: pageComplexity,
-      resolve: (_root, args, context, info) => {
+      resolve: (_root, { action, ...args }, context, info) => {
         const { prisma } = context.services
-        const own = projectScope(context.viewer)
+        const own = { ...projectScope(context.viewer), ...(action && { action: { in: action } }) }
         const query = edgeQuery({ context, info, typeName: 'Resubmission', order: NEWEST_FIRST })
         return keysetPage({
           args,

@@ -7,6 +7,7 @@ import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
+import { SessionActionEnum } from '../session/session.enums.ts'
 import { SessionNode } from '../session/session.type.ts'
 
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
@@ -19,16 +20,16 @@ const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
 })
 
 export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
-  description: 'Outcome for one session to be resubmitted.',
+  description: 'Outcome for one session.',
   values: {
     PENDING: { description: 'Not done yet; never done if the resubmission was aborted.' },
-    DONE: { description: 'It has a child.' },
+    DONE: { description: 'It is done; a session that was resubmitted has a child.' },
     REFUSED: { description: 'It was refused; `code` and `message` say why.' },
   } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
 })
 
 const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionItem').implement({
-  description: 'One session that was to be resubmitted.',
+  description: 'One session of a resubmission, or of another action on many.',
   fields: (t) => ({
     position: t.exposeInt('position', { description: 'Its place in the resubmission, from 0.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'As it was named: there may be no such session.' }),
@@ -39,7 +40,11 @@ const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionIte
       resolve: ({ sessionId }, _args, context, info) => loadSession({ context, info, by: 'id', value: sessionId }),
     }),
     status: t.expose('status', { type: ResubmissionItemStatusEnum, description: 'Its state.' }),
-    childSessionId: t.expose('childSessionId', { type: 'UUID', nullable: true, description: 'The new attempt.' }),
+    childSessionId: t.expose('childSessionId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The new attempt, of a resubmission.',
+    }),
     childSession: t.field({
       type: SessionNode,
       nullable: true,
@@ -58,7 +63,8 @@ const ResubmissionItemConnection = builder.connectionObject(
 )
 
 export const ResubmissionNode = builder.prismaNode('Resubmission', {
-  description: 'A resubmission of failed sessions: who asked for it, when, what was changed, and the outcome.',
+  description:
+    'A resubmission of failed sessions, or another action on many sessions: who asked for it, when, what was changed, and the outcome.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
@@ -66,6 +72,7 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
   fields: (t) => ({
     resubmissionId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     clientKey: t.exposeString('clientKey', { description: 'The idempotency key, unique in the project.' }),
+    action: t.expose('action', { type: SessionActionEnum, description: 'What is done to each session.' }),
     actor: t.exposeString('actor', { description: 'Who requested it: the name of the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was requested.' }),
     filter: t.string({
@@ -75,13 +82,14 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
       resolve: ({ filter }) => (filter === null ? null : JSON.stringify(filter)),
     }),
     overrides: t.string({
-      description: 'The overrides, as JSON; `{}` means none. Without values of environment variables for a VIEWER.',
+      description:
+        'The overrides, as JSON; `{}` means none. Of a termination `force` and `reason`. Without values of environment variables for a VIEWER.',
       select: { overrides: true },
       resolve: ({ overrides }, _args, { viewer }) => JSON.stringify(shownOverrides(viewer, overrides as object)),
     }),
     state: t.expose('state', { type: ResubmissionStateEnum, description: 'Its status.' }),
     total: t.exposeInt('total', { description: 'Total number of sessions. Fixed when it was requested.' }),
-    done: t.exposeInt('done', { description: 'How many have been resubmitted so far.' }),
+    done: t.exposeInt('done', { description: 'To how many it has been done so far.' }),
     refusedCount: t.exposeInt('refused', { description: 'How many have been refused so far.' }),
     pending: t.int({
       description: 'How many are left: still to be done or, if it was aborted, left undone.',

@@ -1,17 +1,9 @@
-import { SESSION_ACTIONS, type ActionVerdict } from '../../../services/resubmission/session-actions.ts'
+import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
+import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
 import { builder } from '../../builder.ts'
 import { ChainNode } from '../chain/chain.type.ts'
+import { SessionActionEnum } from '../session/session.enums.ts'
 import { SessionNode } from '../session/session.type.ts'
-
-const SessionActionEnum = builder.enumType('SessionAction', {
-  description: 'What a person can do with a session.',
-  values: {
-    RETRY_NOW: { description: '`retryNow`.' },
-    CANCEL_RETRY: { description: '`cancelRetry`.' },
-    TERMINATE: { description: '`terminateSession`.' },
-    RESUBMIT: { description: '`resubmitSessions`, without overrides.' },
-  } satisfies Record<ActionVerdict['action'], object>,
-})
 
 const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({
   description: 'Whether a mutation would do it now, judged by the rules of the mutation itself.',

@@ -1,3 +1,4 @@
+import type { SessionAction } from '../../../domain/session/session-action.ts'
 import { builder } from '../../builder.ts'
 
 export const SessionStatusEnum = builder.enumType('SessionStatus', {
@@ -50,4 +51,14 @@ export const SessionOriginEnum = builder.enumType('SessionOrigin', {
     AUTO_RETRY: { description: 'A retry policy created it after its parent failed.' },
     RESUBMISSION: { description: 'A person resubmitted its parent.' },
   } as const,
+})
+
+export const SessionActionEnum = builder.enumType('SessionAction', {
+  description: 'What a person can do with a session.',
+  values: {
+    RETRY_NOW: { description: '`retryNow`.' },
+    CANCEL_RETRY: { description: '`cancelRetry`.' },
+    TERMINATE: { description: '`terminateSession`.' },
+    RESUBMIT: { description: '`resubmitSessions`, without overrides.' },
+  } satisfies Record<SessionAction, object>,
 })

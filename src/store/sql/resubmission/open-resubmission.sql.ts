@@ -1,5 +1,7 @@
 import type { ResubmissionOverrides } from '../../../domain/resubmission/overrides.ts'
+import type { SessionAction } from '../../../domain/session/session-action.ts'
 import type { Queryable } from '../../database.ts'
+import type { TerminationOptions } from './resubmission-batch.sql.ts'
 import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
 
 export interface NewResubmission {
@@ -9,8 +11,9 @@ export interface NewResubmission {
   clientKey: string
   requestHash: string
   actor: string
+  action: SessionAction
   filter: object | null
-  overrides: ResubmissionOverrides
+  overrides: ResubmissionOverrides | TerminationOptions
   includeSucceeded: boolean
   /** Whom the audit log names. */
   auditedActor: Actor
@@ -27,9 +30,9 @@ export interface NewResubmission {
  */
 const SQL = `
 WITH opened AS (
-  INSERT INTO resubmissions (id, project_id, client_key, request_hash, actor, filter, overrides, include_succeeded, total, refused,
+  INSERT INTO resubmissions (id, project_id, client_key, request_hash, actor, filter, overrides, include_succeeded, action, total, refused,
     state, finished_at)
-  SELECT $1, $2, $3, $4, $5, $6, $7, $11, cardinality($8::uuid[]), cardinality($9::int[]),
+  SELECT $1, $2, $3, $4, $5, $6, $7, $11, $13, cardinality($8::uuid[]), cardinality($9::int[]),
     CASE WHEN cardinality($8) = cardinality($9) THEN 'COMPLETED'::resubmission_state ELSE 'RUNNING' END,
     CASE WHEN cardinality($8) = cardinality($9) THEN now() END
   ON CONFLICT (project_id, client_key) DO NOTHING
@@ -44,12 +47,19 @@ WITH opened AS (
   LEFT JOIN unnest($9) AS r ON r = target.place - 1
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
-  SELECT ${actorValues('$12')}, 'session.resubmit', project_id,
+  SELECT ${actorValues('$12')}, $14, project_id,
     jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb,
       'includeSucceeded', $11::boolean)
   FROM opened
 )
 SELECT FROM opened`
+
+const AUDITED: Readonly<Record<SessionAction, string>> = {
+  RESUBMIT: 'session.resubmit',
+  TERMINATE: 'session.terminate-many',
+  CANCEL_RETRY: 'retry.cancel-many',
+  RETRY_NOW: 'retry.now-many',
+}
 
 /** Whether this call inserted it. */
 export async function openResubmission(tx: Queryable, record: NewResubmission): Promise<boolean> {
@@ -66,6 +76,8 @@ export async function openResubmission(tx: Queryable, record: NewResubmission): 
     JSON.stringify(record.auditedOverrides),
     record.includeSucceeded,
     JSON.stringify(record.auditedActor),
+    record.action,
+    AUDITED[record.action],
   ])
   return rowCount === 1
 }

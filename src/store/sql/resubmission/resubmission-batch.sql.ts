@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../../domain/errors.ts'
 import type { ResubmissionOverrides } from '../../../domain/resubmission/overrides.ts'
+import type { SessionAction } from '../../../domain/session/session-action.ts'
 import type { Queryable } from '../../database.ts'
 import type { ResubmissionState } from './abort-resubmission.sql.ts'
 
@@ -8,11 +9,19 @@ export interface HeldResubmission {
   id: string
   projectId: string | null
   actor: string
+  action: SessionAction
   overrides: ResubmissionOverrides
+  /** The overrides, of a termination. */
+  options: TerminationOptions
   includeSucceeded: boolean
 }
 
-const COLUMNS = `id, project_id AS "projectId", actor, overrides, include_succeeded AS "includeSucceeded"`
+export interface TerminationOptions {
+  force?: boolean
+  reason?: string
+}
+
+const COLUMNS = `id, project_id AS "projectId", actor, action, overrides, overrides AS options, include_succeeded AS "includeSucceeded"`
 
 /** The running resubmission that has waited longest. Index: resubmissions_running. */
 const CLAIM_SQL = `
@@ -38,17 +47,20 @@ export async function readPendingItems(tx: Queryable, resubmissionId: string, li
   return rows
 }
 
-/** The result for one target: a child, or a refusal. */
+/** The result for one target: a refusal, or that it is done, with a child where that was resubmission. */
 export interface SettledItem {
   position: number
-  /** The child's project; null if the target was not found. */
+  /** Its project; null if the target was not found. */
   projectId: string | null
   childSessionId: string | null
   code: ErrorCode | null
   message: string | null
 }
 
-/** Records a batch: items, progress, completion if nothing is left, and an audit entry for each project. */
+/**
+ * Records a batch: items, progress, completion if nothing is left, and an audit entry for each project; other actions
+ * than resubmission have an entry for each session.
+ */
 const SETTLE_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($2::json) AS i(
@@ -58,19 +70,19 @@ WITH input AS (
     status = CASE WHEN i."code" IS NULL THEN 'DONE'::resubmission_item_status ELSE 'REFUSED' END
   FROM input i WHERE t.resubmission_id = $1 AND t.position = i."position"
 ), counts AS (
-  SELECT count("childSessionId") AS done, count("code") AS refused FROM input
+  SELECT count(*) - count("code") AS done, count("code") AS refused FROM input
 ), progress AS (
   UPDATE resubmissions r SET done = r.done + c.done, refused = r.refused + c.refused, progressed_at = clock_timestamp(),
     state = CASE WHEN r.done + r.refused + c.done + c.refused = r.total THEN 'COMPLETED'::resubmission_state ELSE r.state END,
     finished_at = CASE WHEN r.done + r.refused + c.done + c.refused = r.total THEN clock_timestamp() END
   FROM counts c WHERE r.id = $1
-  RETURNING r.actor, r.state
+  RETURNING r.actor, r.action, r.state
 ), audit AS (
   INSERT INTO audit_log (actor, action, project_id, details)
   SELECT p.actor, 'session.resubmitted', i."projectId", jsonb_build_object('resubmissionId', $1::uuid,
     'sessionIds', coalesce(jsonb_agg(i."childSessionId") FILTER (WHERE i."childSessionId" IS NOT NULL), '[]'),
     'refused', count(i."code"))
-  FROM progress p, input i GROUP BY p.actor, i."projectId"
+  FROM progress p, input i WHERE p.action = 'RESUBMIT' GROUP BY p.actor, i."projectId"
 )
 SELECT state FROM progress`
 

@@ -74,6 +74,21 @@ export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): 
   return run(db, NOW_SQL, request)
 }
 
+/** The same of several retries that are pending; the transaction holds their decisions. */
+export async function changePendingRetries(
+  tx: Queryable,
+  change: 'cancel' | 'now',
+  { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: Actor; says: string },
+): Promise<void> {
+  if (sessionIds.length === 0) return
+  await tx.query<RetryChange>(change === 'cancel' ? CANCEL_SQL : NOW_SQL, [
+    sessionIds,
+    null,
+    JSON.stringify(actor),
+    says,
+  ])
+}
+
 async function run(db: Queryable, statement: string, request: RetryChangeRequest): Promise<RetryChange | undefined> {
   const values = [[request.sessionId], request.visibleProjectId, JSON.stringify(request.actor), request.says]
   return (await db.query<RetryChange>(statement, values)).rows[0]

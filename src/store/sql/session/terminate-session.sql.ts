@@ -55,6 +55,16 @@ export async function terminateSessionRow(
   return (await db.query<{ from: SessionStatus }>(SQL, values)).rows[0]?.from
 }
 
+/** The same of several that the transaction holds and that have not ended. */
+export async function terminateSessionRows(
+  tx: Queryable,
+  ids: readonly string[],
+  { actor, force, reason }: { actor: Actor; force: boolean; reason: string },
+): Promise<void> {
+  if (ids.length === 0) return
+  await tx.query(SQL, [ids, null, actor.name, force, reason, 'user-cancelled', JSON.stringify(actor)])
+}
+
 /** Ends sessions whose routes have ended. No person is recorded as the actor. */
 export async function terminateRouteSessions(tx: Queryable, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await tx.query(SQL, [ids, null, null, false, 'its route has ended', 'route-ended', null])

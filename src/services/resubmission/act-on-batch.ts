@@ -1,0 +1,91 @@
+import { notFound, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import { isTerminal } from '../../domain/session/statuses.ts'
+import type { Queryable } from '../../store/database.ts'
+import { lockSessions, type LockedSession } from '../../store/sql/resubmission/lock-sessions.sql.ts'
+import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { changePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
+import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
+import { recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
+import { terminateSessionRows } from '../../store/sql/session/terminate-session.sql.ts'
+import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
+import { actorNamed } from '../access/actor.ts'
+import { refusePendingRetry, retryCancelledBy, retryDueBy } from '../retry/pending-retry.ts'
+import { cancelledDecision } from '../retry/decide-session.ts'
+import { alreadyFinished, terminationReason } from '../session/terminate-session.ts'
+import type { BatchContext } from './resubmit-batch.ts'
+import type { BatchWork } from './run-batch.ts'
+
+/**
+ * Does to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do to it, by their rules.
+ * Lock order: sessions by id, their decisions, then kernels; as resubmissions have it.
+ */
+export async function actOnBatch(
+  tx: Queryable,
+  context: BatchContext,
+  held: HeldResubmission,
+  sessionIds: readonly string[],
+): Promise<BatchWork> {
+  const sessions = await lockSessions(tx, sessionIds, held.projectId)
+  // Races with the dispatcher, with decide-retries, and with the same action for one session.
+  await context.sync.reached('resubmit:after-lock')
+  const missing = sessionIds.filter((id) => !sessions.has(id))
+  const refused = new Map(missing.map((id) => [id, notFound(id)]))
+  const found = [...sessions.values()]
+  const superseded =
+    held.action === 'TERMINATE'
+      ? await terminate(tx, context, held, found, refused)
+      : await changeRetries(tx, held, found, refused)
+  return { targets: sessions, refused, children: new Map(), superseded, decided: [] }
+}
+
+async function changeRetries(
+  tx: Queryable,
+  { action, actor }: HeldResubmission,
+  found: readonly LockedSession[],
+  refused: Map<string, TargetRefusal>,
+): Promise<number> {
+  const pending: string[] = []
+  for (const { id, retryPhase } of found) {
+    const refusal = refusePendingRetry(id, retryPhase)
+    if (refusal) refused.set(id, { code: refusal.code, message: refusal.message })
+    else pending.push(id)
+  }
+  const cancels = action === 'CANCEL_RETRY'
+  const says = (cancels ? retryCancelledBy : retryDueBy)(actor)
+  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: pending, actor: actorNamed(actor), says })
+  return cancels ? pending.length : 0
+}
+
+async function terminate(
+  tx: Queryable,
+  { log }: BatchContext,
+  { actor: name, options: { force, reason } }: HeldResubmission,
+  found: readonly LockedSession[],
+  refused: Map<string, TargetRefusal>,
+): Promise<number> {
+  const actor = actorNamed(name)
+  const idsOf = (wanted: (session: LockedSession) => boolean) => found.filter(wanted).map(({ id }) => id)
+  const live = idsOf(({ status }) => !isTerminal(status))
+  await terminateSessionRows(tx, live, { actor, force: force ?? false, reason: terminationReason(name, reason) })
+  // What has ended may wait for its retry, or be about to.
+  const says = retryCancelledBy(name, reason)
+  const waiting = idsOf(({ retryPhase }) => retryPhase === 'SCHEDULED' || retryPhase === 'HELD')
+  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, says })
+  const undecided = await readUndecided(
+    tx,
+    idsOf(({ status, retryDecided }) => isTerminal(status) && !retryDecided),
+  )
+  const decisions = undecided
+    .map((session) => cancelledDecision(session, log, says))
+    .filter(({ phase }) => phase === 'CANCELLED')
+  await recordDecisions(tx, decisions, actor)
+  const chainIds = decisions.map(({ chainId }) => chainId)
+  if (chainIds.length > 0) await wakeDependents(tx, chainIds)
+  const done = new Set([...live, ...waiting, ...decisions.map(({ sessionId }) => sessionId)])
+  for (const { id, status } of found) {
+    if (done.has(id)) continue
+    const { code, message } = alreadyFinished(id, status)
+    refused.set(id, { code, message })
+  }
+  return waiting.length + decisions.length
+}
