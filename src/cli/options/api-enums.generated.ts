@@ -20,6 +20,7 @@ export const API_ENUMS = {
   ResubmissionState: ['RUNNING', 'COMPLETED', 'ABORTED'],
   RetryAvoidance: ['AGENT', 'RESOURCE_GROUP'],
   RetryBackoff: ['FIXED', 'EXPONENTIAL'],
+  RetryDecisionOrder: ['DECIDED_AT', 'DUE_AT'],
   RetryEventType: ['RETRY_SCHEDULED', 'RETRY_HELD', 'RETRY_DISPATCHED', 'RETRY_SUCCEEDED', 'RETRY_EXHAUSTED', 'RETRY_CANCELLED'],
   RetryExclusion: ['AGENT'],
   RetryJitter: ['NONE', 'DETERMINISTIC', 'RANDOM', 'FULL', 'DECORRELATED'],

@@ -20,7 +20,7 @@ export interface Outlook {
   /** A retry is planned, or would be if the current attempt failed for an eligible cause. */
   willRetry: boolean
   reason: string
-  /** When the planned retry is due. */
+  /** When the planned retry is due; null for one that is held and overdue. */
   at: Date | null
 }
 
@@ -28,12 +28,12 @@ export interface Outlook {
  * Whether a chain will continue automatically. Rules and causes are judged only once there is a failure, so before that
  * a remaining budget means "may".
  */
-export function outlook(newest: NewestAttempt): Outlook {
+export function outlook(newest: NewestAttempt, now: Date): Outlook {
   const { phase, explanation, dueAt } = newest
   if (phase === 'SCHEDULED') return { willRetry: true, reason: explanation!, at: dueAt }
   if (phase === 'HELD') {
     const held = newest.holdReason === null ? 'held' : `held: ${HOLD_WORDS[newest.holdReason]}`
-    return { willRetry: true, reason: `${held}; ${explanation}`, at: dueAt }
+    return { willRetry: true, reason: `${held}; ${explanation}`, at: dueAt !== null && dueAt > now ? dueAt : null }
   }
   if (phase !== null) return { willRetry: false, reason: explanation!, at: null }
   return { ...underWay(newest), at: null }

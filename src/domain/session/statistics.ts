@@ -56,10 +56,17 @@ export function figuresOf(counts: readonly OverCount[]): SessionFigures {
   }
 }
 
+export interface BucketFigures extends SessionFigures {
+  byCause: CauseFigures[]
+}
+
 /** One entry per span, including spans in which nothing ended. */
-export function figuresByBucket(counts: readonly OverCount[], buckets: number): SessionFigures[] {
+export function figuresByBucket(counts: readonly OverCount[], buckets: number): BucketFigures[] {
   const byBucket = Map.groupBy(counts, ({ bucket }) => bucket)
-  return Array.from({ length: buckets }, (_, bucket) => figuresOf(byBucket.get(bucket) ?? []))
+  return Array.from({ length: buckets }, (_, bucket) => {
+    const own = byBucket.get(bucket) ?? []
+    return { ...figuresOf(own), byCause: figuresByCause(own) }
+  })
 }
 
 /** The causes that occurred, the most frequent first. */

@@ -10,18 +10,28 @@ import {
   figuresByBucket,
   figuresByCause,
   figuresOf,
+  type BucketFigures,
   type CauseFigures,
   type SessionFigures,
 } from '../../domain/session/statistics.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 import { STATUSES, type SessionStatus } from '../../domain/session/statuses.ts'
-import { countSessions, type CountedSpan } from '../../store/sql/session/count-sessions.sql.ts'
+import { countSessions, type CountedSpan, type PendingRetries } from '../../store/sql/session/count-sessions.sql.ts'
+import { refuseUnstorable } from '../input/storable-input.ts'
+import { withoutNulls } from '../input/without-nulls.ts'
 import type { ServiceContext } from '../service-context.ts'
 
-export type { CauseFigures, SessionFigures }
+export type { CauseFigures, PendingRetries, SessionFigures }
 
 export interface StatisticsInput {
   project?: string | null
+  /** Exactly this name. */
+  name?: string | null
+  label?: { key: string; value: string } | null
+  /** By name. */
+  resourceGroup?: string | null
+  /** By name. */
+  user?: string | null
   from?: Date | null
   to?: Date | null
   bucketSeconds?: number | null
@@ -33,8 +43,8 @@ export interface SessionStatistics {
   bucketSeconds: number
   byStatus: { status: SessionStatus; count: number }[]
   byCause: CauseFigures[]
-  total: SessionFigures
-  buckets: (SessionFigures & { from: Date; to: Date })[]
+  total: SessionFigures & PendingRetries
+  buckets: (BucketFigures & { from: Date; to: Date })[]
 }
 
 /**
@@ -47,8 +57,15 @@ export async function readSessionStatistics(
 ): Promise<SessionStatistics> {
   const span = spanOf(input)
   const { from, to, bucketSeconds } = span
-  const counted = { ...span, project: input.project ?? null, visibleProjectId: viewer.projectId }
-  const { over, active } = await countSessions(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
+  const { name, label, resourceGroup, user } = input
+  refuseUnstorable({ name, label, resourceGroup, user }, 'input')
+  const counted = {
+    ...span,
+    project: input.project ?? null,
+    visibleProjectId: viewer.projectId,
+    ...withoutNulls({ name, label, resourceGroup, user }),
+  }
+  const { over, active, pending } = await countSessions(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
   const counts = [...active, ...countsByStatus(over)]
   const bucketMs = bucketSeconds * 1_000
   const figures = figuresByBucket(over, bucketsIn(span))
@@ -56,7 +73,7 @@ export async function readSessionStatistics(
     ...span,
     byStatus: STATUSES.flatMap((status) => counts.filter((count) => count.status === status)),
     byCause: figuresByCause(over),
-    total: figuresOf(over),
+    total: { ...figuresOf(over), ...pending },
     buckets: figures.map((each, index) => ({
       ...each,
       from: new Date(from.getTime() + index * bucketMs),

@@ -50,6 +50,55 @@ async function knownSessions(projectId?: string) {
 }
 
 describe('statistics', () => {
+  test('tell the causes of each bucket, and what waits now, also of some sessions alone', async () => {
+    const { factory, db } = server
+    await knownSessions()
+    const policy = { maxRetries: 3 }
+    await factory.session({ ...endsAt(10), status: 'ERROR', phase: 'HELD', name: 'ours', retryPolicy: policy })
+    for (let n = 0; n < 2; n++) {
+      await factory.session({
+        ...endsAt(10),
+        status: 'ERROR',
+        phase: 'SCHEDULED',
+        labels: { team: 'a' },
+        name: 'labelled',
+        retryPolicy: policy,
+      })
+    }
+    const { rows } = await db.query<{ id: string }>(
+      `INSERT INTO users (id, name) VALUES (gen_random_uuid(), 'hedy') ON CONFLICT (name) DO UPDATE SET name = 'hedy'
+       RETURNING id`,
+    )
+    await db.query(`UPDATE sessions SET user_id = $1 WHERE name = 'ours'`, [rows[0]!.id])
+    const ask = async (filter: string) => {
+      const { data, errors } = await server.query(
+        `query ($from: DateTime!, $to: DateTime!) { sessionStatistics(from: $from, to: $to, bucketSeconds: 120 ${filter}) {
+          total { ended held waiting } buckets { byCause { cause failed } figures { held } } } }`,
+        { from: DAY.from, to: DAY.to },
+      )
+      expect(errors).toBeUndefined()
+      return data.sessionStatistics
+    }
+    const whole = await ask('')
+    // Three of `knownSessions` wait as well: those beside the span, and the cancelled one.
+    expect(whole.total).toMatchObject({ ended: 8, held: 1, waiting: 5 })
+    expect(whole.buckets.map(({ byCause }: any) => byCause)).toEqual([
+      [
+        { cause: 'KERNEL_NONZERO_EXIT', failed: 4 },
+        { cause: 'OOM_KILLED', failed: 1 },
+      ],
+      [],
+      [{ cause: 'KERNEL_NONZERO_EXIT', failed: 0 }],
+    ])
+    expect(whole.buckets[0].figures.held).toBeNull()
+    const label = ', label: { key: "team", value: "a" }'
+    expect((await ask(label)).total).toEqual({ ended: 2, held: 0, waiting: 2 })
+    expect((await ask(', name: "ours"')).total).toEqual({ ended: 1, held: 1, waiting: 0 })
+    expect((await ask(', user: "hedy"')).total).toEqual({ ended: 1, held: 1, waiting: 0 })
+    expect((await ask(', resourceGroup: "default"')).total).toMatchObject({ ended: 8, held: 1 })
+    expect((await ask(', resourceGroup: "elsewhere"')).total).toEqual({ ended: 0, held: 0, waiting: 0 })
+  })
+
   test('count what was over, in all and piece by piece', async () => {
     await knownSessions()
     const { total, buckets, byStatus, byCause, ...span } = await statistics(DAY)

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/store/database.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
-import { ACTIVE_SQL, OVER_SQL } from '../../../src/store/sql/session/count-sessions.sql.ts'
+import { activeStatement, overStatement } from '../../../src/store/sql/session/count-sessions.sql.ts'
 import {
   countChains,
   countStatement,
@@ -270,7 +270,9 @@ describe('statistics', () => {
   ])('%s count what was over from the index alone', async (_name, visible) => {
     const to = new Date()
     const from = new Date(to.getTime() - 86_400_000)
-    const plan = await explain(OVER_SQL, [visible(), null, from.toISOString(), to.toISOString(), 3_600])
+    const span = { project: null, visibleProjectId: visible(), from, to, bucketSeconds: 3_600 }
+    const { text, values } = overStatement(span)
+    const plan = await explain(text, values)
     expect(plan.sequential).toEqual([])
     expect(plan.nodes.join(', ')).toContain('Index Only Scan sessions_over')
     // A day of the month that the sessions are spread over.
@@ -279,7 +281,8 @@ describe('statistics', () => {
   })
 
   test('count what is not over by its index', async () => {
-    const plan = await explain(ACTIVE_SQL, [projects[1]!, null])
+    const { text, values } = activeStatement({ project: null, visibleProjectId: projects[1]! })
+    const plan = await explain(text, values)
     expect(plan.sequential).toEqual([])
     expect(plan.rows).toBeGreaterThan(0)
     expect(plan.rows).toBeLessThanOrEqual(SESSIONS / 400)

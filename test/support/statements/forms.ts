@@ -33,6 +33,8 @@ import { removeOldRows } from '../../../src/store/sql/retention/remove-old-rows.
 import { replaceRetryDefaults } from '../../../src/store/sql/retry/retry-defaults.sql.ts'
 import { findScopeId } from '../../../src/store/sql/retry/retry-scope.sql.ts'
 
+import { countSessions } from '../../../src/store/sql/session/count-sessions.sql.ts'
+
 type Run = (db: Database) => Promise<unknown>
 
 const ID = '00000000-0000-7000-8000-000000000001'
@@ -106,6 +108,13 @@ function* audit(): Generator<Run> {
   }
 }
 
+const COUNTED = { name: 'train', label: { key: 'team', value: 'vision' }, resourceGroup: 'default', user: 'ann' }
+
+function* statistics(): Generator<Run> {
+  const span = { project: null, visibleProjectId: null, from: NOON, to: NOON, bucketSeconds: 1 }
+  for (const which of choices(COUNTED)) yield (db) => countSessions(db, { ...span, ...which }, 10_000)
+}
+
 function* sessions(): Generator<Run> {
   const session = keysOf(Prisma.SessionScalarFieldEnum)
   for (const by of keysOf({ id: 0, parentSessionId: 0, chainId: 0 } satisfies Record<SessionKey, 0>)) {
@@ -137,6 +146,7 @@ function* resubmissions(): Generator<Run> {
 export const FORMS: readonly Run[] = [
   ...chains(),
   ...audit(),
+  ...statistics(),
   ...sessions(),
   ...pending(),
   ...resubmissions(),

@@ -16,7 +16,11 @@ const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
       description: 'A retry is planned, or the current attempt has retries left in case it fails.',
     }),
     reason: t.exposeString('reason', { description: 'Why, in words.' }),
-    at: t.expose('at', { type: 'DateTime', nullable: true, description: 'When the planned retry is due.' }),
+    at: t.expose('at', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the planned retry is due; null while it is overdue and held.',
+    }),
   }),
 })
 
@@ -62,7 +66,7 @@ export const ChainNode = builder.node(ref, {
     outlook: t.field({
       type: ChainOutlook,
       description: 'Whether it will still retry.',
-      resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }),
+      resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }, new Date()),
     }),
     firstAttempt: t.field({
       type: SessionNode,

@@ -31,6 +31,22 @@ const NEWEST_FIRST: OrderColumn[] = [
   { column: 'sessionId', direction: 'desc', type: 'uuid' },
 ]
 
+/** The order of retry_decisions_due. */
+const EARLIEST_DUE_FIRST: OrderColumn[] = [
+  { column: 'dueAt', direction: 'asc', type: 'date' },
+  { column: 'sessionId', direction: 'asc', type: 'uuid' },
+]
+
+const RetryDecisionOrder = builder.enumType('RetryDecisionOrder', {
+  description: 'In which order retry decisions are listed.',
+  values: {
+    DECIDED_AT: { description: 'The newest first.' },
+    DUE_AT: { description: 'The retry queue: those that are scheduled or held, the earliest due first.' },
+  } as const,
+})
+
+const QUEUED: Prisma.RetryDecisionWhereInput = { phase: { in: ['SCHEDULED', 'HELD'] }, dueAt: { not: null } }
+
 function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.RetryDecisionWhereInput {
   const { phase, cause, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
   return {
@@ -49,16 +65,23 @@ builder.queryField('retryDecisions', (t) =>
   t.connection(
     {
       type: RetryDecisionType,
-      description: 'Retry decisions about finished sessions, newest first.',
-      args: { filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }) },
+      description: 'Retry decisions about finished sessions, newest first by default.',
+      args: {
+        filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }),
+        orderBy: t.arg({ type: RetryDecisionOrder, description: 'In which order.' }),
+      },
       complexity: pageComplexity,
-      resolve: (_root, { filter, ...args }, context, info) => {
+      resolve: (_root, { filter, orderBy, ...args }, context, info) => {
         const { prisma } = context.services
-        const wanted = { AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}] }
-        const query = edgeQuery({ context, info, typeName: 'RetryDecision', order: NEWEST_FIRST })
+        const queue = orderBy === 'DUE_AT'
+        const order = queue ? EARLIEST_DUE_FIRST : NEWEST_FIRST
+        const wanted = {
+          AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}, queue ? QUEUED : {}],
+        }
+        const query = edgeQuery({ context, info, typeName: 'RetryDecision', order })
         return keysetPage({
           args,
-          order: NEWEST_FIRST,
+          order,
           find: ({ where, ...page }) =>
             prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
           count: () => prisma.retryDecision.count({ where: wanted, take: COUNTED_ROWS_MAX + 1 }),

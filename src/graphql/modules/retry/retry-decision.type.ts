@@ -64,6 +64,13 @@ export const RetryDecisionType = builder.prismaObject('RetryDecision', {
       nullable: true,
       description: 'Why it is held, while it is.',
     }),
+    heldSince: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when it is held for this reason, while it is.',
+      select: { waits: { orderBy: { number: 'asc' } } },
+      resolve: ({ waits }) => (waits.at(-1)?.toAt === null ? waits.at(-1)!.fromAt : null),
+    }),
     holds: t.relation('waits', {
       type: RetryHoldType,
       description: `What the retry was held by, and how long, oldest first; at most ${RETRY_WAITS_MAX}.`,

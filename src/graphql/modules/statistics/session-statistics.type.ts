@@ -1,5 +1,6 @@
 import type {
   CauseFigures,
+  PendingRetries,
   SessionFigures,
   SessionStatistics,
 } from '../../../services/session/read-session-statistics.ts'
@@ -15,7 +16,7 @@ const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('St
   }),
 })
 
-const SessionFiguresType = builder.objectRef<SessionFigures>('SessionFigures').implement({
+const SessionFiguresType = builder.objectRef<SessionFigures & Partial<PendingRetries>>('SessionFigures').implement({
   description: 'Results of finished sessions, each attempt counted separately.',
   fields: (t) => ({
     ended: t.exposeInt('ended', { description: 'How many ended.' }),
@@ -24,6 +25,16 @@ const SessionFiguresType = builder.objectRef<SessionFigures>('SessionFigures').i
     cancelled: t.exposeInt('cancelled', { description: 'How many a person terminated before they produced a result.' }),
     retries: t.exposeInt('retries', { description: 'How many were automatic retries.' }),
     retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'How many retries succeeded.' }),
+    held: t.int({
+      nullable: true,
+      description: 'Retries that are held now, whenever their sessions ended; null for a bucket.',
+      resolve: ({ held }) => held ?? null,
+    }),
+    waiting: t.int({
+      nullable: true,
+      description: 'Retries that wait out their delay now; null for a bucket.',
+      resolve: ({ waiting }) => waiting ?? null,
+    }),
     retryRate: t.exposeFloat('retryRate', {
       nullable: true,
       description: 'Share of retries among finished sessions; null if none finished.',
@@ -58,6 +69,10 @@ const StatisticsBucket = builder.objectRef<SessionStatistics['buckets'][number]>
       type: SessionFiguresType,
       description: 'Results of the sessions that ended within it.',
       resolve: (each) => each,
+    }),
+    byCause: t.expose('byCause', {
+      type: [CauseStatistics],
+      description: 'Why sessions failed within it, most frequent cause first.',
     }),
   }),
 })
