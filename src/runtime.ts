@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
-import type { Config } from './config.ts'
+import { type Config, ConfigurationError } from './config.ts'
 import { LEASE, type Lease } from './domain/agent/lease.ts'
 import { createEventBus } from './events/bus.ts'
 import { createTopics } from './events/topics.ts'
@@ -9,20 +9,29 @@ import { createWakeHub } from './events/wake-hub.ts'
 import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics } from './observability/metrics.ts'
-import { makeDataDirectory } from './runtime/make-data-directory.ts'
 import { openDatabaseServer } from './runtime/open-database-server.ts'
 import type { RuntimeParts } from './runtime/runtime-parts.ts'
 import { keepTls, listen, readTls, serveHttp } from './runtime/serve-http.ts'
-import { openSecrets } from './runtime/open-secrets.ts'
-import { startAgent } from './runtime/start-agent.ts'
 import { startBackground } from './runtime/start-background.ts'
-import { startRelay } from './runtime/start-relay.ts'
-import { startTracing } from './runtime/start-tracing.ts'
 import { ensureAdminToken, type AdminToken } from './services/access/ensure-admin-token.ts'
 import { isolationWarning } from './services/access/require-isolation.ts'
-import { openDatabase } from './store/database.ts'
+import { openDatabase, type Database } from './store/database.ts'
 import { migrate } from './store/postgres/migrate.ts'
 import { ensureServerRole, isSuperuser } from './store/postgres/server-role.ts'
+import { chmod, mkdir, stat } from 'node:fs/promises'
+import { sealPlainWebhooks } from './services/webhook/seal-webhook-secrets.ts'
+import type { SecretBox } from './services/access/secret-box.ts'
+import { assertSharedKey, readSecretsKey } from './services/access/secrets-key.ts'
+import packageJson from '../package.json' with { type: 'json' }
+import { agentOptions } from './agent-options.ts'
+import { createAgent } from './agent/agent.ts'
+import { serverGateway } from './runtime/server-gateway.ts'
+import { createRelay } from './events/relay.ts'
+import { createWakeExchange } from './events/wake-exchange.ts'
+import { isUnsettled, settleOutboxOf } from './store/postgres/outbox-era.ts'
+import { NO_TRACER, type Tracer } from './observability/trace.ts'
+
+const WRITABLE_BY_ALL = 0o002
 
 /** A running server process. */
 export interface Runtime extends AsyncDisposable {
@@ -106,4 +115,76 @@ export async function migrateOnly(config: Config, log: Logger): Promise<string[]
   await makeDataDirectory(dataDir)
   const { ownerUrl } = await openDatabaseServer(config, dataDir, log, resources)
   return await migrate(ownerUrl, log)
+}
+
+/**
+ * For this user alone. As root, others may pass through it to what is theirs, but not list it: the embedded database
+ * runs as another user, and kernels may do so.
+ *
+ * @throws ConfigurationError for a directory such as `/tmp`, which is not the server's to close
+ */
+async function makeDataDirectory(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  const own = process.getuid?.()
+  if (own === undefined) return
+  const { uid, mode } = await stat(path)
+  if ((mode & WRITABLE_BY_ALL) !== 0) {
+    throw new ConfigurationError([
+      `REPRISE_DATA_DIR: everybody may write to ${path}; name a directory of the server's own, such as ${path}/reprise`,
+    ])
+  }
+  const wanted = own === 0 ? 0o711 : 0o700
+  if (uid === own && (mode & 0o777) !== wanted) await chmod(path, wanted)
+}
+
+/** What encrypts secrets, once it is certain that it is what all servers of the database use. @throws Error for people */
+async function openSecrets(options: {
+  config: Config
+  dataDir: string
+  db: Database
+  log: Logger
+}): Promise<SecretBox> {
+  const { config, dataDir, db, log } = options
+  const box = await readSecretsKey({ file: config.secretsKeyFile, dataDir })
+  await assertSharedKey(db, box)
+  const sealed = await sealPlainWebhooks(db, box)
+  if (sealed > 0) log.info(`the secrets of ${sealed} webhooks are encrypted now`)
+  return box
+}
+
+async function startAgent(parts: RuntimeParts): Promise<void> {
+  const { config, log, resources } = parts
+  const agent = createAgent({
+    ...(await agentOptions(config, packageJson.version, log)),
+    gateway: serverGateway(parts),
+  })
+  await agent.start()
+  resources.defer(() => agent.stop())
+  agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))
+}
+
+/** Starts relaying events from the outbox to the bus, and exchanging wake-ups with other servers. */
+async function startRelay({ db, bus, log, access, wake, resources }: RuntimeParts): Promise<void> {
+  const settle = async () => {
+    if (await isUnsettled(db)) await settleOutboxOf(access.ownerUrl, log)
+  }
+  const relay = createRelay({ db, bus, log, settle })
+  wake.on('events', relay.wake)
+  await relay.start()
+  resources.defer(() => relay.stop())
+  resources.defer(() => bus.close())
+  const exchange = createWakeExchange({ db, hub: wake, connectionString: access.directUrl, log })
+  resources.defer(() => exchange.stop())
+}
+
+/** Tracing code is loaded only if traces are exported. */
+async function startTracing(config: Config, instanceId: string, log: Logger): Promise<Tracer> {
+  if (!tracesWanted(config)) return NO_TRACER
+  const { createOtelTracer } = await import('./observability/otel-tracer.ts')
+  return createOtelTracer({ version: packageJson.version, instanceId, log })
+}
+
+function tracesWanted({ tracesExporter, tracesEndpoint, tracesOwnEndpoint, tracesDisabled }: Config): boolean {
+  if (tracesDisabled) return false
+  return (tracesExporter ?? ((tracesEndpoint ?? tracesOwnEndpoint) ? 'otlp' : 'none')) === 'otlp'
 }

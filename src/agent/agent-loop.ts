@@ -1,26 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Gateway, RegisterAnswer, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
+import type {
+  Gateway,
+  RegisterAnswer,
+  RegisterRequest,
+  SyncRequest,
+  KernelOrder,
+  SyncAnswer,
+} from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { applyAnswer } from './apply-answer.ts'
 import type { ChainReports } from './chain-reports.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
 import type { LogShipper } from './log-shipper.ts'
-import { NewsInterrupt, type News } from './news.ts'
+import { ChangeInterrupt, type ChangeSignal } from './change-signal.ts'
 import { reconnectPauseMs } from './reconnect-pause.ts'
-import { untilAborted } from './until-aborted.ts'
 
 /** Added to the time that the server may hold a long poll. */
 const ANSWER_TIMEOUT_MS = 10_000
-/** Between two syncs with news; changes within this time are sent together. */
-const NEWS_INTERVAL_MS = 8
+/** Between two syncs with changes; changes within this time are sent together. */
+const CHANGES_INTERVAL_MS = 8
 /**
  * The server repeats an order in every answer until it is carried out, for example during the whole grace period of a
- * stop. The agent backs off between such answers, up to this limit, unless it has news.
+ * stop. The agent backs off between such answers, up to this limit, unless it has changes.
  */
 const REPEAT_PAUSE_MAX_MS = 250
 /** Long polls per fence period: an idle agent must renew its fence before it expires. */
@@ -33,7 +38,7 @@ export interface LoopParts {
   shipper: LogShipper
   chains: ChainReports
   fence: Fence
-  news: News
+  changes: ChangeSignal
   log: Logger
   fatalErrors?: readonly ErrorCode[]
   onRegistered?: () => void
@@ -42,9 +47,9 @@ export interface LoopParts {
 }
 
 /**
- * Registers, then syncs until stopped. With news it syncs at once and expects an immediate answer; without news it
- * sends a long poll, which news interrupts. At most one sync is in flight. Each sync carries the complete state, so it
- * does not matter whether a failed or interrupted one was processed.
+ * Registers, then syncs until stopped. With changes it syncs at once and expects an immediate answer; without changes
+ * it sends a long poll, which a change interrupts. At most one sync is in flight. Each sync carries the complete state,
+ * so it does not matter whether a failed or interrupted one was processed.
  *
  * @returns when stopped, or superseded by another instance of this agent
  * @throws RepriseError with a code of `fatalErrors`, if the first registration is refused with it
@@ -62,16 +67,16 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
         wasRegistered = true
         parts.onRegistered?.()
       } else repeats = (await syncOnce(parts, registered, ++sequence)) === 'repeated' ? repeats + 1 : 0
-      if (repeats > 0) await parts.news.wait(Math.min(NEWS_INTERVAL_MS * 2 ** repeats, REPEAT_PAUSE_MAX_MS))
+      if (repeats > 0) await parts.changes.wait(Math.min(CHANGES_INTERVAL_MS * 2 ** repeats, REPEAT_PAUSE_MAX_MS))
       if (failures > 0) parts.log.info('the server answers again')
       failures = 0
     } catch (error) {
-      if (error instanceof NewsInterrupt) continue
+      if (error instanceof ChangeInterrupt) continue
       if (parts.signal.aborted) break
       const code = (error as { code?: unknown }).code
       if (code === 'AGENT_SUPERSEDED') return 'superseded'
       if (!wasRegistered && parts.fatalErrors?.some((refusal) => refusal === code)) throw error
-      parts.news.tell()
+      parts.changes.raise()
       if (code === 'AGENT_UNKNOWN' && registered !== null) {
         registered = null
         parts.log.warn('the server does not know this agent any more; registering again')
@@ -90,7 +95,7 @@ async function register({
   shipper,
   chains,
   fence,
-  news,
+  changes,
   log,
   signal,
 }: LoopParts): Promise<RegisterAnswer> {
@@ -100,24 +105,24 @@ async function register({
   fence.renew(sentAt, answer.fenceAfterMs)
   shipper.resumeFrom(answer.logOffsets)
   chains.restart()
-  news.tell()
+  changes.raise()
   log.info({ agentId: identity.agentId, resourceGroup: identity.resourceGroup }, 'agent registered')
   return answer
 }
 
-/** @returns repeated: the agent had no news, but the server answered at once */
+/** @returns repeated: the agent had no changes, but the server answered at once */
 async function syncOnce(
   parts: LoopParts,
   registered: RegisterAnswer,
   sequence: number,
-): Promise<'told' | 'waited' | 'repeated'> {
+): Promise<'reported' | 'waited' | 'repeated'> {
   const { fenceAfterMs } = registered
-  const { executor, identity, shipper, chains, fence, news, log } = parts
-  const hasNews = news.take()
+  const { executor, identity, shipper, chains, fence, changes, log } = parts
+  const hasChanges = changes.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
   const known = chains.next()
-  const waitMs = hasNews || logs.length > 0 || known !== undefined ? 0 : pollMs(registered)
+  const waitMs = hasChanges || logs.length > 0 || known !== undefined ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
   const [sentAt, began] = [uptimeSeconds(), performance.now()]
   const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs, chains: known }
@@ -128,30 +133,30 @@ async function syncOnce(
   fence.renew(sentAt, fenceAfterMs)
   shipper.accepted()
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
-  if (logs.length > 0) news.tell()
+  if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
   if (known !== undefined) chains.answered(known, answer.dropChains ?? [])
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
-  await sleep(Math.max(0, NEWS_INTERVAL_MS - tookMs))
-  return 'told'
+  await sleep(Math.max(0, CHANGES_INTERVAL_MS - tookMs))
+  return 'reported'
 }
 
 function pollMs({ heartbeatMs, fenceAfterMs }: RegisterAnswer): number {
   return Math.min(SYNC_WAIT_MAX_MS, heartbeatMs, Math.ceil(fenceAfterMs / POLLS_PER_FENCE))
 }
 
-async function send({ gateway, news, signal }: LoopParts, request: SyncRequest) {
+async function send({ gateway, changes, signal }: LoopParts, request: SyncRequest) {
   const controller = new AbortController()
   const all = AbortSignal.any([signal, controller.signal, AbortSignal.timeout(request.waitMs + ANSWER_TIMEOUT_MS)])
-  if (request.waitMs > 0) news.interrupt(controller)
+  if (request.waitMs > 0) changes.interrupt(controller)
   try {
     return await untilAborted(all, gateway.sync(request, all))
   } catch (error) {
-    // The gateway may wrap the abort in an error of its own; callers rely on seeing NewsInterrupt.
+    // The gateway may wrap the abort in an error of its own; callers rely on seeing ChangeInterrupt.
     throw controller.signal.aborted ? controller.signal.reason : error
   } finally {
-    news.ignore()
+    changes.ignore()
   }
 }
 
@@ -160,4 +165,39 @@ async function reportAndPause({ log, signal }: LoopParts, failures: number, erro
   const level = failures === 1 || failures % 20 === 0 ? 'warn' : 'debug'
   log[level]({ error: messageOf(error), failures, pauseMs }, 'no answer from the server')
   await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
+}
+
+/** An order that fails does not hold up the others; the server repeats it. */
+function applyAnswer(executor: Executor, answer: SyncAnswer, log: Logger): void {
+  for (const order of answer.orders) attempt(log, order, () => applyOrder(executor, order))
+  for (const order of answer.forget) attempt(log, order, () => executor.forget(order.kernelId, order.assignment))
+}
+
+function applyOrder(executor: Executor, order: KernelOrder): void {
+  if (order.want === 'PREPARE') executor.prepare(order.spec, order.assignment)
+  if (order.want === 'START') executor.start(order.spec, order.assignment)
+  if (order.want === 'STOP') executor.stop(order.kernelId, order.assignment, order.graceMs)
+}
+
+function attempt(log: Logger, order: object, apply: () => void): void {
+  try {
+    apply()
+  } catch (error) {
+    log.error({ ...nameOf(order), error: String(error) }, 'order not carried out')
+  }
+}
+
+/** For the log; leaves out the specification, whose environment may hold secrets. */
+function nameOf(order: object): object {
+  return 'spec' in order ? { kernelId: (order as { spec: { kernelId: string } }).spec.kernelId } : order
+}
+
+/** Rejects when `signal` aborts, even if `work` ignores the signal. */
+function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason)
+    if (signal.aborted) aborted()
+    signal.addEventListener('abort', aborted, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
+  })
 }

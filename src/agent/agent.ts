@@ -1,9 +1,8 @@
-import { mkdirSync } from 'node:fs'
-import { v7 as uuidv7 } from 'uuid'
+import { mkdirSync, lstatSync } from 'node:fs'
+import { v7 as uuidv7, validate } from 'uuid'
 import type { AgentIsolation, Gateway } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import { loadAgentId } from './agent-identity.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { type LoopParts, runAgentLoop } from './agent-loop.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
@@ -12,7 +11,9 @@ import { isOver } from './executors/is-over.ts'
 import { createChainReports } from './chain-reports.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
-import { createNews } from './news.ts'
+import { createChangeSignal } from './change-signal.ts'
+import { join } from 'node:path'
+import { readControlFile, writeControlFile } from './control-file.ts'
 
 /** Between fencing and SIGKILL; well below the margin that the server waits after the fence. */
 const FENCE_GRACE_MS = 5_000
@@ -54,7 +55,7 @@ export function createAgent(options: AgentOptions): Agent {
   const { agentDir, log } = options
   const ending = new AbortController()
   const done = Promise.withResolvers<'stopped' | 'superseded'>()
-  const news = createNews()
+  const changes = createChangeSignal()
   let running: Promise<void> | null = null
 
   async function run(): Promise<{ reason: Promise<'stopped' | 'superseded'> }> {
@@ -63,7 +64,7 @@ export function createAgent(options: AgentOptions): Agent {
     const lock = acquireAgentLock(agentDir)
     resources.defer(() => lock.release())
     const identity = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
-    const executor = options.createExecutor({ changed: news.tell })
+    const executor = options.createExecutor({ changed: changes.raise })
     resources.defer(() => executor.close())
     const fence = createFence(agentDir, () => stopAll(executor, log))
     resources.defer(() => fence.close())
@@ -73,7 +74,7 @@ export function createAgent(options: AgentOptions): Agent {
     const chains = createChainReports(executor.chains, log)
     const kept = resources.move()
     return {
-      reason: loop(kept, { ...options, executor, identity, shipper, chains, fence, news, signal: ending.signal }),
+      reason: loop(kept, { ...options, executor, identity, shipper, chains, fence, changes, signal: ending.signal }),
     }
   }
 
@@ -109,4 +110,26 @@ function stopAll(executor: Executor, log: Logger): void {
   if (live.length > 0)
     log.warn({ kernels: live.length }, 'no answer from the server for too long: stopping all kernels')
   for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS, FENCED)
+}
+
+/** The agent's id: generated at the first start and kept in `agent.json`. The caller holds the agent's lock. */
+function loadAgentId(agentDir: string): string {
+  const path = join(agentDir, 'agent.json')
+  const known = readAgentId(path)
+  if (known !== null) return known
+  const agentId = uuidv7()
+  writeControlFile(path, `${JSON.stringify({ agentId })}\n`)
+  return agentId
+}
+
+/** @throws if the file exists but is unreadable: with a new id the agent would lose its running kernels. */
+function readAgentId(path: string): string | null {
+  const text = readControlFile(path)
+  if (text === null) {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null
+    throw new Error(`${path} is not a regular file`)
+  }
+  const { agentId } = JSON.parse(text) as { agentId?: unknown }
+  if (typeof agentId !== 'string' || !validate(agentId)) throw new Error(`${path} holds no agent id`)
+  return agentId
 }

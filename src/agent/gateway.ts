@@ -8,7 +8,7 @@ import { createSyncTurns } from './sync-turns.ts'
 
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets'> {
   lease?: Lease
-  /** Calls the listener when there may be news for the agent. @returns what removes the listener */
+  /** Calls the listener when there may be changes for the agent. @returns what removes the listener */
   onAgent(agentId: string, listener: () => void): () => void
   /** Called when the kernel's log has grown. */
   logged(kernelId: string): void
@@ -22,8 +22,8 @@ export interface ServerGateway extends Gateway {
 const NOTHING: SyncAnswer = { orders: [], forget: [] }
 
 /**
- * The server side of the agent protocol. While there is no news for the agent, a sync waits until there is some, until
- * `waitMs` have passed, or until the agent aborts it because it has news itself.
+ * The server side of the agent protocol. While there is nothing new for the agent, a sync waits until there is, until
+ * `waitMs` have passed, or until the agent aborts it because it has changes itself.
  */
 export function createGateway(context: GatewayContext): ServerGateway {
   const turns = createSyncTurns()
@@ -38,9 +38,9 @@ export function createGateway(context: GatewayContext): ServerGateway {
     register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
-      const bell = createBell(signal)
+      const wakeSignal = createWakeSignal(signal)
       // Listens before it reads, so that no change in between is missed.
-      const stop = context.onAgent(request.agentId, bell.ring)
+      const stop = context.onAgent(request.agentId, wakeSignal.raise)
       try {
         let current = request
         for (;;) {
@@ -49,36 +49,36 @@ export function createGateway(context: GatewayContext): ServerGateway {
           // The agent has sent a newer sync, and only waits for the answer to that one.
           if (!answer) return NOTHING
           const left = deadline - performance.now()
-          if (hasNews(answer) || left <= 0 || signal.aborted) return answer
+          if (hasChanges(answer) || left <= 0 || signal.aborted) return answer
           // Logs and chains are stored already; the observations are compared again with the state at that time.
           current = { ...request, logs: [], chains: undefined }
-          if (!(await bell.rungWithin(left))) return answer
+          if (!(await wakeSignal.raisedWithin(left))) return answer
         }
       } finally {
         stop()
-        bell.dispose()
+        wakeSignal.dispose()
       }
     },
   }
 }
 
-function hasNews({ orders, forget, dropChains = [] }: SyncAnswer): boolean {
+function hasChanges({ orders, forget, dropChains = [] }: SyncAnswer): boolean {
   return orders.length > 0 || forget.length > 0 || dropChains.length > 0
 }
 
-/** A ring is remembered while nobody waits. An abort ends the wait without counting as a ring. */
-function createBell(signal: AbortSignal) {
-  let rung = false
+/** A signal is remembered while nobody waits. An abort ends the wait without counting as a signal. */
+function createWakeSignal(signal: AbortSignal) {
+  let raised = false
   let answer: (() => void) | undefined
-  const hangUp = () => answer?.()
-  signal.addEventListener('abort', hangUp)
+  const wakeUp = () => answer?.()
+  signal.addEventListener('abort', wakeUp)
   return {
-    ring() {
-      rung = true
+    raise() {
+      raised = true
       answer?.()
     },
-    async rungWithin(ms: number): Promise<boolean> {
-      if (!rung && !signal.aborted) {
+    async raisedWithin(ms: number): Promise<boolean> {
+      if (!raised && !signal.aborted) {
         const { promise, resolve } = Promise.withResolvers<void>()
         const timer = setTimeout(resolve, ms)
         answer = resolve
@@ -86,10 +86,10 @@ function createBell(signal: AbortSignal) {
         clearTimeout(timer)
         answer = undefined
       }
-      const result = rung && !signal.aborted
-      rung = false
+      const result = raised && !signal.aborted
+      raised = false
       return result
     },
-    dispose: () => signal.removeEventListener('abort', hangUp),
+    dispose: () => signal.removeEventListener('abort', wakeUp),
   }
 }

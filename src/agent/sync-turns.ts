@@ -34,11 +34,11 @@ export function createSyncTurns(linesMax = SYNC_LINES_MAX): SyncTurns & { readon
         : { instanceId, newest: 0, underWay: 0, tail: known?.tail ?? Promise.resolve() }
     lines.delete(agentId)
     lines.set(agentId, line)
-    makeRoom()
+    discardOldest()
     return line
   }
 
-  function makeRoom(): void {
+  function discardOldest(): void {
     if (lines.size <= linesMax) return
     for (const [agentId, { underWay }] of lines) {
       if (underWay > 0) continue

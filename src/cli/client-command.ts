@@ -76,13 +76,13 @@ export function act<Options extends object>(
         urls: server.urls.map(({ href }) => href),
         token: server.token,
         retry: networkRetry(follow),
-        onProgress: tellOfWaiting(out),
+        onProgress: showWaiting(out),
       })
       if (!endsItself) interrupted.signal.addEventListener('abort', () => void client.close(), { once: true })
       const context = { client, server, out, signal: interrupted.signal }
       process.exitCode = (await work(context, options, argumentsOf(command))) ?? 0
     } catch (error) {
-      process.exitCode = interrupted.signal.aborted ? exitStatus('INTERRUPTED') : tellError(error, server, out)
+      process.exitCode = interrupted.signal.aborted ? exitStatus('INTERRUPTED') : printError(error, server, out)
     } finally {
       stopListening()
     }
@@ -100,7 +100,7 @@ export function actHere<Options extends object>(
     try {
       process.exitCode = (await work(out, options, argumentsOf(command))) ?? 0
     } catch (error) {
-      process.exitCode = tellError(error, undefined, out)
+      process.exitCode = printError(error, undefined, out)
     }
   })
 }
@@ -125,18 +125,18 @@ function networkRetry(follow: boolean) {
   return { network: { stopAfterSeconds: follow ? FOLLOW_SECONDS : ASK_SECONDS } }
 }
 
-function tellOfWaiting(out: Output): (progress: Progress) => void {
-  let told = ''
+function showWaiting(out: Output): (progress: Progress) => void {
+  let last = ''
   return (progress) => {
     const message = messageOf(progress.error)
-    if (message === told || progress.delaySeconds === 0) return
-    told = message
+    if (message === last || progress.delaySeconds === 0) return
+    last = message
     out.note(out.notes.style('dim', `${message}; trying again`))
   }
 }
 
 /** Prints the error; returns the exit status. */
-function tellError(error: unknown, server: FoundServer | undefined, out: Output): number {
+function printError(error: unknown, server: FoundServer | undefined, out: Output): number {
   const { status, ...presented } = presentError(error, server)
   if (out.json) {
     out.note(JSON.stringify({ error: presented }))

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { chainOperations } from './chain.ts'
-import { clusterOperations } from './cluster.ts'
+import { administrationOperations } from './administration.ts'
 import { createConnection, type ConnectionSettings, type Document, type RequestOptions } from './connection.ts'
 import { deploymentOperations } from './deployments.ts'
 import { eventOperations } from './events.ts'
@@ -38,7 +38,7 @@ export function createClientOn(settings: ConnectionSettings) {
     ...sessionOperations(connection),
     ...retryOperations(connection),
     ...resubmissionOperations(connection),
-    ...clusterOperations(connection),
+    ...administrationOperations(connection),
     ...deploymentOperations(connection),
     ...eventOperations(connection),
     ...chainOperations(connection),

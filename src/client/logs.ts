@@ -9,7 +9,6 @@ import {
 } from './operations.generated.ts'
 import { allPages } from './pages.ts'
 import { closeable } from './streams/closeable.ts'
-import { merge } from './streams/merge.ts'
 
 export type LogChunk = KernelLogsSubscription['kernelLogs']
 
@@ -102,4 +101,28 @@ export function logOperations(connection: Connection) {
 
 async function* labelled<Labels extends object>(source: AsyncIterable<LogChunk>, labels: Labels) {
   for await (const chunk of source) yield { ...chunk, ...labels }
+}
+
+/**
+ * Items of all sources as they arrive, until all have ended. Closes all of them when it is closed or when one fails.
+ */
+async function* merge<T>(sources: readonly AsyncIterableIterator<T>[]): AsyncGenerator<T, void, void> {
+  const waiting = new Map(sources.map((source) => [source, ask(source)]))
+  try {
+    while (waiting.size > 0) {
+      const { source, result } = await Promise.race(waiting.values())
+      if (result.done) {
+        waiting.delete(source)
+        continue
+      }
+      waiting.set(source, ask(source))
+      yield result.value
+    }
+  } finally {
+    await Promise.allSettled([...waiting.values(), ...[...waiting.keys()].map((source) => source.return?.())])
+  }
+}
+
+async function ask<T>(source: AsyncIterableIterator<T>) {
+  return { source, result: await source.next() }
 }

@@ -1307,34 +1307,6 @@ export type WebhookDeliveryStatus =
   /** It waits for its next attempt, or one is in progress. */
   | 'PENDING';
 
-export type AuditLogQueryVariables = Exact<{
-  filter?: AuditFilter | null | undefined;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-}>;
-
-
-export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
-
-export type ChainsQueryVariables = Exact<{
-  filter?: ChainFilter | null | undefined;
-  orderBy?: ChainOrder | null | undefined;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-}>;
-
-
-export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: ChainState, cause: FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
-
-export type ChainTimelineQueryVariables = Exact<{
-  sessionId: string;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-}>;
-
-
-export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ node: { kind: ChainSegmentKind, from: string, to: string | null, attempt: number, epoch: number, cause: FailureCause | null, holdReason: HoldReason | null, reason: string | null, session: { sessionId: string } | null } }> } } | null };
-
 export type AgentsQueryVariables = Exact<{
   filter?: AgentFilter | null | undefined;
   first?: number | null | undefined;
@@ -1406,6 +1378,34 @@ export type ResumeAgentMutation = { resumeAgent:
       & Failure_ValidationError_Fragment
     )
    };
+
+export type AuditLogQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
+
+export type ChainsQueryVariables = Exact<{
+  filter?: ChainFilter | null | undefined;
+  orderBy?: ChainOrder | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: ChainState, cause: FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+
+export type ChainTimelineQueryVariables = Exact<{
+  sessionId: string;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ node: { kind: ChainSegmentKind, from: string, to: string | null, attempt: number, epoch: number, cause: FailureCause | null, holdReason: HoldReason | null, reason: string | null, session: { sessionId: string } | null } }> } } | null };
 
 export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
 
@@ -3096,97 +3096,6 @@ export const DeliveryFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Delivery"}) as unknown as TypedDocumentString<DeliveryFragment, unknown>;
-export const AuditLogDocument = new TypedDocumentString(`
-    query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
-  auditLog(filter: $filter, first: $first, after: $after) {
-    pageInfo {
-      hasNextPage
-      endCursor
-    }
-    edges {
-      cursor
-      node {
-        entryId
-        at
-        actor
-        tokenId
-        userId
-        requestId
-        address
-        action
-        projectId
-        sessionId
-        details
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<AuditLogQuery, AuditLogQueryVariables>;
-export const ChainsDocument = new TypedDocumentString(`
-    query Chains($filter: ChainFilter, $orderBy: ChainOrder, $first: Int, $after: String) {
-  chains(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
-    pageInfo {
-      hasNextPage
-      endCursor
-    }
-    edges {
-      cursor
-      node {
-        chainId
-        name
-        state
-        cause
-        attempts
-        failureCount
-        project {
-          name
-        }
-        outlook {
-          willRetry
-          at
-          reason
-        }
-        newestAttempt {
-          sessionId
-        }
-        runningSeconds
-        waitingSeconds
-        totalSeconds
-        createdAt
-        newestActivityAt
-        endedAt
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<ChainsQuery, ChainsQueryVariables>;
-export const ChainTimelineDocument = new TypedDocumentString(`
-    query ChainTimeline($sessionId: UUID!, $first: Int, $after: String) {
-  chain(sessionId: $sessionId) {
-    timeline(first: $first, after: $after) {
-      pageInfo {
-        hasNextPage
-        endCursor
-      }
-      edges {
-        node {
-          kind
-          from
-          to
-          attempt
-          epoch
-          session {
-            sessionId
-          }
-          cause
-          holdReason
-          reason
-        }
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<ChainTimelineQuery, ChainTimelineQueryVariables>;
 export const AgentsDocument = new TypedDocumentString(`
     query Agents($filter: AgentFilter, $first: Int, $after: String) {
   agents(filter: $filter, first: $first, after: $after) {
@@ -3306,6 +3215,97 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
+export const AuditLogDocument = new TypedDocumentString(`
+    query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
+  auditLog(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        entryId
+        at
+        actor
+        tokenId
+        userId
+        requestId
+        address
+        action
+        projectId
+        sessionId
+        details
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AuditLogQuery, AuditLogQueryVariables>;
+export const ChainsDocument = new TypedDocumentString(`
+    query Chains($filter: ChainFilter, $orderBy: ChainOrder, $first: Int, $after: String) {
+  chains(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        chainId
+        name
+        state
+        cause
+        attempts
+        failureCount
+        project {
+          name
+        }
+        outlook {
+          willRetry
+          at
+          reason
+        }
+        newestAttempt {
+          sessionId
+        }
+        runningSeconds
+        waitingSeconds
+        totalSeconds
+        createdAt
+        newestActivityAt
+        endedAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ChainsQuery, ChainsQueryVariables>;
+export const ChainTimelineDocument = new TypedDocumentString(`
+    query ChainTimeline($sessionId: UUID!, $first: Int, $after: String) {
+  chain(sessionId: $sessionId) {
+    timeline(first: $first, after: $after) {
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+      edges {
+        node {
+          kind
+          from
+          to
+          attempt
+          epoch
+          session {
+            sessionId
+          }
+          cause
+          holdReason
+          reason
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ChainTimelineQuery, ChainTimelineQueryVariables>;
 export const DeploymentDocument = new TypedDocumentString(`
     query Deployment($id: UUID!) {
   deployment(id: $id) {

@@ -122,7 +122,7 @@ export const QUEUE_POSITION_MAX = 1_000
 /** How often deployments and routes are checked without a wake-up: one statement if there are none. */
 export const DEPLOYMENT_INTERVAL_MS = 1_000
 /** Routes of one deployment started in one pass: its transaction holds the deployment for milliseconds. */
-export const ROUTES_STARTED_PER_LOOK_MAX = 100
+export const ROUTES_STARTED_PER_PASS_MAX = 100
 /** A route that stayed healthy for this long was no failed start, and ends the backoff. */
 export const LASTING_HEALTH_MS = 30_000
 /** The pause before the next route after failures: it doubles from the minimum to the maximum. */
@@ -359,7 +359,7 @@ export const EVENTS_TOGETHER_MAX = 100
  * Events of the outbox that one statement looks at for a subscriber, whether they match or not: some 10 ms, so that no
  * filter and no age of a cursor makes a statement long.
  */
-export const LOOKED_AT_EVENTS_MAX = 10_000
+export const SCANNED_EVENTS_MAX = 10_000
 
 // Webhooks
 /** How often the outbox is polled for events that webhooks want. */

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { RepriseError } from '../domain/errors.ts'
 import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
-import { CHANGED_IDS_MAX, LOOKED_AT_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
+import { CHANGED_IDS_MAX, SCANNED_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readHorizon, readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
-import { createAlarm } from './alarm.ts'
+import { createWakeSignal } from './wake-signal.ts'
 import type { EventBus, EventSink } from './bus.ts'
 import { assertCursorKept } from './kept-cursor.ts'
 import type { Standings, Watch } from './standings.ts'
@@ -46,14 +46,14 @@ export function followChanges(options: {
   const { db, bus, standings, filter, after, everyMs, closing } = options
   return abortableGenerator(async function* (signal) {
     const over = AbortSignal.any([signal, closing])
-    const news = createAlarm([over])
-    const gathered = createGathering(news.ring)
+    const news = createWakeSignal([over])
+    const gathered = createGathering(news.raise)
     const { position, detach } = bus.attach(filter, gathered)
     let watch: Watch | undefined
     try {
-      watch = await standings?.watch(news.ring, { everything: after !== undefined })
+      watch = await standings?.watch(news.raise, { everything: after !== undefined })
       let told = after ? await catchUp(db, { after, filter, gathered }) : position
-      if (after) news.ring()
+      if (after) news.raise()
       while (!over.aborted && !gathered.closed) {
         await news.wait(IDLE_MS)
         for (const standing of watch?.take() ?? []) {
@@ -85,7 +85,7 @@ async function catchUp(
     gathered.miss()
   })
   for (let more = true; more && !gathered.missed;) {
-    const bounds = { limit: RELAY_BATCH_EVENTS_MAX, lookedAtMax: LOOKED_AT_EVENTS_MAX }
+    const bounds = { limit: RELAY_BATCH_EVENTS_MAX, scannedMax: SCANNED_EVENTS_MAX }
     const read = await readMatchingEvents(db, position, filter, bounds)
     for (const event of read.events) gathered.push(event)
     position = read.through

@@ -1,6 +1,6 @@
 import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
-import { LOOKED_AT_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
+import { SCANNED_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
@@ -59,7 +59,7 @@ export function followEvents(options: {
   async function* fromOutbox(from: EventCursor): AsyncGenerator<readonly OutboxEvent[], EventCursor, void> {
     let position = from
     for (;;) {
-      const bounds = { limit: batchEventsMax, lookedAtMax: LOOKED_AT_EVENTS_MAX }
+      const bounds = { limit: batchEventsMax, scannedMax: SCANNED_EVENTS_MAX }
       const { events, through, more } = await readMatchingEvents(db, position, filter, bounds)
       if (events.length > 0) yield events
       position = through

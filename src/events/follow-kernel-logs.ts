@@ -4,7 +4,7 @@ import { joinChunks } from '../domain/agent/join-chunks.ts'
 import { readKernelLogs, type LogPieceRow } from '../store/sql/agent/kernel-logs.sql.ts'
 import { readKernelState } from '../store/sql/agent/read-kernel-state.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
-import { createAlarm } from './alarm.ts'
+import { createWakeSignal } from './wake-signal.ts'
 import type { LogRelay } from './log-relay.ts'
 import type { Topics } from './topics.ts'
 
@@ -28,8 +28,8 @@ export function followKernelLogs(options: {
 }): AsyncIterableIterator<readonly LogPieceRow[]> {
   const { db, topics, relay, kernelId, closing } = options
   return abortableGenerator(async function* (signal) {
-    const news = createAlarm([signal, closing])
-    const unsubscribe = topics.on(`logs:${kernelId}`, news.ring)
+    const wakeSignal = createWakeSignal([signal, closing])
+    const unsubscribe = topics.on(`logs:${kernelId}`, wakeSignal.raise)
     const unwatch = relay.watch(kernelId)
     try {
       let after = options.after
@@ -42,12 +42,12 @@ export function followKernelLogs(options: {
         const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
         if (pieces.length === PIECES_PER_READ || bytes > BYTES_PER_READ) continue
         if (!state || state.over) return
-        await news.wait(BACKSTOP_MS)
+        await wakeSignal.wait(BACKSTOP_MS)
       }
     } finally {
       unsubscribe()
       unwatch()
-      news.stop()
+      wakeSignal.stop()
     }
   })
 }

@@ -2,7 +2,7 @@ import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readResubmissionProgress, type ResubmissionProgress } from '../store/sql/resubmission/read-resubmission.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
-import { createAlarm } from './alarm.ts'
+import { createWakeSignal } from './wake-signal.ts'
 import type { WakeHub } from './wake-hub.ts'
 
 /**
@@ -18,8 +18,8 @@ export function followResubmission(options: {
 }): AsyncIterableIterator<readonly ResubmissionProgress[]> {
   const { db, wake, id, visibleProjectId, closing } = options
   return abortableGenerator(async function* (signal) {
-    const news = createAlarm([signal, closing])
-    const unsubscribe = wake.on(`resubmission:${id}`, news.ring)
+    const wakeSignal = createWakeSignal([signal, closing])
+    const unsubscribe = wake.on(`resubmission:${id}`, wakeSignal.raise)
     try {
       let seen = ''
       while (!signal.aborted && !closing.aborted) {
@@ -29,11 +29,11 @@ export function followResubmission(options: {
         if (now !== seen) yield [progress]
         seen = now
         if (progress.state !== 'RUNNING') return
-        await news.wait(RELAY_POLL_INTERVAL_MS)
+        await wakeSignal.wait(RELAY_POLL_INTERVAL_MS)
       }
     } finally {
       unsubscribe()
-      news.stop()
+      wakeSignal.stop()
     }
   })
 }

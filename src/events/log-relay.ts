@@ -24,7 +24,7 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
   let timer: NodeJS.Timeout | undefined
   let stopped = false
 
-  async function look(): Promise<void> {
+  async function pass(): Promise<void> {
     try {
       for (const { kernelId, end } of await readLogEnds(db, [...followers.keys()])) {
         if (!followers.has(kernelId) || known.get(kernelId) === end) continue
@@ -41,7 +41,7 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
   /** Followers of many requests depend on it, whichever of them it began with. */
   function rest(): void {
     if (timer !== undefined || stopped || followers.size === 0) return
-    timer = setTimeout(() => void readForServer(look), RELAY_POLL_INTERVAL_MS).unref()
+    timer = setTimeout(() => void readForServer(pass), RELAY_POLL_INTERVAL_MS).unref()
   }
 
   return {

@@ -27,7 +27,10 @@ export function createRelay(options: {
   db: Database
   bus: EventBus
   log: Logger
-  /** Called where the database that answers may be another one, promoted meanwhile: after a fault, or on a new connection. */
+  /**
+   * Called where the database that answers may be another one, promoted meanwhile: after a fault, or on a new
+   * connection.
+   */
   settle: () => Promise<void>
   pollIntervalMs?: number
 }): Relay {
@@ -37,7 +40,7 @@ export function createRelay(options: {
   let wakeUp: AbortController | undefined
   let loop: Promise<void> | undefined
 
-  function look(): void {
+  function pass(): void {
     woken = true
     wakeUp?.abort()
   }
@@ -92,6 +95,6 @@ export function createRelay(options: {
       wakeUp?.abort()
       await loop
     },
-    wake: look,
+    wake: pass,
   }
 }

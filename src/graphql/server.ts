@@ -1,15 +1,18 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import { createYoga, type Plugin, type YogaInitialContext, type YogaServerInstance } from 'graphql-yoga'
+import {
+  createYoga,
+  type Plugin,
+  type YogaInitialContext,
+  type YogaServerInstance,
+  type GraphQLParams,
+} from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
-import { useAcceptableAnswers } from './transport/acceptable-answers.ts'
 import { useAuthentication } from './transport/authentication.ts'
 import { fillContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
 import { useDocumentLimits } from './limits/document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
 import type { Identity } from './transport/identity.ts'
-import { useReadableParameters } from './transport/readable-parameters.ts'
 import { useRequestBounds } from './limits/request-bounds.ts'
-import { withScriptPolicy } from './transport/graphiql-page.ts'
 import { addressOf, requestIdOf } from './transport/request-id.ts'
 import { schema } from './schema.ts'
 import { useOperationCost } from './limits/operation-cost.ts'
@@ -17,6 +20,14 @@ import { useAdmission } from './limits/use-admission.ts'
 import { useConsistentReads } from './use-consistent-reads.ts'
 import { useEventsTogether } from './subscriptions/events-together.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './transport/trusted-documents.ts'
+import { createHash } from 'node:crypto'
+import { GraphQLError } from 'graphql'
+import { unreadable } from './transport/whole-request.ts'
+
+const SCRIPTS = /<script\b[^>]*>([\s\S]*?)<\/script>/g
+
+const NOT_ACCEPTABLE =
+  'The answer to this operation is not available in a media type that the request accepts. Queries and mutations are answered as application/graphql-response+json or application/json, subscriptions as text/event-stream; or use a WebSocket with graphql-transport-ws.'
 
 export const GRAPHQL_PATH = '/graphql'
 
@@ -112,3 +123,69 @@ const GREETING = `# Put the token of the data directory's file "admin-token" int
   }
 }
 `
+
+/**
+ * Answers are not sent in parts of `multipart/mixed`, which nothing here needs: the server's own way to do so has both
+ * `Transfer-Encoding` and `Content-Length` (RFC 9112, 6.2).
+ */
+function useAcceptableAnswers(): Plugin {
+  return {
+    onResultProcess({ acceptableMediaTypes, resultProcessor, setResultProcessor }) {
+      const chosen = acceptableMediaTypes.length > 0 ? resultProcessor : undefined
+      if (chosen && !isMultipart(chosen)) return
+      const text = JSON.stringify({ errors: [{ message: NOT_ACCEPTABLE, extensions: { code: 'NOT_ACCEPTABLE' } }] })
+      const headers = { 'content-type': 'application/json; charset=utf-8' }
+      setResultProcessor(
+        (_result, fetchAPI) => new fetchAPI.Response(text, { status: 406, headers }),
+        'application/json',
+      )
+    },
+  }
+}
+
+function isMultipart({ name }: { name: string }): boolean {
+  return name === 'processMultipartResult'
+}
+
+/**
+ * The page with a policy that lets its own scripts run, by their digests, and no other: what the server sends into it
+ * is data. Its styles are made by its scripts; its editor checks documents in workers made from blobs.
+ */
+function withScriptPolicy(html: string): string {
+  // Browsers read line ends as line feeds before they compare.
+  const texts = [...html.matchAll(SCRIPTS)].map(([, text]) => text!.replaceAll(/\r\n?/g, '\n'))
+  const digests = texts.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
+  const policy = [
+    "default-src 'none'",
+    `script-src ${[...new Set(digests)].join(' ')}`,
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data:",
+    'font-src data:',
+    "connect-src 'self' ws: wss:",
+    'worker-src blob: data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ')
+  return html.replace('<head>', `<head>\n      <meta http-equiv="Content-Security-Policy" content="${policy}" />`)
+}
+
+/** Variables and extensions stand as JSON in a URL or a form; what is none is the client's fault, not the server's. */
+function useReadableParameters(): Plugin {
+  return {
+    onRequestParse({ requestParser, setRequestParser }) {
+      if (!requestParser) return
+      setRequestParser((request) => {
+        try {
+          const parsed = requestParser(request)
+          return parsed instanceof Promise ? (parsed.catch(refuse) as Promise<GraphQLParams>) : parsed
+        } catch (error) {
+          return refuse(error)
+        }
+      })
+    },
+  }
+}
+
+function refuse(error: unknown): never {
+  throw error instanceof GraphQLError ? error : unreadable('The variables or extensions are not JSON.')
+}

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse, type Server } from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,7 +12,6 @@ import { hasSeveralHosts, pathOf, requestIdOf, setSafeHeaders } from './request-
 import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
 import { respond } from './respond.ts'
 import type { TlsPair } from './tls-pair.ts'
-import { guardAgainstStalls } from './stall-guard.ts'
 import { createRouteTable, type ServedRoute } from './route-table.ts'
 import { watchRequest } from './watch-request.ts'
 
@@ -140,4 +139,28 @@ function refuseUpgrade(socket: Duplex, answer: string): void {
 
 function urlOf(scheme: string, { address, family, port }: AddressInfo): string {
   return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+/**
+ * Destroys the connections of clients that do not read their response, within one to two times `afterMs`. The socket's
+ * own timeout is not enough, because the GraphQL server disables it.
+ */
+function guardAgainstStalls(server: Server | TlsServer, afterMs: number): void {
+  /** Open responses, each with the bytes its socket had written at the last check, if it was waiting to drain then. */
+  const open = new Map<ServerResponse, number | undefined>()
+
+  const timer = setInterval(() => {
+    for (const [response, written] of open) {
+      const { socket, writableNeedDrain } = response
+      if (!socket || !writableNeedDrain) open.set(response, undefined)
+      else if (socket.bytesWritten === written) socket.destroy()
+      else open.set(response, socket.bytesWritten)
+    }
+  }, afterMs).unref()
+
+  server.on('request', (_request, response) => {
+    open.set(response, undefined)
+    response.once('close', () => open.delete(response))
+  })
+  server.on('close', () => clearInterval(timer))
 }

@@ -18,7 +18,7 @@ export interface TlsPair {
  * How often the files are looked at. They are read rather than watched: whoever renews certificates replaces files,
  * directories or links to them, and watchers of the old ones hear nothing of that.
  */
-const LOOK_INTERVAL_MS = 2_000
+const CHECK_INTERVAL_MS = 2_000
 
 /** @throws Error for people, which names the variable */
 export async function readTlsPair({ certFile, keyFile }: TlsFiles): Promise<TlsPair> {
@@ -55,9 +55,9 @@ export function watchTlsPair(
   const { log, replace } = options
   let { current } = options
   let complaint = ''
-  let looking = false
+  let passing = false
 
-  async function look(): Promise<void> {
+  async function pass(): Promise<void> {
     try {
       const pair = await readTlsPair(files)
       complaint = ''
@@ -73,9 +73,9 @@ export function watchTlsPair(
   }
 
   const timer = setInterval(() => {
-    if (looking) return
-    looking = true
-    void look().finally(() => (looking = false))
-  }, LOOK_INTERVAL_MS).unref()
+    if (passing) return
+    passing = true
+    void pass().finally(() => (passing = false))
+  }, CHECK_INTERVAL_MS).unref()
   return () => clearInterval(timer)
 }

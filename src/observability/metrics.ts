@@ -51,7 +51,7 @@ export function createMetrics(options: { process?: boolean } = {}) {
     }),
     webhooks: webhookMetrics(registers),
     routes: routeMetrics(registers),
-    stock: stockMetrics(registers),
+    gauges: gaugeMetrics(registers),
   }
 }
 
@@ -121,7 +121,7 @@ function routeMetrics(registers: Registry[]) {
   }
 }
 
-function stockMetrics(registers: Registry[]) {
+function gaugeMetrics(registers: Registry[]) {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers })
   return {

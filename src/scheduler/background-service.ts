@@ -45,7 +45,7 @@ export function defineService(options: {
   let loop: Promise<void> | undefined
   let faults = 0
 
-  async function look(): Promise<number> {
+  async function pass(): Promise<number> {
     woken = false
     try {
       const report = await options.runOnce(stopped.signal)
@@ -70,14 +70,14 @@ export function defineService(options: {
   }
 
   /** Collects wake-ups for as long as the last pass took, so that under load there are few passes over many rows. */
-  async function breathe(lookMs: number): Promise<void> {
-    await sleep(Math.min(lookMs, BREATHER_MAX_MS), undefined, { signal: stopped.signal }).catch(() => {})
+  async function breathe(passMs: number): Promise<void> {
+    await sleep(Math.min(passMs, BREATHER_MAX_MS), undefined, { signal: stopped.signal }).catch(() => {})
   }
 
   async function run(): Promise<void> {
     while (!stopped.signal.aborted) {
       const begun = performance.now()
-      const pause = await look()
+      const pause = await pass()
       firstPass.resolve()
       if (pause === 0 || stopped.signal.aborted) continue
       if (woken) await breathe(performance.now() - begun)

@@ -95,6 +95,6 @@ export function describeMove(
   handler: string,
   { from, to, outcome, message }: { from: string; to: string; outcome: string; message: string | null },
 ): string {
-  const says = from === to ? `${handler}: ${outcome} in ${from}` : `${handler}: ${from} → ${to}`
-  return message === null ? says : `${says}: ${message}`
+  const move = from === to ? `${handler}: ${outcome} in ${from}` : `${handler}: ${from} → ${to}`
+  return message === null ? move : `${move}: ${message}`
 }

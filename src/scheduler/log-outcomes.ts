@@ -3,7 +3,7 @@ import type { Logger } from '../observability/log.ts'
 /** What happened to one session, in words, with its ids as fields of the log line. */
 export interface OutcomeLine {
   ids: Readonly<Record<string, string | number | null>>
-  says: string
+  message: string
 }
 
 const TOLD_ONE_BY_ONE_MAX = 10
@@ -14,5 +14,5 @@ export function logOutcomes(log: Logger, lines: readonly OutcomeLine[], summary:
   if (many) log.info(summary())
   const level = many ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return
-  for (const { ids, says } of lines) log[level](ids, says)
+  for (const { ids, message } of lines) log[level](ids, message)
 }

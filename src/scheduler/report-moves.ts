@@ -21,15 +21,15 @@ export function reportMoves(
   handler: string,
   { begunAt, claimed, moves }: Batch<HandledSession, SessionMove>,
 ): void {
-  const told = moves.filter(({ outcome }) => outcome !== 'SKIPPED')
-  if (told.length === 0) return
+  const moved = moves.filter(({ outcome }) => outcome !== 'SKIPPED')
+  if (moved.length === 0) return
   const sessions = new Map(claimed.map((session) => [session.id, session]))
-  for (const move of told) tell(log, handler, sessions.get(move.id)!, move)
-  const gone = told.filter(({ from, to }) => from !== to).map(({ id, to }) => traced(sessions.get(id)!, to))
+  for (const move of moved) logMove(log, handler, sessions.get(move.id)!, move)
+  const gone = moved.filter(({ from, to }) => from !== to).map(({ id, to }) => traced(sessions.get(id)!, to))
   trace.recordBatch(handler, begunAt, gone)
 }
 
-function tell(log: Logger, handler: string, { id: sessionId, chainId, attempt }: HandledSession, move: SessionMove) {
+function logMove(log: Logger, handler: string, { id: sessionId, chainId, attempt }: HandledSession, move: SessionMove) {
   const { outcome, from, to, errorCode } = move
   const level = outcome === 'SUCCESS' || from === to ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { createLogger } from '../../src/observability/log.ts'
-import { agentNews } from './agent-news.bench.ts'
+import { agentLatency } from './agent-latency.bench.ts'
 import { autovacuum } from './autovacuum.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
 import { fanOut } from './fan-out.bench.ts'
@@ -26,7 +26,7 @@ const BENCHES: readonly Bench[] = [
   resubmission,
   storm,
   lateness,
-  agentNews,
+  agentLatency,
   processes,
   pointQuery,
   statistics,

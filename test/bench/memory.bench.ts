@@ -11,7 +11,7 @@ const COMPARED_BURSTS = 3
 const CREATE_BATCH_SESSIONS = 500
 /** Until what a burst left is collected. */
 const SETTLE_MS = 5_000
-const LOOK_INTERVAL_MS = 250
+const CHECK_INTERVAL_MS = 250
 const BURST_WITHIN_MS = 120_000
 const EMPTY_WITHIN_MS = 6_000
 const WARM_WITHIN_MS = 3_000
@@ -82,7 +82,7 @@ async function resident(
       ground.signal.throwIfAborted()
       if (performance.now() > deadline) throw new Error('a burst did not come to its end')
       peak = Math.max(peak, await api.megabytes())
-      await sleep(LOOK_INTERVAL_MS)
+      await sleep(CHECK_INTERVAL_MS)
     }
     await sleep(SETTLE_MS)
     after.push(await api.megabytes())

@@ -6,7 +6,7 @@ import type { BenchGround } from './ground.ts'
 const run = promisify(execFile)
 /** Slurm's own bound, where nothing else is configured. */
 const ARRAY_JOBS_MAX = 1_000
-const LOOK_INTERVAL_MS = 100
+const CHECK_INTERVAL_MS = 100
 
 /** Why Slurm cannot run jobs here, in words; null where a node of it is up. */
 export async function whyNoSlurm(): Promise<string | null> {
@@ -18,7 +18,9 @@ export async function whyNoSlurm(): Promise<string | null> {
   }
 }
 
-/** A peer: the program `true` as jobs of job arrays, from the first that is submitted to the last that is over. Jobs/s. */
+/**
+ * A peer: the program `true` as jobs of job arrays, from the first that is submitted to the last that is over. Jobs/s.
+ */
 export async function slurmJobs(ground: BenchGround, jobs: number): Promise<number> {
   const begun = performance.now()
   const arrays: string[] = []
@@ -29,7 +31,7 @@ export async function slurmJobs(ground: BenchGround, jobs: number): Promise<numb
   }
   for (let left = true; left;) {
     ground.signal.throwIfAborted()
-    await sleep(LOOK_INTERVAL_MS)
+    await sleep(CHECK_INTERVAL_MS)
     left = (await run('squeue', ['--noheader', `--jobs=${arrays.join()}`])).stdout.trim() !== ''
   }
   return jobs / ((performance.now() - begun) / 1000)

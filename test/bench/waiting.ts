@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../src/store/database.ts'
 import type { BenchGround } from './ground.ts'
 
-const LOOK_INTERVAL_MS = 50
+const CHECK_INTERVAL_MS = 50
 const PROGRESS_INTERVAL_MS = 2_000
 
 /**
@@ -32,7 +32,7 @@ export async function countTo(
       ground.progress(`${what}: ${count} of ${wanted}`)
       toldAt = now
     }
-    await sleep(LOOK_INTERVAL_MS)
+    await sleep(CHECK_INTERVAL_MS)
   }
 }
 

@@ -19,11 +19,11 @@ export async function followChain(
 ): Promise<Attempt> {
   const { sessionId, signal, from = 'session', kernel } = options
   let shown = 0
-  let told = 0
+  let ended = 0
   let last: Attempt | undefined
   for await (const attempts of client.watchChain(sessionId, { signal })) {
     if (shown === 0 && from === 'session') {
-      told = shown = attempts.find((attempt) => attempt.sessionId === sessionId)!.attempt - 1
+      ended = shown = attempts.find((attempt) => attempt.sessionId === sessionId)!.attempt - 1
     }
     for (const attempt of attempts) {
       if (attempt.attempt > shown) {
@@ -33,8 +33,8 @@ export async function followChain(
           if (kernel === undefined || chunk.kernel === kernel) follower.onLog(chunk)
         }
       }
-      if (attempt.attempt > told && isDecided(attempt)) {
-        told = attempt.attempt
+      if (attempt.attempt > ended && isDecided(attempt)) {
+        ended = attempt.attempt
         follower.onAttemptEnd(attempt)
       }
     }

@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const LEAVES_WITHIN_MS = 5_000
-const LOOK_INTERVAL_MS = 100
+const CHECK_INTERVAL_MS = 100
 
 /** Those that stay: the keeper of the fence looks once a second whether the server is gone, and leaves then. */
 export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
-  for (const since = performance.now(); ; await sleep(LOOK_INTERVAL_MS)) {
+  for (const since = performance.now(); ; await sleep(CHECK_INTERVAL_MS)) {
     const found = await findLeftovers(dataDir)
     if (found.length === 0 || performance.now() - since > LEAVES_WITHIN_MS) return found
   }

@@ -181,13 +181,13 @@ async function settle(
   text: (now: DeploymentSummary) => string = deploymentLine,
 ): Promise<void> {
   if (!wait) return out.show(deployment, () => text(deployment))
-  let told = ''
+  let last = ''
   const done = await client.waitForDeployment(deployment.deploymentId, {
     signal,
     onDeployment(now) {
       const line = deploymentLine(now)
-      if (line !== told) out.note(out.notes.style('dim', line))
-      told = line
+      if (line !== last) out.note(out.notes.style('dim', line))
+      last = line
     },
   })
   out.show(done, () => text(done))

@@ -24,7 +24,7 @@ export function doctorCommand(): Command {
       const findings: Finding[] = []
       for await (const finding of runChecks({ client, server, environment: process.env })) {
         findings.push(finding)
-        if (!out.json) tell(finding, out)
+        if (!out.json) printFinding(finding, out)
       }
       const faults = findings.filter(({ state }) => state === 'fault').length
       out.show({ faults, findings }, () => (faults === 0 ? 'all is well' : `${faults} to mend`))
@@ -37,7 +37,7 @@ export function doctorCommand(): Command {
   })
 }
 
-function tell({ state, what, found, advice }: Finding, { terminal, print }: Output): void {
+function printFinding({ state, what, found, advice }: Finding, { terminal, print }: Output): void {
   const [style, mark] = MARKS[state]
   print(`${terminal.style(style, mark)} ${what}: ${found}`)
   if (advice !== undefined) print(`    ${advice}`)

@@ -5,11 +5,14 @@ import { readAirflowSettings } from '../options/airflow-settings.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
 import { choice, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
-import { plotDelays, type Planned } from '../output/plot.ts'
 import { formatTable, type Column } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { duration } from '../output/time.ts'
 import { findSession } from '../session/find-session.ts'
+
+const WIDTH_MAX = 48
+
+const MARGIN = 36
 
 interface PreviewOptions extends PolicyOptions {
   cause?: FailureCause
@@ -103,4 +106,23 @@ function spreadOf({ earliestSeconds, latestSeconds }: Row): string {
 
 function slotsOf({ resourceSlots = [] }: Row): string {
   return resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`).join(' ')
+}
+
+interface Planned {
+  retry: number
+  delaySeconds: number
+  earliestSeconds: number
+  latestSeconds: number
+  elapsedSeconds: number
+}
+
+/** One bar per retry, all on one scale: the minimum wait, and in a lighter shade the time up to the latest start. */
+function plotDelays(planned: readonly Planned[], terminal: Terminal): string[] {
+  const longest = Math.max(...planned.map(({ latestSeconds }) => latestSeconds))
+  const width = Math.max(10, Math.min(WIDTH_MAX, (terminal.columns ?? 80) - MARGIN))
+  const length = (seconds: number) => (longest === 0 ? 0 : Math.round((seconds / longest) * width))
+  return planned.map(({ earliestSeconds, latestSeconds }) => {
+    const sure = Math.max(1, length(earliestSeconds))
+    return terminal.style('cyan', '█'.repeat(sure) + '░'.repeat(Math.max(0, length(latestSeconds) - sure)))
+  })
 }

@@ -7,7 +7,7 @@ import { createUndiciTransport } from '../transport/undici-transport.ts'
 import { readEnvironment } from './environment.ts'
 import { findServer } from './find-server.ts'
 import { profilesPath, readProfiles } from './profiles.ts'
-import { NodeWebSocket } from './web-socket.ts'
+import { WebSocket } from 'ws'
 
 export * from '../exports.ts'
 export { CLIENT_VARIABLES, readEnvironment } from './environment.ts'
@@ -43,4 +43,12 @@ export function createClient(options: NodeClientOptions = {}): Client {
     webSocket: options.webSocket ?? NodeWebSocket,
     onProgress: options.onProgress,
   })
+}
+
+/** A connection abandoned while it is being made emits an error for which nobody listens any more. */
+class NodeWebSocket extends WebSocket {
+  constructor(url: string, protocols?: string | string[]) {
+    super(url, protocols)
+    this.on('error', () => {})
+  }
 }

@@ -1,4 +1,4 @@
-import { createAlarm } from './alarm.ts'
+import { pause } from '../retry/pause.ts'
 
 /** Events report changes at once; polling covers what events do not report, and times without a subscription. */
 const POLL_MIN_SECONDS = 0.25
@@ -19,12 +19,12 @@ export async function* watchChanges<State>(options: {
   let known = await read()
   yield known
   if (isLast(known)) return
-  const alarm = createAlarm()
+  const wakeSignal = createWakeSignal()
   const events = options.events(after, known)
-  const listening = ringForEach(events, alarm.ring)
+  const listening = raiseForEach(events, wakeSignal.raise)
   try {
     for (let seconds = POLL_MIN_SECONDS; ; seconds = Math.min(seconds * 2, POLL_MAX_SECONDS)) {
-      if (await alarm.wait(seconds, signal)) seconds = POLL_MIN_SECONDS
+      if (await wakeSignal.wait(seconds, signal)) seconds = POLL_MIN_SECONDS
       const now = await read()
       if (JSON.stringify(now) === JSON.stringify(known)) continue
       known = now
@@ -39,10 +39,34 @@ export async function* watchChanges<State>(options: {
 }
 
 /** Polling is the backstop, so errors of the event stream are ignored. */
-async function ringForEach(events: AsyncIterable<unknown>, ring: () => void): Promise<void> {
+async function raiseForEach(events: AsyncIterable<unknown>, raise: () => void): Promise<void> {
   try {
-    for await (const _event of events) ring()
+    for await (const _event of events) raise()
   } catch {
-    ring()
+    raise()
+  }
+}
+
+/** Wakes the one waiter, and remembers a signal that comes while nobody waits. */
+function createWakeSignal() {
+  let raised = false
+  let waiting: AbortController | undefined
+  return {
+    raise(): void {
+      raised = true
+      waiting?.abort()
+    },
+    /** Whether it was raised within that time. @throws the signal's reason */
+    async wait(seconds: number, signal: AbortSignal): Promise<boolean> {
+      if (!raised) {
+        waiting = new AbortController()
+        await pause(seconds, AbortSignal.any([waiting.signal, signal])).catch(() => {})
+        waiting = undefined
+      }
+      signal.throwIfAborted()
+      const was = raised
+      raised = false
+      return was
+    },
   }
 }

@@ -1,4 +1,4 @@
-import { ROUTES_STARTED_PER_LOOK_MAX } from '../limits.ts'
+import { ROUTES_STARTED_PER_PASS_MAX } from '../limits.ts'
 import { rolloutBounds, type RolloutSettings } from './rollout.ts'
 import type { RouteStatus } from './statuses.ts'
 
@@ -44,9 +44,9 @@ export function planReplicas(wanted: ReplicasWanted, routes: readonly PlannedRou
   const replaced = replaceable(others, healthyIn(live) - healthyIn(surplus) - minHealthy, replicas === 0)
   const stop = [...surplus, ...replaced]
   const missing = replicas - (current.length - surplus.length)
-  const room = replicas + maxSurge - (live.length - stop.length)
+  const free = replicas + maxSurge - (live.length - stop.length)
   return {
-    start: Math.max(0, Math.min(missing, room, ROUTES_STARTED_PER_LOOK_MAX)),
+    start: Math.max(0, Math.min(missing, free, ROUTES_STARTED_PER_PASS_MAX)),
     stop: stop.map(({ id }) => id),
     settled: live.length === replicas && current.length === replicas && healthyIn(current) === replicas,
   }

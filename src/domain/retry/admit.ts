@@ -56,7 +56,7 @@ export interface Admission<Retry, Switch extends RetrySwitch> {
 
 /**
  * Decides which of the due retries may be dispatched, in the given order. A retry is held by a kill switch of any
- * scope, by a parent that may still be alive, and by a quota without room for another pending session. A dispatched
+ * scope, by a parent that may still be alive, and by a quota without a place for another pending session. A dispatched
  * retry takes one place of every quota and one token of every rate limit that applies to it; if one of them has none,
  * it takes nothing from any.
  */
@@ -114,7 +114,7 @@ function parentAlive<Retry extends Admissible>(retry: Retry): Hold<Retry> | unde
   return { retry, reason: 'PARENT_ALIVE', scope: null, waitMs, rateLimit: null, limitForMs: null }
 }
 
-/** It is moved forward as soon as there is room, so retries without room are not looked at in the meantime. */
+/** It is moved forward as soon as a place is free, so retries without one are not considered in the meantime. */
 function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry): Hold<Retry> | undefined {
   const full = places.fullFor(retry)
   if (!full) return undefined

@@ -5,13 +5,14 @@ import { classifyFailure, type Classification, type FinishedSession } from './cl
 import { computeDelay, type Delay } from './delay.ts'
 import { judgeEligibility } from './eligibility.ts'
 import { describeDelay, describeExcluded, describeFailure, describeGrowth, describeRule } from './explain.ts'
-import { failedPlaces, type FailedSession } from './failed-places.ts'
 import { applyGrowth, type Growable } from './policy/growth.ts'
-import type { RetryPolicy } from './policy/policy.ts'
+import type { RetryPolicy, RetryRule } from './policy/policy.ts'
 import { programWish } from './program-wish.ts'
 import { firstMatch, type MatchedRule } from './policy/rules.ts'
 import { readStoredPolicy } from './policy/stored-policy.ts'
 import { verdict, type RetryVerdict } from './verdict.ts'
+
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 /** The facts about a finished session that the decision needs. */
 export interface DecidedSession extends FinishedSession, FailedSession {
@@ -155,4 +156,31 @@ function reasonsOf(session: DecidedSession, error: FailureError | null): string[
 
 function withRule(failure: string, matched: MatchedRule | null): string {
   return matched ? `${failure} matched ${describeRule(matched)}` : failure
+}
+
+interface FailedSession {
+  /** The agents whose kernels failed in this attempt. */
+  failedAgents: string[]
+  avoidAgents: string[]
+  resourceGroup: string
+}
+
+/**
+ * What the retry avoids and excludes from now on. An agent that is avoided already and fails once more is avoided again,
+ * whatever the rule says: it goes behind the others.
+ */
+function failedPlaces(
+  session: FailedSession,
+  rule: RetryRule | undefined,
+  error: FailureError | null,
+): Pick<RetryVerdict, 'avoid' | 'exclude'> {
+  const named = error?.agentId !== undefined && UUID.test(error.agentId) ? [error.agentId] : []
+  const agents = [...new Set([...session.failedAgents, ...named])]
+  return {
+    avoid: {
+      agents: rule?.avoid === 'AGENT' ? agents : agents.filter((id) => session.avoidAgents.includes(id)),
+      groups: rule?.avoid === 'RESOURCE_GROUP' ? [session.resourceGroup] : [],
+    },
+    exclude: { agents: rule?.exclude === 'AGENT' ? agents : [] },
+  }
 }

@@ -5,7 +5,28 @@ import type {
   RetryEventData,
   StatusEventData,
 } from '../events.ts'
-import { deploymentData, type DeploymentFacts } from './deployment-payload.ts'
+
+const FIELDS: Fields = {
+  'deployment.created': ({ replicas, revision }) => ({ replicas, revision }),
+  'deployment.scaled': ({ from, to }) => ({ previous_replicas: from, replicas: to }),
+  'deployment.updated': ({ from, to }) => ({ previous_revision: from, revision: to }),
+  'deployment.status_changed': ({ from, to, reason }) => ({
+    previous_status: from,
+    status: to,
+    reason: reason ?? null,
+  }),
+  'deployment.destroyed': ({ reason }) => ({ reason: reason ?? null }),
+  'route.status_changed': ({ from, to, reason, sessionId, revision, host, port }, { routeId }) => ({
+    route_id: routeId,
+    session_id: sessionId,
+    revision,
+    previous_status: from,
+    status: to,
+    reason: reason ?? null,
+    host: host ?? null,
+    port: port ?? null,
+  }),
+}
 
 /** The `type` of a test event. */
 export const TEST_EVENT_TYPE = 'webhook.test'
@@ -101,4 +122,24 @@ function retryData(event: RetryEventData): object {
     scheduled_at: event.scheduledAt,
     child_session_id: event.childSessionId,
   }
+}
+
+/** What a delivery stores about a deployment, as it was at the time of the event. */
+interface DeploymentFacts {
+  id: string
+  routeId: string | null
+  name: string
+  project: string
+}
+
+type Fields = { [Type in DeploymentEventType]: (event: DeploymentEventData[Type], facts: DeploymentFacts) => object }
+
+/** `data` of a payload about a deployment or one of its routes. */
+function deploymentData<Type extends DeploymentEventType>(
+  type: Type,
+  event: DeploymentEventData[Type],
+  facts: DeploymentFacts,
+): object {
+  const { id, name, project } = facts
+  return { deployment_id: id, deployment_name: name, project, ...FIELDS[type](event, facts) }
 }

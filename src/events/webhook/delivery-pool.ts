@@ -16,7 +16,7 @@ import { makeAttempt, type DeliveryContext } from './make-attempt.ts'
  * effect.
  */
 export interface DeliveryPool {
-  /** Claims as many due deliveries as there is room for, and starts their attempts without waiting for them. */
+  /** Claims as many due deliveries as there are free places for, and starts their attempts without waiting for them. */
   fill(): Promise<{ done: number }>
   /** Waits for the attempts in flight, then aborts the rest, which become due at once for another server. */
   drain(): Promise<void>

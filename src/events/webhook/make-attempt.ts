@@ -89,11 +89,11 @@ async function settle(context: DeliveryContext, delivery: ClaimedDelivery, resul
     },
     WEBHOOK_ATTEMPTS_KEPT_MAX,
   )
-  const told = verdict.kind === 'delivered' ? 'delivered' : outcome === 'answered' ? 'status' : outcome
-  metrics.webhooks.attempts.inc({ outcome: told })
+  const label = verdict.kind === 'delivered' ? 'delivered' : outcome === 'answered' ? 'status' : outcome
+  metrics.webhooks.attempts.inc({ outcome: label })
   metrics.webhooks.seconds.observe(durationMs / 1000)
   const ids = { webhookId: delivery.webhookId, deliveryId: delivery.id, attempt: delivery.attempt }
-  log.debug({ ...ids, outcome: told, statusCode, verdict: verdict.kind }, `webhook ${told}`)
+  log.debug({ ...ids, outcome: label, statusCode, verdict: verdict.kind }, `webhook ${label}`)
   if (!booked?.disabledReason) return
   metrics.webhooks.disabled.inc()
   log.warn({ ...ids, reason: booked.disabledReason }, 'a webhook was disabled')

@@ -21,7 +21,7 @@ export function variableErrors(
   const errors: GraphQLError[] = []
   for (const definition of definitions) {
     if (errors.length >= REQUEST_ERRORS_MAX) return errors
-    lookAt(schema, definition, values, errors)
+    coerce(schema, definition, values, errors)
   }
   return errors
 }
@@ -29,7 +29,7 @@ export function variableErrors(
 /** Ends the walk through one value. */
 const ENOUGH = new Error('enough')
 
-function lookAt(
+function coerce(
   schema: GraphQLSchema,
   node: VariableDefinitionNode,
   values: Readonly<Record<string, unknown>>,

@@ -16,8 +16,14 @@ import {
   type ValueNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { COUNT_COST, FILTERED_COUNT_COST } from './limits.ts'
-import { tooMuch, type Cost } from './query-cost.ts'
+import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
+import { RepriseError } from '../../domain/errors.ts'
+
+const QUERY_COST_MAX: Cost = {
+  depth: QUERY_DEPTH_MAX,
+  breadth: QUERY_BREADTH_MAX,
+  complexity: QUERY_COMPLEXITY_MAX,
+}
 
 /** Computes the cost of an operation before any of it is executed, and only once where variables cannot change it. */
 export function useOperationCost(): Plugin {
@@ -107,4 +113,23 @@ function holdsVariable(value: ValueNode): boolean {
   if (value.kind === Kind.LIST) return value.values.some(holdsVariable)
   if (value.kind === Kind.OBJECT) return value.fields.some((field) => holdsVariable(field.value))
   return value.kind === Kind.VARIABLE
+}
+
+interface Cost {
+  depth: number
+  breadth: number
+  complexity: number
+}
+
+/** An error that names the first limit that an operation exceeds; undefined if it exceeds none. */
+function tooMuch(cost: Cost): RepriseError | undefined {
+  const measures = [
+    ['deep', cost.depth, QUERY_COST_MAX.depth],
+    ['broad', cost.breadth, QUERY_COST_MAX.breadth],
+    ['complex', cost.complexity, QUERY_COST_MAX.complexity],
+  ] as const
+  const over = measures.find(([, is, max]) => is > max)
+  if (!over) return undefined
+  const [what, is, max] = over
+  return new RepriseError('VALIDATION_FAILED', `The query is too ${what}: ${is}, where the limit is ${max}.`)
 }

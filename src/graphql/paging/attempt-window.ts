@@ -12,7 +12,7 @@ export function attemptWindow(
   const { size, backward } = pageSize(args)
   const after = Math.min(Number(parseSerialCursor(args.after, 'after')), attempts)
   const before = args.before == null ? attempts + 1 : Number(parseSerialCursor(args.before, 'before'))
-  const room = Math.max(0, Math.min(before, attempts + 1) - 1 - after)
-  const limit = Math.min(room, size + 1)
-  return { after: backward ? after + room - limit : after, limit, backward }
+  const width = Math.max(0, Math.min(before, attempts + 1) - 1 - after)
+  const limit = Math.min(width, size + 1)
+  return { after: backward ? after + width - limit : after, limit, backward }
 }

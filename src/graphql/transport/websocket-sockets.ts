@@ -61,8 +61,8 @@ export function joinSockets(
 }
 
 /**
- * Bounds the messages of a socket that is open already, from the next one on: the socket closes with 1009 as soon as the
- * head of a longer one has arrived. The types of ws know only the bound of all sockets of a server.
+ * Bounds the messages of a socket that is open already, from the next one on: the socket closes with 1009 as soon as
+ * the head of a longer one has arrived. The types of ws know only the bound of all sockets of a server.
  */
 export function boundMessages(socket: WebSocket, bytesMax: number): void {
   const { _receiver: receiver } = socket as unknown as { _receiver: { _maxPayload: number } }
@@ -123,7 +123,7 @@ function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: num
   let late = 0
   let sentBefore = 0
   socket.on('pong', () => (late = 0))
-  const look = () => {
+  const ping = () => {
     if (socket.readyState !== socket.OPEN) return
     // Bytes, without those that this process still buffers.
     const taken = connection.bytesWritten - connection.writableLength
@@ -133,7 +133,7 @@ function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: num
     sentBefore = connection.bytesWritten
   }
   // After pending input: if this process was busy, answers may be waiting to be read.
-  const timer = setInterval(() => setImmediate(look), pingIntervalMs)
+  const timer = setInterval(() => setImmediate(ping), pingIntervalMs)
   return () => clearInterval(timer)
 }
 

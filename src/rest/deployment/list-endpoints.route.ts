@@ -1,9 +1,29 @@
-import { createRoute } from '@hono/zod-openapi'
+import { createRoute, z } from '@hono/zod-openapi'
 import { endpointsOfDeployment } from '../../services/deployment/describe-deployments.ts'
 import { COMMON_PROBLEMS, json, problems } from '../answers.ts'
-import { EndpointList, toEndpoints } from './endpoint.resource.ts'
 import type { RestApp } from '../rest-app.ts'
 import { DeploymentIdParameter } from '../routes/parameters.ts'
+import { endpointUrl } from '../../domain/deployment/discovery.ts'
+import type { EndpointRow } from '../../services/deployment/read-deployments.ts'
+import { time } from '../resources/fields.ts'
+
+const EndpointList = z
+  .object({
+    items: z.array(
+      z
+        .object({
+          route_id: z.uuid(),
+          session_id: z.uuid(),
+          host: z.string(),
+          port: z.int(),
+          url: z.string(),
+          revision: z.int(),
+          since: time(),
+        })
+        .openapi('Endpoint', { description: 'Where a healthy route serves.' }),
+    ),
+  })
+  .openapi('EndpointList')
 
 const route = createRoute({
   method: 'get',
@@ -23,4 +43,18 @@ export function serveListEndpoints(app: RestApp): void {
   app.openapi(route, async (c) => {
     return c.json(toEndpoints(await endpointsOfDeployment(c.get('context'), c.req.valid('param').id)), 200)
   })
+}
+
+function toEndpoints(endpoints: readonly EndpointRow[]): z.infer<typeof EndpointList> {
+  return {
+    items: endpoints.map((endpoint) => ({
+      route_id: endpoint.routeId,
+      session_id: endpoint.sessionId,
+      host: endpoint.host,
+      port: endpoint.port,
+      url: endpointUrl(endpoint),
+      revision: endpoint.revision,
+      since: endpoint.publishedAt.toISOString(),
+    })),
+  }
 }

@@ -6,7 +6,7 @@ import {
 } from '../../domain/limits.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
-import { readDeploymentsOutlook, readRoutesOutlook } from '../../store/sql/deployment/deployment-outlook.sql.ts'
+import { readDueDeployments, readDueRoutes } from '../../store/sql/deployment/deployment-outlook.sql.ts'
 import { resetFailures } from '../../store/sql/deployment/route-failures.sql.ts'
 import type { BackgroundService, RunReport } from '../background-service.ts'
 import { runHandler, type CoordinatorContext } from '../coordinator.ts'
@@ -64,7 +64,7 @@ export function createDeploymentServices(context: DeploymentContext): Record<Dep
 
 /** Runs the handlers in order, each until it has nothing left to claim. */
 async function driveDeployments(context: DeploymentContext): Promise<RunReport> {
-  const { any, nextInMs } = await readDeploymentsOutlook(context.db)
+  const { any, nextInMs } = await readDueDeployments(context.db)
   if (!any) return { done: 0 }
   await resetFailures(context.db, LASTING_HEALTH_MS)
   const handlers = [
@@ -103,7 +103,7 @@ function createRouteDriver(context: DeploymentContext): () => Promise<RunReport>
   const watched = () => performance.now() - watchedSince
   const handlers = ROUTE_HANDLERS.map((create) => create(watched))
   return async () => {
-    const { any, nextInMs } = await readRoutesOutlook(context.db)
+    const { any, nextInMs } = await readDueRoutes(context.db)
     if (performance.now() - lookedAt > ABSENCE_MS) watchedSince = performance.now()
     lookedAt = performance.now()
     if (!any) return { done: 0 }

@@ -38,7 +38,7 @@ export async function decideRetries(context: {
   // A chain may have ended that others depend on.
   if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
   if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
-  tell(decisions, sessions, context.log)
+  logDecisions(decisions, sessions, context.log)
   context.trace.recordBatch(
     'decide-retries',
     begunAt,
@@ -58,13 +58,13 @@ function count({ retries }: Metrics, decisions: readonly DecisionRow[], sessions
   }
 }
 
-function tell(decisions: readonly DecisionRow[], sessions: Sessions, log: Logger): void {
+function logDecisions(decisions: readonly DecisionRow[], sessions: Sessions, log: Logger): void {
   const [successes, failures] = [true, false].map((succeeded) =>
     decisions.filter(({ phase }) => (phase === 'SUCCEEDED') === succeeded),
   ) as [DecisionRow[], DecisionRow[]]
   const lines = failures.map(({ sessionId, chainId, phase, cause, explanation }) => {
     const { attempt } = sessions.get(sessionId)!
-    return { ids: { sessionId, chainId, attempt, phase, cause }, says: explanation }
+    return { ids: { sessionId, chainId, attempt, phase, cause }, message: explanation }
   })
   logOutcomes(log, lines, () => {
     const phases = Object.entries(Object.groupBy(failures, ({ phase }) => phase))

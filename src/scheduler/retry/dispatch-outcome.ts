@@ -38,21 +38,24 @@ export function countDispatched({ retries }: Metrics, outcome: DispatchOutcome, 
   for (const { holdReason, lateMs } of created) if (holdReason === null) retries.lag.observe((lateMs + tookMs) / 1000)
 }
 
-export function tellDispatched(log: Logger, outcome: DispatchOutcome): void {
+export function logDispatched(log: Logger, outcome: DispatchOutcome): void {
   const { claimed, created, children, held, refusals, exhausted } = outcome
   const dispatched = created.map((retry) => {
     const child = children.get(retry.sessionId)!
-    return { ids: { ...idsOf(retry), childSessionId: child.id }, says: `retried as attempt ${child.attempt}` }
+    return { ids: { ...idsOf(retry), childSessionId: child.id }, message: `retried as attempt ${child.attempt}` }
   })
   const refused = claimed.flatMap((retry) => {
     const refusal = refusals.get(retry.sessionId)
-    return refusal ? [{ ids: { ...idsOf(retry), code: refusal.code }, says: `not retried: ${refusal.message}` }] : []
+    return refusal ? [{ ids: { ...idsOf(retry), code: refusal.code }, message: `not retried: ${refusal.message}` }] : []
   })
-  const late = exhausted.map((retry) => ({ ids: idsOf(retry), says: 'not retried: it would start after maxElapsed' }))
+  const late = exhausted.map((retry) => ({
+    ids: idsOf(retry),
+    message: 'not retried: it would start after maxElapsed',
+  }))
   // A retry held for the same reason is examined again every few seconds; only the first time is logged.
   const newlyHeld = held
     .filter(({ retry, reason }) => retry.holdReason !== reason)
-    .map(({ retry, reason }) => ({ ids: { ...idsOf(retry), reason }, says: `the retry is held: ${reason}` }))
+    .map(({ retry, reason }) => ({ ids: { ...idsOf(retry), reason }, message: `the retry is held: ${reason}` }))
   const summary = () =>
     `${dispatched.length} retried, ${refused.length} refused, ${late.length} exhausted, ${newlyHeld.length} held`
   logOutcomes(log, [...dispatched, ...refused, ...late, ...newlyHeld], summary)

@@ -31,7 +31,7 @@ import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { admitRetries } from './admit-retries.ts'
-import { countDispatched, NOTHING, tellDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
+import { countDispatched, NOTHING, logDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
 
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,
@@ -91,7 +91,7 @@ export async function dispatchRetries(context: {
     return { claimed: due, created, children, held, refusals, exhausted: late }
   })
   countDispatched(context.metrics, outcome, performance.now() - begun)
-  tellDispatched(context.log, outcome)
+  logDispatched(context.log, outcome)
   traceDispatched(context.trace, begunAt, outcome)
   const claimed = outcome.claimed.length
   if (claimed > 0) context.wake.wake('schedule-sessions', 'events')

@@ -1,12 +1,12 @@
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Database } from '../../store/database.ts'
-import { readStock, type StockFigure } from '../../store/sql/read-stock.sql.ts'
+import { readGauges, type GaugeFigure } from '../../store/sql/read-gauges.sql.ts'
 
 /** Several scrapes within this time cost one database read. */
-const STOCK_TRUST_MS = 5_000
+const GAUGES_TRUST_MS = 5_000
 /** Those who scrape wait for 10 s: the page has to come even if the database is silent. */
-const STOCK_WITHIN_MS = 4_000
+const GAUGES_WITHIN_MS = 4_000
 
 /**
  * The page that Prometheus scrapes. Without the database it has only this server's own counters, and says that the
@@ -19,39 +19,39 @@ export function createMetricsPage(options: {
   subscriptions: () => number
 }): () => Promise<string> {
   const { db, metrics, log, subscriptions } = options
-  const { registry, stock } = metrics
-  let looked = -Infinity
-  let looking: Promise<void> | undefined
+  const { registry, gauges } = metrics
+  let readAt = -Infinity
+  let reading: Promise<void> | undefined
 
-  async function figuresInTime(): Promise<StockFigure[]> {
+  async function figuresInTime(): Promise<GaugeFigure[]> {
     const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(new Error(`no answer within ${STOCK_WITHIN_MS} ms`)), STOCK_WITHIN_MS)
-    return Promise.race([readStock(db), late]).finally(() => clearTimeout(timer))
+    const timer = setTimeout(() => reject(new Error(`no answer within ${GAUGES_WITHIN_MS} ms`)), GAUGES_WITHIN_MS)
+    return Promise.race([readGauges(db), late]).finally(() => clearTimeout(timer))
   }
 
-  async function look(): Promise<void> {
-    let figures: StockFigure[] = []
+  async function refresh(): Promise<void> {
+    let figures: GaugeFigure[] = []
     try {
       figures = await figuresInTime()
-      stock.up.set(1)
-      looked = performance.now()
+      gauges.up.set(1)
+      readAt = performance.now()
     } catch (error) {
-      log.warn({ err: error }, 'the database did not tell the gauges')
-      stock.up.set(0)
+      log.warn({ err: error }, 'the gauges could not be read from the database')
+      gauges.up.set(0)
     }
-    const { up: _up, subscriptions: _subscriptions, ...told } = stock
-    for (const gauge of Object.values(told)) gauge.reset()
-    for (const { gauge, label, value } of figures) stock[gauge].set(labelsOf(gauge, label), value)
+    const { up: _up, subscriptions: _subscriptions, ...fromDatabase } = gauges
+    for (const gauge of Object.values(fromDatabase)) gauge.reset()
+    for (const { gauge, label, value } of figures) gauges[gauge].set(labelsOf(gauge, label), value)
   }
 
   return async () => {
-    if (performance.now() - looked > STOCK_TRUST_MS) await (looking ??= look().finally(() => (looking = undefined)))
-    stock.subscriptions.set(subscriptions())
+    if (performance.now() - readAt > GAUGES_TRUST_MS) await (reading ??= refresh().finally(() => (reading = undefined)))
+    gauges.subscriptions.set(subscriptions())
     return registry.metrics()
   }
 }
 
-function labelsOf(gauge: StockFigure['gauge'], label: string | null): Record<string, string> {
+function labelsOf(gauge: GaugeFigure['gauge'], label: string | null): Record<string, string> {
   if (label === null) return {}
   if (gauge === 'queue') return { hold: label }
   return gauge === 'decisions' ? { phase: label } : { status: label }

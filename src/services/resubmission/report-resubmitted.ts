@@ -28,14 +28,14 @@ export function reportBatch(
   const about = { resubmissionId, done, refused: refusals.length, finished }
   if (action === 'RESUBMIT') log.info(about, `resubmitted ${done}, refused ${refusals.length}`)
   else log.info({ ...about, action }, `${action} of ${done} sessions, refused ${refusals.length}`)
-  if (log.isLevelEnabled('debug')) for (const child of created) tellChild(log, resubmissionId, child)
+  if (log.isLevelEnabled('debug')) for (const child of created) logChild(log, resubmissionId, child)
   const span = currentSpan()
   span?.note({ 'reprise.resubmission.id': resubmissionId })
   span?.link(created.map(tracedParent))
   wake.wake(...WAKES[action], 'events', `resubmission:${resubmissionId}`)
 }
 
-function tellChild(log: Logger, resubmissionId: string, { id, parentSessionId, chainId, attempt }: NewSession): void {
+function logChild(log: Logger, resubmissionId: string, { id, parentSessionId, chainId, attempt }: NewSession): void {
   const ids = { resubmissionId, sessionId: parentSessionId, chainId, childSessionId: id }
   log.debug(ids, `resubmitted as attempt ${attempt}`)
 }

@@ -65,11 +65,11 @@ export async function resubmitBatch(
   const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
   const parents = created.map(({ parentSessionId }) => parentSessionId!)
   const decided = await undecided.record(new Set(parents))
-  const says = `superseded by resubmission ${id} by ${resubmission.actor}`
+  const reason = `superseded by resubmission ${id} by ${resubmission.actor}`
   const superseded = await supersedePendingRetries(tx, {
     sessionIds: parents,
     actor: actorNamed(resubmission.actor),
-    says,
+    reason,
   })
   for (const [sessionId, each] of planned) if (!('id' in each)) refused.set(sessionId, each)
   return {
@@ -139,8 +139,8 @@ async function decideForResubmission(
     tx,
     open.map((target) => target.id),
   )
-  const says = `superseded by resubmission ${id} by ${actor}`
-  const rows = sessions.map((session) => cancelledDecision(session, log, says))
+  const reason = `superseded by resubmission ${id} by ${actor}`
+  const rows = sessions.map((session) => cancelledDecision(session, log, reason))
   return {
     /** Failure causes, by session. */
     causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),

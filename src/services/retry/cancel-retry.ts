@@ -13,7 +13,7 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
     input,
     await cancelPendingRetry(context.db, {
       ...retryTarget(context, input),
-      says: retryCancelledBy(context.viewer.name),
+      reason: retryCancelledBy(context.viewer.name),
     }),
   )
   context.metrics.retries.cancelled.inc()

@@ -42,14 +42,14 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
 }
 
 /** The decision about this session, with a retry that would be scheduled cancelled from the start. */
-export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, 'error'>, says: string): DecisionRow {
+export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, 'error'>, reason: string): DecisionRow {
   const row = decisionRow(session, decideSession(session, log))
   if (row.phase !== 'SCHEDULED') return row
   return {
     ...row,
     phase: 'CANCELLED',
-    explanation: `${row.explanation}; ${says}`,
+    explanation: `${row.explanation}; ${reason}`,
     event: row.event && 'session.retry_cancelled',
-    eventData: row.eventData && { ...row.eventData, reason: says },
+    eventData: row.eventData && { ...row.eventData, reason },
   }
 }

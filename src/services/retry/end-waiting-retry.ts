@@ -19,13 +19,13 @@ export async function endWaitingRetry(context: ServiceContext, request: RetryCha
 
 async function cancelUndecided(context: ServiceContext, request: RetryChangeRequest): Promise<boolean> {
   const { db, log } = context
-  const { sessionId, actor, says } = request
+  const { sessionId, actor, reason } = request
   return db.transaction(async (tx) => {
     // decide-retries skips the session from here on, or was first.
     await lockDecision(tx, request)
     const [session] = await readUndecided(tx, [sessionId])
     if (!session) return (await cancelPendingRetry(tx, request))?.changed ?? false
-    const decision = cancelledDecision(session, log, says)
+    const decision = cancelledDecision(session, log, reason)
     if (decision.phase !== 'CANCELLED') return false
     await recordDecisions(tx, [decision], actor)
     await wakeDependents(tx, [decision.chainId])

@@ -13,7 +13,7 @@ export async function retryNow(context: ServiceContext, input: PendingRetryInput
     input,
     await makeRetryDue(context.db, {
       ...retryTarget(context, input),
-      says: retryDueBy(context.viewer.name),
+      reason: retryDueBy(context.viewer.name),
     }),
   )
   context.wake.wake('events', 'dispatch-retries')

@@ -68,9 +68,9 @@ async function decideAnew(
 }
 
 /** A retry that was announced and will not be made is cancelled: the decision itself would tell nothing. */
-function decisionOf(session: UndecidedSession, policy: RetryPolicy, says: string, log: Logger): DecisionRow {
+function decisionOf(session: UndecidedSession, policy: RetryPolicy, reason: string, log: Logger): DecisionRow {
   const verdict = decideSession(session, log)
-  const explanation = `${verdict.explanation}; ${says}`
+  const explanation = `${verdict.explanation}; ${reason}`
   const row = decisionRow(session, verdict)
   const event = policy.emitRetryEvents ? (row.event ?? 'session.retry_cancelled') : null
   const eventData = event && retryEventData(session, verdict, { reason: explanation })

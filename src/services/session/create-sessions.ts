@@ -55,7 +55,7 @@ export async function createSessions(
     context.db,
     sessions.filter(({ id }) => !inserted.has(id) && !refused.has(id)),
   )
-  if (inserted.size > 0) tell(context, [...inserted])
+  if (inserted.size > 0) announce(context, [...inserted])
   return planned.map((session) => {
     if (session instanceof RepriseError) return session
     if (inserted.has(session.id)) return { sessionId: session.id, created: true }
@@ -76,7 +76,7 @@ function repeated(session: NewSession, known: KnownSession): CreatedSession | Re
 }
 
 /** The id of a first attempt is also its chain's. */
-function tell({ wake, log }: ServiceContext, sessionIds: readonly string[]): void {
+function announce({ wake, log }: ServiceContext, sessionIds: readonly string[]): void {
   wake.wake('schedule-sessions', 'events')
   currentSpan()?.note({ 'reprise.session.ids': sessionIds })
   if (sessionIds.length > 1) return log.debug({ sessionIds }, `created ${sessionIds.length} sessions`)

@@ -46,8 +46,8 @@ export async function terminateSession(
   })
   if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   if (isTerminal(from)) {
-    const says = retryCancelledBy(viewer.name, reason)
-    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: actorOf(viewer), says }
+    const why = retryCancelledBy(viewer.name, reason)
+    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: actorOf(viewer), reason: why }
     if (await endWaitingRetry(context, request)) {
       wake.wake('events', 'schedule-sessions')
       return { sessionId: id }

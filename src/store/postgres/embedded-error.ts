@@ -11,7 +11,7 @@ export class EmbeddedPostgresError extends Error {
 }
 
 const KNOWN: [pattern: RegExp, advice: string][] = [
-  [/ENOSPC|No space left on device/i, 'The disk is full: make room.'],
+  [/ENOSPC|No space left on device/i, 'The disk is full: free some space.'],
   [
     /EROFS|Read-only file system/i,
     'The file system is read-only: set REPRISE_DATA_DIR to a place that can be written.',

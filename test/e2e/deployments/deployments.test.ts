@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startRemoteCluster, type RemoteCluster } from '../remote/cluster.ts'
+import { startRemoteFleet, type RemoteFleet } from '../remote/remote-fleet.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { eventually } from '../../support/eventually.ts'
 import { runs, watchedDeployment, type SeenRoute } from './watched-deployment.ts'
 
 /** Deployments on a server and agents, each a process of its own, of programs that serve HTTP. */
 
-let cluster: RemoteCluster
+let fleet: RemoteFleet
 let token: string
 let near: SpawnedProgram
 
 const AGENT = ['--address', '127.0.0.1']
 
 beforeAll(async () => {
-  cluster = await startRemoteCluster()
-  token = await cluster.token()
-  near = await cluster.startAgent({ name: 'near', token, args: AGENT })
+  fleet = await startRemoteFleet()
+  token = await fleet.token()
+  near = await fleet.startAgent({ name: 'near', token, args: AGENT })
 }, 60_000)
-afterAll(() => cluster[Symbol.asyncDispose]())
+afterAll(() => fleet[Symbol.asyncDispose]())
 
 const idsOf = (routes: readonly SeenRoute[]) => routes.map(({ id }) => id)
 
@@ -35,7 +35,7 @@ function unhealthyBecause(outcome: string): unknown {
 }
 
 test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000 }, async () => {
-  const deployment = await watchedDeployment(cluster, { name: 'keeps', replicas: 0 })
+  const deployment = await watchedDeployment(fleet, { name: 'keeps', replicas: 0 })
   await deployment.settled(0)
   await deployment.scale(3)
   const three = await deployment.settled(3)
@@ -95,7 +95,7 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
 })
 
 test('an update refuses nobody, and enough are healthy all the time', { timeout: 90_000 }, async () => {
-  const deployment = await watchedDeployment(cluster, {
+  const deployment = await watchedDeployment(fleet, {
     name: 'rolls',
     replicas: 4,
     minHealthy: 3,
@@ -118,13 +118,13 @@ test('an update refuses nobody, and enough are healthy all the time', { timeout:
 })
 
 test('a server that is killed finds everything as it was, and goes on', { timeout: 90_000 }, async () => {
-  const deployment = await watchedDeployment(cluster, { name: 'restarts', replicas: 2, patient: true })
+  const deployment = await watchedDeployment(fleet, { name: 'restarts', replicas: 2, patient: true })
   const two = await deployment.settled(2)
   await deployment.scale(4)
   await deployment.until('it has begun to scale', ({ routes }) => routes.length > 2)
-  await cluster.server.kill()
+  await fleet.server.kill()
   process.kill((await deployment.ask(two[0]!)).pid, 'SIGKILL')
-  await cluster.restartServer()
+  await fleet.restartServer()
   const four = await deployment.settled(4)
   expect(idsOf(four), (await deployment.story(two[1]!.id)).join('\n')).toContain(two[1]!.id)
   expect(idsOf(four)).not.toContain(two[0]!.id)
@@ -134,10 +134,10 @@ test('a server that is killed finds everything as it was, and goes on', { timeou
 })
 
 test('a command that fails is tried more and more seldom, until it is mended', { timeout: 90_000 }, async () => {
-  const deployment = await watchedDeployment(cluster, { name: 'broken', replicas: 2, command: ['sh', '-c', 'exit 7'] })
+  const deployment = await watchedDeployment(fleet, { name: 'broken', replicas: 2, command: ['sh', '-c', 'exit 7'] })
   const seen = await deployment.until('it has failed thrice', ({ failures }) => failures >= 3, 60_000)
   expect(seen.reason).toMatch(/^0 of 2 replicas are healthy/)
-  const begun = async () => (await cluster.sql(`SELECT id FROM routes WHERE deployment_id = '${deployment.id}'`)).length
+  const begun = async () => (await fleet.sql(`SELECT id FROM routes WHERE deployment_id = '${deployment.id}'`)).length
   // Each wave is of two, and the next comes after 4 s.
   expect(await begun()).toBeLessThanOrEqual(6)
   await sleep(1_500)
@@ -153,8 +153,8 @@ test('a command that fails is tried more and more seldom, until it is mended', {
 })
 
 test('what ran on an agent that is lost runs elsewhere', { timeout: 90_000 }, async () => {
-  const far = await cluster.startAgent({ name: 'far', token, args: AGENT })
-  const deployment = await watchedDeployment(cluster, { name: 'moves', replicas: 4, patient: true })
+  const far = await fleet.startAgent({ name: 'far', token, args: AGENT })
+  const deployment = await watchedDeployment(fleet, { name: 'moves', replicas: 4, patient: true })
   const four = await deployment.settled(4)
   const lost = four.filter(({ agent }) => agent === 'far')
   expect(lost.length).toBeGreaterThan(0)
@@ -169,7 +169,7 @@ test('what ran on an agent that is lost runs elsewhere', { timeout: 90_000 }, as
   await deployment.destroy()
   await deployment.until('it is destroyed', ({ status }) => status === 'DESTROYED')
   // An agent that comes back stops what it had.
-  const back = await cluster.startAgent({ name: 'far', token, args: AGENT })
+  const back = await fleet.startAgent({ name: 'far', token, args: AGENT })
   await eventually(async () => (await Promise.all(left.map(runs))).every((running) => !running))
   await back.stop()
   expect(near.log.join('\n')).not.toContain('"level":50')

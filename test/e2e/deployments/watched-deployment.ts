@@ -2,7 +2,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import type { RemoteCluster } from '../remote/cluster.ts'
+import type { RemoteFleet } from '../remote/remote-fleet.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../support/programs/served.mjs')
 
@@ -51,7 +51,7 @@ export interface WatchedDeployment {
 }
 
 export async function watchedDeployment(
-  cluster: RemoteCluster,
+  fleet: RemoteFleet,
   input: {
     name: string
     replicas: number
@@ -67,7 +67,7 @@ export async function watchedDeployment(
   const { command: ownCommand, drain = 0.3, patient = false, ...rest } = input
   const change = async (name: string, given: object) => {
     const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
-    const answer = await cluster.graphql(
+    const answer = await fleet.graphql(
       `mutation ($input: ${type}Input!) { ${name}(input: $input) {
          ... on ${type}Payload { deployment { deploymentId } } ... on Error { message } } }`,
       { input: given },
@@ -105,7 +105,7 @@ export async function watchedDeployment(
       await change('destroyDeployment', { deploymentId: id })
     },
     async look() {
-      const [seen] = await cluster.sql(`SELECT d.status, d.status_reason AS reason, d.failures,
+      const [seen] = await fleet.sql(`SELECT d.status, d.status_reason AS reason, d.failures,
         (SELECT coalesce(json_agg(json_build_object('id', r.id, 'revision', r.revision, 'status', r.status, 'host', r.host,
             'port', r.port, 'published', r.published_at IS NOT NULL, 'agent', a.name) ORDER BY r.id), '[]')
           FROM routes r LEFT JOIN kernels k ON k.session_id = r.session_id LEFT JOIN agents a ON a.id = k.agent_id
@@ -113,14 +113,14 @@ export async function watchedDeployment(
         FROM deployments d WHERE d.id = '${id}'`)
       return seen as SeenDeployment
     },
-    endpoints: async () => (await cluster.rest(`/v2/deployments/${id}/endpoints`)).items,
+    endpoints: async () => (await fleet.rest(`/v2/deployments/${id}/endpoints`)).items,
     async until(what, fits, withinMs = 30_000) {
       let seen: SeenDeployment | undefined
       const look = async () => fits((seen = await deployment.look())) && seen
       return eventually(look, { withinMs, what }).catch(async (error: Error) => {
         const story = (await deployment.story()).join('\n')
         throw new Error(
-          `${error.message}\n${JSON.stringify(seen, null, 1)}\n${story}\n${cluster.server.log.slice(-20).join('\n')}`,
+          `${error.message}\n${JSON.stringify(seen, null, 1)}\n${story}\n${fleet.server.log.slice(-20).join('\n')}`,
         )
       })
     },
@@ -137,7 +137,7 @@ export async function watchedDeployment(
       await writeFile(join(directory, String(pid)), how)
     },
     async story(entityId = id) {
-      const rows = await cluster.sql(`SELECT phase, from_status AS "from", to_status AS "to", result, message
+      const rows = await fleet.sql(`SELECT phase, from_status AS "from", to_status AS "to", result, message
         FROM scheduling_history WHERE entity_id = '${entityId}' ORDER BY id`)
       return rows.map(({ phase, from, to, result, message }) => {
         const where = from === to ? `in ${to}` : `${from ?? 'new'} → ${to}`

@@ -7,7 +7,7 @@ import { emptyDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { SHORT_LEASE } from './cluster.ts'
+import { SHORT_LEASE } from './remote-fleet.ts'
 
 const SERVER = join(import.meta.dirname, '../../support/programs/short-lease-program.ts')
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RemoteCluster } from './cluster.ts'
+import type { RemoteFleet } from './remote-fleet.ts'
 
 /** What a kernel's program notes of its own life: a line each 50 ms, and one when it is told to stop. */
 export interface Life {
@@ -12,8 +12,8 @@ export interface Life {
 }
 
 /** Runs `turns` times 50 ms, and notes it; attempts from `succeedsFrom` on run short. */
-export function notingProgram(cluster: RemoteCluster, name: string, turns: { first: number; later: number }): string {
-  const file = join(cluster.shared, name)
+export function notingProgram(fleet: RemoteFleet, name: string, turns: { first: number; later: number }): string {
+  const file = join(fleet.shared, name)
   return [
     `note() { echo "$REPRISE_ATTEMPT $(date +%s%3N) $1" >> ${file}; }`,
     `trap 'note told; exit 143' TERM`,
@@ -22,8 +22,8 @@ export function notingProgram(cluster: RemoteCluster, name: string, turns: { fir
   ].join('\n')
 }
 
-export async function lives(cluster: RemoteCluster, name: string): Promise<Life[]> {
-  const text = await readFile(join(cluster.shared, name), 'utf8').catch(() => '')
+export async function lives(fleet: RemoteFleet, name: string): Promise<Life[]> {
+  const text = await readFile(join(fleet.shared, name), 'utf8').catch(() => '')
   const lines = text.trim().split('\n').filter(Boolean)
   const notes = lines.map((line) => {
     const [attempt, at, what] = line.split(' ')
@@ -38,13 +38,13 @@ export async function lives(cluster: RemoteCluster, name: string): Promise<Life[
 }
 
 /** Ends what a failed test has left running, so that its agents have nothing to keep alive. */
-export async function endKernelsOf(cluster: RemoteCluster): Promise<void> {
-  const { sessions } = await cluster.graphql(
+export async function endKernelsOf(fleet: RemoteFleet): Promise<void> {
+  const { sessions } = await fleet.graphql(
     '{ sessions(filter: { status: [PENDING, SCHEDULED, PREPARING, PREPARED, CREATING, RUNNING] }, first: 100) { edges { node { sessionId } } } }',
   )
   for (const { node } of sessions.edges) {
     const input = { sessionId: node.sessionId, force: true }
-    await cluster.graphql(
+    await fleet.graphql(
       'mutation ($input: TerminateSessionInput!) { terminateSession(input: $input) { __typename } }',
       { input },
     )

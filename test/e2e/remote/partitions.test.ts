@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { startPartitionProxy, type PartitionProxy, type Passage } from '../../support/agents/partition-proxy.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
-import { SHORT_LEASE, startRemoteCluster, type RemoteCluster } from './cluster.ts'
+import { SHORT_LEASE, startRemoteFleet, type RemoteFleet } from './remote-fleet.ts'
 import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
 
 /**
@@ -11,45 +11,45 @@ import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
  * kernels themselves note when they lived: no two attempts of a chain ever do at once.
  */
 
-let cluster: RemoteCluster
+let fleet: RemoteFleet
 let proxy: PartitionProxy
 let agents: SpawnedProgram[] = []
 /** An agent stays with its token. */
 let tokens: { cutOff: string; beside: string }
 
 beforeAll(async () => {
-  cluster = await startRemoteCluster()
-  proxy = await startPartitionProxy(cluster.url)
-  tokens = { cutOff: await cluster.token(), beside: await cluster.token() }
+  fleet = await startRemoteFleet()
+  proxy = await startPartitionProxy(fleet.url)
+  tokens = { cutOff: await fleet.token(), beside: await fleet.token() }
 })
 afterEach(async () => {
   proxy.set('open')
-  await endKernelsOf(cluster)
+  await endKernelsOf(fleet)
   await Promise.all(agents.map((agent) => agent.stop()))
 })
 afterAll(async () => {
-  await cluster?.[Symbol.asyncDispose]()
+  await fleet?.[Symbol.asyncDispose]()
   await proxy?.close()
 })
 
 /** Agents learn of the fence as they register. */
 async function startCutOff(fenceAfterMs: number): Promise<void> {
-  await cluster.sql(`UPDATE resource_groups SET fence_after_ms = ${fenceAfterMs}, stop_grace_ms = 1000`)
-  agents = [await cluster.startAgent({ name: 'cut-off', url: proxy.url, token: tokens.cutOff })]
+  await fleet.sql(`UPDATE resource_groups SET fence_after_ms = ${fenceAfterMs}, stop_grace_ms = 1000`)
+  agents = [await fleet.startAgent({ name: 'cut-off', url: proxy.url, token: tokens.cutOff })]
 }
 
 async function startBeside(): Promise<void> {
-  agents.push(await cluster.startAgent({ name: 'beside', token: tokens.beside }))
+  agents.push(await fleet.startAgent({ name: 'beside', token: tokens.beside }))
 }
 
 /** A session that runs on "cut-off", and whose retries run short. */
 async function startNoting(name: string, turns: { first: number; later: number }): Promise<string> {
-  const id = await cluster.createSession({
-    command: ['sh', '-c', notingProgram(cluster, name, turns)],
+  const id = await fleet.createSession({
+    command: ['sh', '-c', notingProgram(fleet, name, turns)],
     retryPolicy: { maxRetries: 2, retryDelay: 0.1, jitter: 'NONE' },
   })
-  await cluster.until(id, ([first]) => first!.status === 'RUNNING')
-  await eventually(async () => (await lives(cluster, name)).length === 1)
+  await fleet.until(id, ([first]) => first!.status === 'RUNNING')
+  await eventually(async () => (await lives(fleet, name)).length === 1)
   return id
 }
 
@@ -66,9 +66,9 @@ describe('a way that is', () => {
       proxy.set(passage)
       await sleep(1_500)
       proxy.set('open')
-      const chain = await cluster.until(id, succeeded)
+      const chain = await fleet.until(id, succeeded)
       expect(chain).toMatchObject([{ attempt: 1, status: 'TERMINATED', kernels: [{ agent: { name: 'cut-off' } }] }])
-      expect(await lives(cluster, name)).toMatchObject([{ attempt: 1, told: false }])
+      expect(await lives(fleet, name)).toMatchObject([{ attempt: 1, told: false }])
     },
   )
 
@@ -83,22 +83,22 @@ describe('a way that is', () => {
       await startBeside()
       proxy.set(passage)
       const cutAt = Date.now()
-      const chain = await cluster.until(id, succeeded)
+      const chain = await fleet.until(id, succeeded)
       // It is still cut off: the agent stopped its kernel by itself, and nobody told the server.
       expect(chain).toMatchObject([
         { attempt: 1, status: 'ERROR', failureCause: 'AGENT_TRANSIENT', kernels: [{ agent: { name: 'cut-off' } }] },
         { attempt: 2, status: 'TERMINATED', kernels: [{ agent: { name: 'beside' } }] },
       ])
-      const [first, second] = await lives(cluster, name)
+      const [first, second] = await lives(fleet, name)
       expect(first!.told).toBe(true)
       expect(second!.firstAt).toBeGreaterThan(first!.lastAt)
       expect(second!.firstAt - cutAt).toBeGreaterThan(6_000)
-      expect(await cluster.agentStatus('cut-off')).toBe('LOST')
+      expect(await fleet.agentStatus('cut-off')).toBe('LOST')
 
       proxy.set('open')
-      await eventually(async () => (await cluster.agentStatus('cut-off')) === 'ALIVE', { withinMs: 30_000 })
-      expect(await cluster.chain(id)).toHaveLength(2)
-      expect(await lives(cluster, name)).toHaveLength(2)
+      await eventually(async () => (await fleet.agentStatus('cut-off')) === 'ALIVE', { withinMs: 30_000 })
+      expect(await fleet.chain(id)).toHaveLength(2)
+      expect(await lives(fleet, name)).toHaveLength(2)
     },
   )
 })
@@ -110,19 +110,19 @@ test(
     await startCutOff(60_000)
     const id = await startNoting('returns', { first: 2_000, later: 5 })
     proxy.set('cut')
-    const [lost] = await cluster.until(id, ([first]) => first!.retryState.phase === 'HELD')
+    const [lost] = await fleet.until(id, ([first]) => first!.retryState.phase === 'HELD')
     expect(lost).toMatchObject({ status: 'ERROR', failureCause: 'AGENT_TRANSIENT' })
     // It is not known to be gone, and it is not: it lives and notes it.
     await sleep(SHORT_LEASE.fenceMarginMs)
-    const [alive] = await lives(cluster, 'returns')
+    const [alive] = await lives(fleet, 'returns')
     expect(Date.now() - alive!.lastAt).toBeLessThan(5_000)
-    expect(await cluster.chain(id)).toHaveLength(1)
+    expect(await fleet.chain(id)).toHaveLength(1)
 
     proxy.set('open')
     await startBeside()
-    await cluster.until(id, succeeded)
-    const [first, second] = await lives(cluster, 'returns')
+    await fleet.until(id, succeeded)
+    const [first, second] = await lives(fleet, 'returns')
     expect(second!.firstAt).toBeGreaterThan(first!.lastAt)
-    expect(await cluster.agentStatus('cut-off')).toBe('ALIVE')
+    expect(await fleet.agentStatus('cut-off')).toBe('ALIVE')
   },
 )

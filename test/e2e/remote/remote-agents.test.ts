@@ -7,69 +7,69 @@ import { blocksOfTest } from '../../support/document-blocks.ts'
 import { spawnProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
-import { startRemoteCluster, textOf, type RemoteCluster } from './cluster.ts'
+import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
 
 /** A server and agents, each a process of its own. */
 
-let cluster: RemoteCluster
+let fleet: RemoteFleet
 let token: string
 
 beforeAll(async () => {
-  cluster = await startRemoteCluster()
-  token = await cluster.token()
+  fleet = await startRemoteFleet()
+  token = await fleet.token()
 })
 afterAll(async () => {
-  await endKernelsOf(cluster)
-  await cluster[Symbol.asyncDispose]()
+  await endKernelsOf(fleet)
+  await fleet[Symbol.asyncDispose]()
 })
 
 const COUNT = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done'
 const COUNTED = Array.from({ length: 60 }, (_, index) => `line ${index + 1}\n`).join('')
 
 test('sessions run on an agent elsewhere, with their logs', { timeout: 60_000 }, async () => {
-  const agent = await cluster.startAgent({ name: 'near', token, args: ['--label', 'zone=a', '--label', 'disk=ssd'] })
+  const agent = await fleet.startAgent({ name: 'near', token, args: ['--label', 'zone=a', '--label', 'disk=ssd'] })
   const ids = await Promise.all(
-    [0, 3].map((code) => cluster.createSession({ command: ['sh', '-c', `echo out; echo err >&2; exit ${code}`] })),
+    [0, 3].map((code) => fleet.createSession({ command: ['sh', '-c', `echo out; echo err >&2; exit ${code}`] })),
   )
   const [fine, failed] = await Promise.all(
-    ids.map((id) => cluster.until(id, ([first]) => first!.result === 'SUCCESS' || first!.failureCause !== null)),
+    ids.map((id) => fleet.until(id, ([first]) => first!.result === 'SUCCESS' || first!.failureCause !== null)),
   )
   expect(fine).toMatchObject([{ status: 'TERMINATED', result: 'SUCCESS', kernels: [{ agent: { name: 'near' } }] }])
   expect(failed).toMatchObject([{ status: 'ERROR', failureCause: 'KERNEL_NONZERO_EXIT' }])
   for (const chain of [fine!, failed!]) expect(textOf(chain[0]!).split('\n').toSorted()).toEqual(['', 'err', 'out'])
-  const { agents } = await cluster.graphql('{ agents { edges { node { labels { key value } } } } }')
+  const { agents } = await fleet.graphql('{ agents { edges { node { labels { key value } } } } }')
   expect(agents.edges[0].node.labels).toHaveLength(2)
   expect(await agent.stop()).toBe(0)
 })
 
 test('an agent that is killed finds its kernels again, and no line is missing', { timeout: 90_000 }, async () => {
-  const agent = await cluster.startAgent({ name: 'near', token })
-  const id = await cluster.createSession({ command: ['sh', '-c', COUNT] })
-  await cluster.until(id, ([first]) => textOf(first!).includes('line 5\n'))
+  const agent = await fleet.startAgent({ name: 'near', token })
+  const id = await fleet.createSession({ command: ['sh', '-c', COUNT] })
+  await fleet.until(id, ([first]) => textOf(first!).includes('line 5\n'))
   await agent.kill()
-  const again = await cluster.startAgent({ name: 'near', token })
-  const [seen] = await cluster.until(id, ([first]) => first!.status === 'TERMINATED')
+  const again = await fleet.startAgent({ name: 'near', token })
+  const [seen] = await fleet.until(id, ([first]) => first!.status === 'TERMINATED')
   expect(seen).toMatchObject({ attempt: 1, result: 'SUCCESS' })
   expect(textOf(seen!)).toBe(COUNTED)
-  expect(await cluster.chain(id)).toHaveLength(1)
+  expect(await fleet.chain(id)).toHaveLength(1)
   await again.stop()
 })
 
 test('a server that is killed costs no attempt', { timeout: 90_000 }, async () => {
-  const agent = await cluster.startAgent({ name: 'near', token })
-  const running = await cluster.createSession({ command: ['sh', '-c', COUNT] })
-  const ends = await cluster.createSession({ command: ['sh', '-c', 'echo begun; sleep 3; exit 0'] })
-  await cluster.until(running, ([first]) => textOf(first!).includes('line 3\n'))
-  await cluster.until(ends, ([first]) => first!.status === 'RUNNING')
-  await cluster.server.kill()
+  const agent = await fleet.startAgent({ name: 'near', token })
+  const running = await fleet.createSession({ command: ['sh', '-c', COUNT] })
+  const ends = await fleet.createSession({ command: ['sh', '-c', 'echo begun; sleep 3; exit 0'] })
+  await fleet.until(running, ([first]) => textOf(first!).includes('line 3\n'))
+  await fleet.until(ends, ([first]) => first!.status === 'RUNNING')
+  await fleet.server.kill()
   // Longer than an agent's silence may last: nobody was there to hear it.
   await new Promise((resolve) => setTimeout(resolve, 6_000))
-  await cluster.restartServer()
+  await fleet.restartServer()
   for (const id of [running, ends]) {
-    const chain = await cluster.until(id, ([first]) => first!.status === 'TERMINATED')
+    const chain = await fleet.until(id, ([first]) => first!.status === 'TERMINATED')
     expect(chain).toMatchObject([{ attempt: 1, result: 'SUCCESS' }])
   }
-  expect(textOf((await cluster.chain(running))[0]!)).toBe(COUNTED)
+  expect(textOf((await fleet.chain(running))[0]!)).toBe(COUNTED)
   await agent.stop()
 })
 
@@ -77,12 +77,12 @@ test(
   'a second agent of one directory, or with a token that is refused, says so and ends',
   { timeout: 60_000 },
   async () => {
-    const agent = await cluster.startAgent({ name: 'near', token })
-    await expect(cluster.startAgent({ name: 'near', token })).rejects.toThrow(/belongs to an agent that runs/)
-    await expect(cluster.startAgent({ name: 'far', token: `rpr_${'x'.repeat(43)}` })).rejects.toThrow(
+    const agent = await fleet.startAgent({ name: 'near', token })
+    await expect(fleet.startAgent({ name: 'near', token })).rejects.toThrow(/belongs to an agent that runs/)
+    await expect(fleet.startAgent({ name: 'far', token: `rpr_${'x'.repeat(43)}` })).rejects.toThrow(
       /ended with 78:\n[^]*refuses this agent \(UNAUTHENTICATED\): A valid token is needed/,
     )
-    await expect(cluster.startAgent({ name: 'far', token, args: ['--resource-group', 'nowhere'] })).rejects.toThrow(
+    await expect(fleet.startAgent({ name: 'far', token, args: ['--resource-group', 'nowhere'] })).rejects.toThrow(
       /ended with 78:\n[^]*RESOURCE_GROUP_NOT_FOUND/,
     )
     expect(await agent.stop()).toBe(0)
@@ -102,18 +102,18 @@ describe('as docs/agents.md starts one', () => {
     await writeFile(join(directory, 'token'), token)
     here = (text) =>
       text
-        .replaceAll('https://reprise.example.org', cluster.url)
+        .replaceAll('https://reprise.example.org', fleet.url)
         .replaceAll('/etc/reprise/', `${directory}/`)
         .replaceAll('/var/lib/reprise', join(directory, 'data'))
         .replaceAll('/opt/reprise', ROOT)
-    await cluster.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
+    await fleet.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
   })
 
   test('from a shell', { timeout: 60_000 }, async () => {
     const command = here(blocks['sh']!).replace(/^node /, '"$0" ')
     const through = ['bash', '-ec', `cd '${ROOT}'; exec ${command}`]
     const agent = await spawnProgram({ through, args: [], environment: {}, ready: /^reprise agent ready (http:\S+)$/ })
-    const { agents } = await cluster.graphql(
+    const { agents } = await fleet.graphql(
       '{ agents(first: 100) { edges { node { status labels { key value } resourceGroup { name } slots { slot capacity } } } } }',
     )
     const own = agents.edges.map(({ node }: any) => node).find((node: any) => node.resourceGroup.name === 'gpu')
@@ -132,7 +132,7 @@ describe('as docs/agents.md starts one', () => {
     expect(unit).toMatchObject({ KillMode: 'process', Restart: 'always', RestartPreventExitStatus: '78' })
     const through = ['bash', '-ec', `cd '${unit['WorkingDirectory']}'; exec ${unit['ExecStart']}`]
     const agent = await spawnProgram({ through, args: [], environment, ready: /^reprise agent ready (http:\S+)$/ })
-    expect(agent.ready).toBe(cluster.url)
+    expect(agent.ready).toBe(fleet.url)
     expect(await agent.stop()).toBe(0)
   })
 })

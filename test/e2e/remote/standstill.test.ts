@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startPartitionProxy, type PartitionProxy } from '../../support/agents/partition-proxy.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { processesIn } from '../../integration/agent/processes.ts'
-import { startRemoteCluster, type RemoteCluster } from './cluster.ts'
+import { startRemoteFleet, type RemoteFleet } from './remote-fleet.ts'
 import { endKernelsOf, lives, notingProgram } from './kernel-notes.ts'
 
 /**
@@ -23,7 +23,7 @@ interface Victim {
   all(): number[]
 }
 
-let cluster: RemoteCluster
+let fleet: RemoteFleet
 let proxy: PartitionProxy
 const victims = new Map<string, Victim>()
 
@@ -54,25 +54,25 @@ const MISDEEDS: Record<string, (victim: Victim) => void> = {
 }
 
 beforeAll(async () => {
-  cluster = await startRemoteCluster()
-  proxy = await startPartitionProxy(cluster.url)
-  await cluster.sql(`UPDATE resource_groups SET fence_after_ms = ${FENCE_AFTER_MS}, stop_grace_ms = 1000`)
+  fleet = await startRemoteFleet()
+  proxy = await startPartitionProxy(fleet.url)
+  await fleet.sql(`UPDATE resource_groups SET fence_after_ms = ${FENCE_AFTER_MS}, stop_grace_ms = 1000`)
 }, 120_000)
 afterAll(async () => {
   for (const { all } of victims.values()) signal('SIGCONT', ...all())
   proxy.set('open')
-  await endKernelsOf(cluster)
-  const dirs = [...victims.keys()].map((name) => cluster.agentDir(nameOf(name)))
-  await cluster[Symbol.asyncDispose]()
+  await endKernelsOf(fleet)
+  const dirs = [...victims.keys()].map((name) => fleet.agentDir(nameOf(name)))
+  await fleet[Symbol.asyncDispose]()
   await proxy.close()
   await eventually(() => dirs.every((dir) => processesIn(dir).length === 0), { withinMs: 30_000 })
 }, 60_000)
 
 async function startVictim(name: string): Promise<void> {
-  const url = name === 'fork server killed' ? proxy.url : cluster.url
-  const agent = await cluster.startAgent({ name: nameOf(name), url, token: await cluster.token() })
-  const forkServer = Number(readFileSync(join(cluster.agentDir(nameOf(name)), 'nursery'), 'latin1'))
-  const all = () => [agent.pid, ...processesIn(cluster.agentDir(nameOf(name))).map(Number)]
+  const url = name === 'fork server killed' ? proxy.url : fleet.url
+  const agent = await fleet.startAgent({ name: nameOf(name), url, token: await fleet.token() })
+  const forkServer = Number(readFileSync(join(fleet.agentDir(nameOf(name)), 'nursery'), 'latin1'))
+  const all = () => [agent.pid, ...processesIn(fleet.agentDir(nameOf(name))).map(Number)]
   victims.set(name, { agent, forkServer, all })
 }
 
@@ -80,8 +80,8 @@ const nameOf = (name: string) => name.replace(' ', '-')
 
 /** Each needs all slots of an agent. */
 async function startNoting(name: string): Promise<string> {
-  return cluster.createSession({
-    command: ['sh', '-c', notingProgram(cluster, nameOf(name), { first: 2_000, later: 5 })],
+  return fleet.createSession({
+    command: ['sh', '-c', notingProgram(fleet, nameOf(name), { first: 2_000, later: 5 })],
     environ: [{ name: 'VICTIM', value: nameOf(name) }],
     resourceSlots: [{ slot: 'cpu', amount: '2' }],
     retryPolicy: { maxRetries: 2, retryDelay: 0.1, jitter: 'NONE' },
@@ -95,14 +95,14 @@ test('two attempts are never alive together, whoever stands still or is gone', {
     // It is the only one with room.
     const id = await startNoting(name)
     sessions.set(name, id)
-    await cluster.until(id, ([first]) => first!.status === 'RUNNING')
-    await eventually(async () => (await lives(cluster, nameOf(name))).length === 1)
+    await fleet.until(id, ([first]) => first!.status === 'RUNNING')
+    await eventually(async () => (await lives(fleet, nameOf(name))).length === 1)
   }
-  await cluster.startAgent({ name: 'beside', token: await cluster.token() })
+  await fleet.startAgent({ name: 'beside', token: await fleet.token() })
   for (const [name, misdeed] of Object.entries(MISDEEDS)) misdeed(victims.get(name)!)
 
   for (const [name, id] of sessions) {
-    const chain = await cluster.until(id, (attempts) => attempts.at(-1)!.status === 'TERMINATED')
+    const chain = await fleet.until(id, (attempts) => attempts.at(-1)!.status === 'TERMINATED')
     expect([name, chain]).toMatchObject([
       name,
       [
@@ -110,7 +110,7 @@ test('two attempts are never alive together, whoever stands still or is gone', {
         { attempt: 2, kernels: [{ agent: { name: 'beside' } }] },
       ],
     ])
-    const [first, second] = await lives(cluster, nameOf(name))
+    const [first, second] = await lives(fleet, nameOf(name))
     expect([name, second!.firstAt - first!.lastAt]).toEqual([name, expect.toSatisfy((ms: number) => ms > 0)])
   }
 
@@ -118,9 +118,9 @@ test('two attempts are never alive together, whoever stands still or is gone', {
   const suspended = victims.get('suspended')!
   const resumedAt = Date.now()
   signal('SIGCONT', ...suspended.all())
-  const dir = cluster.agentDir('suspended')
+  const dir = fleet.agentDir('suspended')
   await eventually(() => !processesIn(join(dir, 'kernels')).some((pid) => isKernel(pid)))
-  const [first] = await lives(cluster, 'suspended')
+  const [first] = await lives(fleet, 'suspended')
   expect(first!.lastAt - resumedAt).toBeLessThan(500)
 })
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
-import { smallCluster, type Happening } from './small-cluster.ts'
+import { smallFleet, type Happening } from './small-fleet.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -205,7 +205,7 @@ it('whatever happens to chains, their time is accounted for, and each end is tol
   const property = fc.asyncProperty(happenings, fc.integer({ min: 1, max: 4 }), async (some, size) => {
     await database.fresh()
     const token = await factory.token({ role: 'ADMIN' })
-    const cluster = await smallCluster(server)
+    const fleet = await smallFleet(server)
     const closed: Closed = new Map()
     const ended: Ended = new Map()
 
@@ -222,10 +222,10 @@ it('whatever happens to chains, their time is accounted for, and each end is tol
     }
 
     for (const one of some) {
-      await cluster.happen(one)
+      await fleet.happen(one)
       await expectRecord()
     }
-    await cluster.drain()
+    await fleet.drain()
     for (const chain of await expectRecord()) {
       expect(chain.endedAt).not.toBeNull()
       await expectPages(token, chain, size)

@@ -5,7 +5,7 @@ import { testDatabase, type TestDatabase } from '../../support/database/database
 import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { misbookedSlots } from '../../support/database/session-rows.ts'
-import { smallCluster, type Happening } from './small-cluster.ts'
+import { smallFleet, type Happening } from './small-fleet.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -125,7 +125,7 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
         { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: {}, max_running: options.maxRunning },
       ])
     }
-    const cluster = await smallCluster(database)
+    const fleet = await smallFleet(database)
     const ended = new Map<string, unknown>()
 
     async function expectPromises(): Promise<void> {
@@ -137,7 +137,7 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
       expect(await misbookedSlots(db)).toEqual([])
       const atOnce = await db.query<{ n: number }>(RUNNING)
       expect(atOnce.rows[0]!.n).toBeLessThanOrEqual(options.maxRunning ?? Number.POSITIVE_INFINITY)
-      const running = cluster.running()
+      const running = fleet.running()
       expect(running, 'no kernel runs twice').toEqual([...new Set(running)])
       const twice = await db.query(
         `SELECT s.chain_id FROM kernels k JOIN sessions s ON s.id = k.session_id WHERE k.id = ANY($1::uuid[])
@@ -148,12 +148,12 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
     }
 
     for (const one of happenings) {
-      await cluster.happen(one)
+      await fleet.happen(one)
       await expectPromises()
       // Decisions and children are made in rounds.
       if (one.does === 'round') expect((await db.query(UNTRUE_CHAINS)).rows).toEqual([])
     }
-    await cluster.drain()
+    await fleet.drain()
     await expectPromises()
     expect((await db.query(UNTRUE_CHAINS)).rows).toEqual([])
     expect((await db.query(UNFINISHED)).rows).toEqual([])

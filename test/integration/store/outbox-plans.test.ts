@@ -8,7 +8,7 @@ import { removeOld } from '../../../src/scheduler/retention/retention-service.ts
 import type { Database } from '../../../src/store/database.ts'
 import { readEvents, readHorizon, readMatchingEvents } from '../../../src/store/sql/event/read-events.sql.ts'
 import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/agent/kernel-logs.sql.ts'
-import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
+import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/sessions/many-chains.ts'
@@ -73,7 +73,7 @@ test('the outbox is read from the cursor on, whoever is of interest', async () =
     const horizon = await readHorizon(db)
     await readEvents(db, horizon, 500)
     for (const filter of [{ chainId: chain }, { sessionId: chain, types: new Set(['session.created'] as const) }]) {
-      await readMatchingEvents(db, horizon, filter, { limit: 500, lookedAtMax: 1_000 })
+      await readMatchingEvents(db, horizon, filter, { limit: 500, scannedMax: 1_000 })
     }
   })
   for (const statement of statements) expect(rowsRead(await analysedPlanOf(database.db, statement))).toBe(0)
@@ -88,19 +88,17 @@ test('from an old cursor each statement looks at a bounded number of events, and
      GROUP BY 1`,
   )
   const { chain, total, theirs } = rows[0]!
-  const lookedAtMax = Math.ceil(total / 20)
+  const scannedMax = Math.ceil(total / 20)
   let position: EventCursor = { xid: 0n, id: 0n }
   const found: OutboxEvent[] = []
   let reads = 0
   for (let more = true; more; reads++) {
     const recorded = recordedDatabase(database.db)
     const after = position
-    const page = await readMatchingEvents(recorded.db, position, { chainId: chain }, { limit: 500, lookedAtMax })
+    const page = await readMatchingEvents(recorded.db, position, { chainId: chain }, { limit: 500, scannedMax })
     const [statement] = [...recorded.statements.values()]
     const nodes = await analysedPlanOf(database.db, statement!)
-    expect(rowsRead(nodes.filter((node) => node['Relation Name'] === 'session_events'))).toBeLessThanOrEqual(
-      lookedAtMax,
-    )
+    expect(rowsRead(nodes.filter((node) => node['Relation Name'] === 'session_events'))).toBeLessThanOrEqual(scannedMax)
     expect(readWhole(nodes)).toEqual([])
     if (page.more) expect(compareCursors(page.through, after)).toBe(1)
     found.push(...page.events)
@@ -157,7 +155,7 @@ test('gauges and logs', async () => {
   const { rows } = await database.db.query<{ id: string }>('SELECT id FROM kernels LIMIT 3')
   const kernelIds = rows.map(({ id }) => id)
   const statements = await statementsOf(async (db) => {
-    await readStock(db)
+    await readGauges(db)
     const window = { after: '0', before: null, piecesMax: 10, bytesMax: 1_000 }
     await readKernelLogs(db, kernelIds, { ...window, backward: false })
     await readKernelLogs(db, kernelIds, { ...window, before: '9', backward: true })

@@ -5,7 +5,7 @@ import { WEBHOOK_RETENTION_SECONDS } from '../../../src/domain/limits.ts'
 import { rotateWebhookSecret } from '../../../src/services/webhook/rotate-webhook-secret.ts'
 import { sendTestEvent } from '../../../src/services/webhook/send-test-event.ts'
 import { updateWebhook } from '../../../src/services/webhook/update-webhook.ts'
-import { readStock } from '../../../src/store/sql/read-stock.sql.ts'
+import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
@@ -254,8 +254,8 @@ test('the queue and how late it is show in the metrics, without what is disabled
   await server.fanOut()
   await passTime(database.db, 90)
   const figures = async () => {
-    const stock = await readStock(database.db)
-    return ['webhookQueue', 'webhookOverdue'].map((name) => stock.find(({ gauge }) => gauge === name)!.value)
+    const gauges = await readGauges(database.db)
+    return ['webhookQueue', 'webhookOverdue'].map((name) => gauges.find(({ gauge }) => gauge === name)!.value)
   }
   const [queue, overdue] = await figures()
   expect(queue).toBe(3)

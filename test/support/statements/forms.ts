@@ -158,7 +158,7 @@ export const FORMS: readonly Run[] = [
   ...[cancelPendingRetry, makeRetryDue].map(
     (run): Run =>
       (db) =>
-        run(db, { sessionId: ID, visibleProjectId: null, actor: ACTOR, says: 'asked' }),
+        run(db, { sessionId: ID, visibleProjectId: null, actor: ACTOR, reason: 'asked' }),
   ),
   ...(['cancel', 'now'] as const).map(
     (change): Run =>

@@ -1,11 +1,14 @@
 import { messageOf } from '../../../observability/error-message.ts'
-import { choosePort } from './choose-port.ts'
 import { failKernel } from './end-kernel.ts'
 import { pullImage } from './image-preset.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import { launchKernel } from './launch-kernel.ts'
 import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import { type ProcessKernel, hasEnded } from './process-kernel.ts'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+
+const TRIES_MAX = 20
 
 export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { assignment, spec } = kernel
@@ -33,4 +36,31 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   const launched = kernel.startWanted ? launchKernel(host, kernel) : null
   host.changed()
   await launched
+}
+
+/**
+ * Picks a port on which nothing on this machine listens, and which no other live kernel has been given, since its
+ * program may not listen yet. Another process may take the port before the program binds it; the program then fails and
+ * reports it.
+ */
+async function choosePort(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const port = await freePort()
+    const given = [...host.kernels.values()].some(
+      (other) => other.port === port && other !== kernel && !hasEnded(other),
+    )
+    if (given) continue
+    kernel.port = port
+    return
+  }
+  throw new Error('no free port was found')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
 }

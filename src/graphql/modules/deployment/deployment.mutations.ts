@@ -18,13 +18,13 @@ import {
   ValidationError,
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
-import { deploymentPayload, type DeploymentPayload } from './deployment-payload.ts'
 import {
   CreateDeploymentInput,
   DestroyDeploymentInput,
   ScaleDeploymentInput,
   UpdateDeploymentInput,
 } from './deployment.inputs.ts'
+import { DeploymentNode } from './deployment.type.ts'
 
 interface CreatedShape extends DeploymentPayload<'CreateDeploymentPayload'> {
   created: boolean
@@ -135,3 +135,27 @@ builder.mutationField('destroyDeployment', (t) =>
       })),
   }),
 )
+
+interface DeploymentPayload<Name extends string = string> {
+  __typename: Name
+  deploymentId: string
+}
+
+/** A payload whose deployment is read after the commit. */
+function deploymentPayload<Shape extends DeploymentPayload>(name: Shape['__typename'], description: string) {
+  return builder.objectRef<Shape>(name).implement({
+    description,
+    fields: (t) => ({
+      deployment: t.field({
+        type: DeploymentNode,
+        description: 'The deployment, as it is now.',
+        resolve: async ({ deploymentId }: DeploymentPayload, _args, { loaders }) => {
+          // An earlier mutation of the same request may have loaded a state that is now outdated.
+          const deployment = await loaders.deployments.clear(deploymentId).load(deploymentId)
+          if (!deployment) throw new Error(`no deployment ${deploymentId}`)
+          return deployment
+        },
+      }),
+    }),
+  })
+}

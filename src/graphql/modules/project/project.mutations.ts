@@ -10,7 +10,7 @@ import {
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
-import { projectPayload } from './project-payload.ts'
+import { ProjectNode } from './project.type.ts'
 
 const CreateProjectInput = builder.inputType('CreateProjectInput', {
   description: 'The project to create.',
@@ -93,3 +93,23 @@ builder.mutationFields((t) => ({
       })),
   }),
 }))
+
+interface ProjectPayload<Name extends string> {
+  __typename: Name
+  id: string
+}
+
+/** A payload whose project is read after the commit, in one read shaped by the selection. */
+function projectPayload<Name extends string>(name: Name) {
+  return builder.objectRef<ProjectPayload<Name>>(name).implement({
+    description: 'What it is now.',
+    fields: (t) => ({
+      project: t.prismaField({
+        type: ProjectNode,
+        description: 'What it is now.',
+        resolve: (query, { id }, _args, { services }) =>
+          services.prisma.project.findUniqueOrThrow({ ...query, where: { id } }),
+      }),
+    }),
+  })
+}

@@ -13,8 +13,7 @@ import {
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { SessionTypeEnum } from '../session/session.enums.ts'
-import { resourceGroupPayload, type ResourceGroupPayload } from './resource-group-payload.ts'
-import { AgentSelectorEnum, SequencerEnum } from './resource-group.type.ts'
+import { AgentSelectorEnum, SequencerEnum, ResourceGroupType } from './resource-group.type.ts'
 
 type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>
 
@@ -124,3 +123,23 @@ builder.mutationFields((t) => ({
       })),
   }),
 }))
+
+interface ResourceGroupPayload<Name extends string> {
+  __typename: Name
+  name: string
+}
+
+/** A payload whose group is read after the commit, in one read shaped by the selection. */
+function resourceGroupPayload<Name extends string>(name: Name) {
+  return builder.objectRef<ResourceGroupPayload<Name>>(name).implement({
+    description: 'What it is now.',
+    fields: (t) => ({
+      resourceGroup: t.prismaField({
+        type: ResourceGroupType,
+        description: 'What it is now.',
+        resolve: (query, parent, _args, { services }) =>
+          services.prisma.resourceGroup.findUniqueOrThrow({ ...query, where: { name: parent.name } }),
+      }),
+    }),
+  })
+}

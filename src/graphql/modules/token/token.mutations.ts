@@ -3,8 +3,7 @@ import { revokeToken } from '../../../services/access/revoke-token.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
-import { tokenPayload } from './token-payload.ts'
-import { TokenRoleEnum } from './token.type.ts'
+import { TokenRoleEnum, TokenType } from './token.type.ts'
 
 const CreateTokenInput = builder.inputType('CreateTokenInput', {
   description: 'A token to create.',
@@ -72,3 +71,23 @@ builder.mutationFields((t) => ({
       }),
   }),
 }))
+
+interface TokenPayload<Name extends string> {
+  __typename: Name
+  tokenId: string
+}
+
+/** A payload whose token is read after the commit, in one read shaped by the selection. */
+function tokenPayload<Name extends string, Extra extends object>(name: Name, description: string) {
+  const ref = builder.objectRef<TokenPayload<Name> & Extra>(name)
+  builder.objectType(ref, { description })
+  builder.objectField(ref, 'token', (t) =>
+    t.prismaField({
+      type: TokenType,
+      description: 'The token, as it is now.',
+      resolve: (query, { tokenId }, _args, { services }) =>
+        services.prisma.apiToken.findUniqueOrThrow({ ...query, where: { id: tokenId } }),
+    }),
+  )
+  return ref
+}

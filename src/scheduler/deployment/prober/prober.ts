@@ -23,7 +23,7 @@ import type { AskHealth } from './ask-health.ts'
  * then repeat them. Results are only counted; the handlers interpret them.
  */
 export interface Prober {
-  /** Claims as many due checks as there is room for, and starts them without waiting for the responses. */
+  /** Claims as many due checks as there are free places for, and starts them without waiting for the responses. */
   fill(): Promise<RunReport>
   /** Abandons the checks in flight; they are repeated when their lease expires. */
   stop(): Promise<void>
@@ -83,14 +83,14 @@ export function createProber(context: ProberContext): Prober {
 
   return {
     async fill() {
-      const room = HEALTH_CHECKS_AT_ONCE_MAX - underWay.size
-      crowded = room === 0
+      const free = HEALTH_CHECKS_AT_ONCE_MAX - underWay.size
+      crowded = free === 0
       if (crowded) return { done: 0 }
       const inMs = await nextHealthCheckInMs(db)
       if (inMs === null || inMs > 0) return { done: 0, againInMs: inMs }
-      const due = await claimHealthChecks(db, room, HEALTH_CHECK_LEASE_MARGIN_MS)
+      const due = await claimHealthChecks(db, free, HEALTH_CHECK_LEASE_MARGIN_MS)
       due.forEach(begin)
-      crowded = due.length === room
+      crowded = due.length === free
       return { done: due.length, againInMs: crowded ? null : await nextHealthCheckInMs(db) }
     },
     async stop() {

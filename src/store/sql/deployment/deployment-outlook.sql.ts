@@ -13,7 +13,7 @@ SELECT count(*) > 0 AS any, (extract(epoch FROM min(next_route_at)
   FILTER (WHERE status = 'SCALING' AND next_route_at > now()) - now()) * 1000)::float8 AS "nextInMs"
 FROM deployments WHERE status <> 'DESTROYED'`
 
-export async function readDeploymentsOutlook(db: Queryable): Promise<Outlook> {
+export async function readDueDeployments(db: Queryable): Promise<Outlook> {
   return (await db.query<Outlook>(DEPLOYMENTS_SQL)).rows[0]!
 }
 
@@ -33,6 +33,6 @@ SELECT EXISTS (SELECT FROM routes WHERE status <> 'TERMINATED') AS any,
      WHEN r.first_healthy_at IS NULL THEN r.created_at + make_interval(secs => v.start_timeout_ms / 1000.0) END AS at) AS due
    WHERE r.status IN ('PROVISIONING', 'DEGRADED', 'UNHEALTHY', 'TERMINATING', 'FAILED_TO_START'))::float8 AS "nextInMs"`
 
-export async function readRoutesOutlook(db: Queryable): Promise<Outlook> {
+export async function readDueRoutes(db: Queryable): Promise<Outlook> {
   return (await db.query<Outlook>(ROUTES_SQL)).rows[0]!
 }

@@ -58,15 +58,15 @@ export interface MatchingEvents {
   more: boolean
 }
 
-/** At most `limit` events, of at most `lookedAtMax` after the cursor. */
+/** At most `limit` events, of at most `scannedMax` after the cursor. */
 export async function readMatchingEvents(
   db: Queryable,
   after: EventCursor,
   filter: EventFilter,
-  { limit, lookedAtMax }: { limit: number; lookedAtMax: number },
+  { limit, scannedMax }: { limit: number; scannedMax: number },
 ): Promise<MatchingEvents> {
   const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types, chainIds } = filter
-  const values = [String(after.xid), String(after.id), lookedAtMax, projectId, chainId, sessionId]
+  const values = [String(after.xid), String(after.id), scannedMax, projectId, chainId, sessionId]
   type Row = EventRow & { throughXid: string; throughId: string; seen: number }
   const lists = [types ? [...types] : null, deploymentId, chainIds ? [...chainIds] : null]
   const { rows } = await db.query<Row>(MATCHING_SQL, [...values, ...lists, limit])
@@ -77,7 +77,7 @@ export async function readMatchingEvents(
     .filter(({ xid }) => xid !== null)
     .map(({ throughXid: _xid, throughId: _id, seen: _seen, ...row }) => toEvent(row as unknown as EventRow))
   if (events.length === limit) return { events, through: events.at(-1)!.cursor, more: true }
-  return { events, through: { xid: BigInt(throughXid), id: BigInt(throughId) }, more: seen === lookedAtMax }
+  return { events, through: { xid: BigInt(throughXid), id: BigInt(throughId) }, more: seen === scannedMax }
 }
 
 function toEvent({ xid, id, ...event }: EventRow): OutboxEvent {

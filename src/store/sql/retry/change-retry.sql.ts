@@ -61,7 +61,7 @@ export interface RetryChangeRequest {
   visibleProjectId: string | null
   actor: Actor
   /** Added to the explanation, and the event's reason. */
-  says: string
+  reason: string
 }
 
 /** Undefined if the viewer sees no such session. */
@@ -90,18 +90,18 @@ export async function changePendingRetries(
 }
 
 async function run(db: Queryable, statement: string, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  const values = [[request.sessionId], request.visibleProjectId, JSON.stringify(request.actor), request.says]
+  const values = [[request.sessionId], request.visibleProjectId, JSON.stringify(request.actor), request.reason]
   return (await db.query<RetryChange>(statement, values)).rows[0]
 }
 
 /**
- * Cancels those of these sessions' retries that are pending and returns how many were. `says` names what replaces them.
+ * Cancels those of these sessions' retries that are pending and returns how many were. `reason` names what replaces them.
  */
 export async function supersedePendingRetries(
   tx: Queryable,
-  { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: Actor; says: string },
+  { sessionIds, actor, reason }: { sessionIds: readonly string[]; actor: Actor; reason: string },
 ): Promise<number> {
-  const values = [sessionIds, null, JSON.stringify(actor), says]
+  const values = [sessionIds, null, JSON.stringify(actor), reason]
   const { rows } = await tx.query<RetryChange>(CANCEL_SQL, values)
   return rows.filter(({ changed }) => changed).length
 }

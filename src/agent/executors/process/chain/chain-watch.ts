@@ -4,20 +4,22 @@ import type { ProcessKernel } from '../process-kernel.ts'
 import { stopKernel } from '../stop-kernel.ts'
 
 /** Between two looks, and what a kernel has after its start to clear up what earlier attempts have left. */
-const LOOK_INTERVAL_MS = 5_000
+const CHECK_INTERVAL_MS = 5_000
 /** Pauses are at least so many times as long as the look before: the share of a core that large trees cost. */
-const PAUSE_PER_LOOK = 10
+const PAUSE_PER_PASS = 10
 const STOP_GRACE_MS = 5_000
 
-/** Stops the kernels of a chain whose directory has outgrown its bound: one look at each chain that has some running. */
+/**
+ * Stops the kernels of a chain whose directory has outgrown its bound: one look at each chain that has some running.
+ */
 export function createChainWatch(host: ProcessHost): { wake(): void; close(): void } {
   const { chainBytes: most } = host.limits
   let timer: NodeJS.Timeout | null = null
   let tookMs = 0
 
-  async function look(): Promise<void> {
+  async function pass(): Promise<void> {
     const began = performance.now()
-    const settled = running(host).filter(({ launchedAt }) => began - launchedAt >= LOOK_INTERVAL_MS)
+    const settled = running(host).filter(({ launchedAt }) => began - launchedAt >= CHECK_INTERVAL_MS)
     for (const chainId of new Set(settled.map(({ spec }) => spec.chainId))) {
       if (host.closed) return
       const full = await overfull(host, chainId)
@@ -30,9 +32,9 @@ export function createChainWatch(host: ProcessHost): { wake(): void; close(): vo
 
   function wake(): void {
     if (most === null || timer !== null || host.closed || running(host).length === 0) return
-    const pauseMs = Math.max(LOOK_INTERVAL_MS, tookMs * PAUSE_PER_LOOK)
+    const pauseMs = Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS)
     timer = setTimeout(() => {
-      void look().finally(() => {
+      void pass().finally(() => {
         timer = null
         wake()
       })

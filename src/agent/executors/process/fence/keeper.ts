@@ -10,7 +10,7 @@ import { signalProcess } from '../signal-process.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 const START_WITHIN_MS = 10_000
-const LOOK_INTERVAL_MS = 5
+const READY_INTERVAL_MS = 5
 
 /** The agent's side of the keeper: starts it, and starts it again when it is gone. */
 export interface Keeper {
@@ -56,7 +56,7 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
       timer = setInterval(check, CHECK_INTERVAL_MS).unref()
     },
     async ready() {
-      for (const since = performance.now(); !check(); await sleep(LOOK_INTERVAL_MS)) {
+      for (const since = performance.now(); !check(); await sleep(READY_INTERVAL_MS)) {
         if (performance.now() - since > START_WITHIN_MS) throw new Error('the keeper of the fence does not start')
       }
     },

@@ -22,7 +22,7 @@ export function createMemoryWatch(host: ProcessHost): { wake(): void; close(): v
   const strangers = new Map<string, number>()
   let timer: NodeJS.Timeout | null = null
 
-  async function look(): Promise<void> {
+  async function pass(): Promise<void> {
     const watched = watchedKernels(host)
     if (watched.length === 0 || host.closed) return
     const pages = await residentPages(watched, strangers)
@@ -35,7 +35,7 @@ export function createMemoryWatch(host: ProcessHost): { wake(): void; close(): v
   function wake(): void {
     if (timer !== null || host.closed || watchedKernels(host).length === 0) return
     timer = setTimeout(() => {
-      void look().finally(() => {
+      void pass().finally(() => {
         timer = null
         wake()
       })

@@ -5,7 +5,7 @@ import { execBytes, fitsArgument } from '../../../../domain/session/exec-bytes.t
 /** Whatever the stack, the system has room for this. */
 const EXEC_BYTES_MIN = 128 * 1024
 
-let room: number | undefined
+let limit: number | undefined
 
 /**
  * Why the system would not start this; null if it will. Of what people give, too much is refused before; here the
@@ -18,11 +18,11 @@ export function execFault(argv: readonly string[], environ: ReadonlyMap<string, 
     const [name] = argv.includes(long) ? ['an argument'] : long.split('=', 1)
     return `${name} takes ${Buffer.byteLength(long)} bytes, and may take ${ARGUMENT_BYTES_MAX}`
   }
-  room ??= Math.min(EXEC_BYTES_MAX, bytesByStack()) - EXEC_RESERVE_BYTES
+  limit ??= Math.min(EXEC_BYTES_MAX, bytesByStack()) - EXEC_RESERVE_BYTES
   const bytes = execBytes([...argv, ...variables])
-  return bytes <= room
+  return bytes <= limit
     ? null
-    : `command and environment take ${bytes} bytes, 9 for each argument and variable among them, and may take ${room}`
+    : `command and environment take ${bytes} bytes, 9 for each argument and variable among them, and may take ${limit}`
 }
 
 /** A quarter of the stack that this process, and so each of its children, may have. */

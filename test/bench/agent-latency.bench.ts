@@ -13,15 +13,15 @@ import type { Bench, Measurement } from './bench.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
 import { countTo, percentile } from './waiting.ts'
 
-const NEWS_WITHIN_MS = 50
+const LATENCY_MAX_MS = 50
 const TRICKLE_INTERVAL_MS = 100
 
 /**
- * How long news take between a server and an agent that speaks with it over HTTP, of sessions that come one by one:
- * with the scheduler on the server that the agent's poll hangs on, and on another. On one clock: this machine's.
+ * How long a change takes between a server and an agent that speaks with it over HTTP, of sessions that come one by
+ * one: with the scheduler on the server that the agent's poll hangs on, and on another. On one clock: this machine's.
  */
-export const agentNews: Bench = {
-  name: 'agent-news',
+export const agentLatency: Bench = {
+  name: 'agent-latency',
   size: 200,
   async run(ground, size) {
     const same = await measure(ground, 'one server', size, ['api,scheduler'])
@@ -105,7 +105,7 @@ function noting(executor: Executor, heard: Heard): Executor {
 }
 
 async function create(url: string, token: string): Promise<void> {
-  const query = `mutation { createSession(input: { name: "news", command: ["noop", "exit", "0"] }) { __typename } }`
+  const query = `mutation { createSession(input: { name: "latency", command: ["noop", "exit", "0"] }) { __typename } }`
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })
   if (!(await response.text()).includes('CreateSessionPayload')) throw new Error('a session was not created')
@@ -152,7 +152,7 @@ function report(where: string, { told, back, booked }: Latencies, bare: number[]
       what: `${what}, ${where}, p99`,
       figure: percentile(values, 0.99),
       ceiling: percentile(bare, 0.99),
-      target: { atMost: NEWS_WITHIN_MS },
+      target: { atMost: LATENCY_MAX_MS },
     },
   ])
 }

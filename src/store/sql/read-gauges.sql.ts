@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts'
 
 /** One figure about the database's contents; `label` is a status, a phase or a reason. */
-export interface StockFigure {
+export interface GaugeFigure {
   gauge:
     | 'sessions'
     | 'agents'
@@ -55,9 +55,9 @@ UNION ALL SELECT 'decisions', phase::text, round(count(*) * 100.0 / ${SAMPLE_PER
   FROM retry_decisions TABLESAMPLE SYSTEM (${SAMPLE_PERCENT}) GROUP BY phase`
 
 /** @throws if the database takes longer than STATEMENT_TIMEOUT_MS */
-export async function readStock(db: Database): Promise<StockFigure[]> {
+export async function readGauges(db: Database): Promise<GaugeFigure[]> {
   return db.transaction(async (tx) => {
     await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
-    return (await tx.query<StockFigure>(SQL)).rows
+    return (await tx.query<GaugeFigure>(SQL)).rows
   })
 }

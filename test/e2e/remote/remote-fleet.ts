@@ -43,7 +43,7 @@ interface AgentOptions extends Pick<Parameters<typeof spawnProgram>[0], 'through
   args?: string[]
 }
 
-export interface RemoteCluster extends AsyncDisposable {
+export interface RemoteFleet extends AsyncDisposable {
   /** A directory that all kernels can write to. */
   readonly shared: string
   readonly url: string
@@ -68,7 +68,7 @@ export interface RemoteCluster extends AsyncDisposable {
 }
 
 /** A server process without an agent of its own, on a database of its own, and agents as processes. */
-export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteCluster> {
+export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet> {
   const resources = new AsyncDisposableStack()
   const database = await testDatabase()
   resources.defer(() => database.close())
@@ -93,7 +93,7 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
   const agents = new Set<SpawnedProgram>()
   resources.defer(() => Promise.all([...agents].map((agent) => agent.stop())).then(() => {}))
 
-  const cluster: RemoteCluster = {
+  const fleet: RemoteFleet = {
     shared: await temporaryDirectory('shared'),
     url,
     get server() {
@@ -119,26 +119,26 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
       return response.json()
     },
     async createSession(input) {
-      const { createSession } = await cluster.graphql(CREATE, { input: { name: 'remote', ...input } })
+      const { createSession } = await fleet.graphql(CREATE, { input: { name: 'remote', ...input } })
       if (createSession.session === undefined) throw new Error(createSession.message)
       return createSession.session.sessionId
     },
-    chain: async (id) => (await cluster.graphql(CHAIN, { id })).session.retryChain,
+    chain: async (id) => (await fleet.graphql(CHAIN, { id })).session.retryChain,
     async until(sessionId, what, withinMs = 60_000) {
       let chain: Seen[] = []
-      const look = async () => what((chain = await cluster.chain(sessionId))) && chain
+      const look = async () => what((chain = await fleet.chain(sessionId))) && chain
       return eventually(look, { withinMs, what: what.toString() }).catch((error: Error) => {
         throw new Error(`${error.message}\n${JSON.stringify(chain, null, 1)}\n${server.log.slice(-30).join('\n')}`)
       })
     },
     async agentStatus(name) {
-      const { agents: found } = await cluster.graphql('{ agents { edges { node { name status } } } }')
+      const { agents: found } = await fleet.graphql('{ agents { edges { node { name status } } } }')
       return found.edges.map(({ node }: any) => node).find((node: any) => node.name === name)?.status
     },
     agentDir: (name) => join(root, name, 'agent'),
     async token() {
       const input = { name: `agents-${randomUUID()}`, role: 'AGENT' }
-      return (await cluster.graphql(TOKEN, { input })).createToken.secret
+      return (await fleet.graphql(TOKEN, { input })).createToken.secret
     },
     async startAgent({ name, url: address = url, token, args = [], ...how }) {
       const given = ['--server', address, '--name', name, '--slots', 'cpu=2,mem=1g', '--data-dir', join(root, name)]
@@ -154,7 +154,7 @@ export async function startRemoteCluster(host = '127.0.0.1'): Promise<RemoteClus
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
-  return cluster
+  return fleet
 }
 
 const CREATE = `mutation ($input: CreateSessionInput!) { createSession(input: $input) {

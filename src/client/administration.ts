@@ -13,7 +13,7 @@ import {
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 
-export function clusterOperations(connection: Connection) {
+export function administrationOperations(connection: Connection) {
   const { request } = connection
   return {
     /** The nodes that run kernels, by name. */

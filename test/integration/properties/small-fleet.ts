@@ -12,7 +12,7 @@ import { passTime } from '../../support/sessions/pass-time.ts'
 import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
 import { ALL_SERVICES, testServer, type TestServer } from '../../support/servers/test-server.ts'
 
-/** What can happen to a cluster of two agents. Numbers pick among what there is, modulo its count. */
+/** What can happen to a fleet of two agents. Numbers pick among what there is, modulo its count. */
 export type Happening =
   | { does: 'create'; maxRetries: number; kernels: number; mode: 'SINGLE_NODE' | 'MULTI_NODE'; cpu: string }
   | { does: 'round' }
@@ -44,7 +44,7 @@ const FENCE_AFTER_SECONDS = 120
 /** Room for the largest session on one agent. */
 const FULL = '7.5'
 
-export interface SmallCluster {
+export interface SmallFleet {
   happen(happening: Happening): Promise<void>
   /** Everybody is back and well; goes on until nothing is left to do. */
   drain(): Promise<void>
@@ -52,7 +52,7 @@ export interface SmallCluster {
   running(): string[]
 }
 
-export async function smallCluster({ db, prisma }: { db: Database; prisma: PrismaClient }): Promise<SmallCluster> {
+export async function smallFleet({ db, prisma }: { db: Database; prisma: PrismaClient }): Promise<SmallFleet> {
   let server: TestServer = testServer(db)
   const nodes: Node[] = []
   for (let n = 0; n < 2; n++) {
