@@ -12,8 +12,7 @@ import { actorNamed } from '../access/actor.ts'
 import { refusePendingRetry, retryCancelledBy, retryDueBy } from '../retry/pending-retry.ts'
 import { cancelledDecision } from '../retry/decide-session.ts'
 import { alreadyFinished, terminationReason } from '../session/terminate-session.ts'
-import type { BatchContext } from './resubmit-batch.ts'
-import type { BatchWork } from './run-batch.ts'
+import type { BatchContext, BatchWork } from './resubmit-batch.ts'
 
 /**
  * Does to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do to it, by their rules.

@@ -22,7 +22,17 @@ import { actorNamed } from '../access/actor.ts'
 import { cancelledDecision } from '../retry/decide-session.ts'
 import { addSessions } from '../session/add-sessions.ts'
 import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
-import type { BatchWork } from './run-batch.ts'
+
+/** What a batch of an action has done, by session. */
+export interface BatchWork {
+  /** By session; those that the actor does not see are missing. */
+  targets: ReadonlyMap<string, { projectId: string }>
+  refused: ReadonlyMap<string, TargetRefusal>
+  /** By the session that was resubmitted. */
+  children: ReadonlyMap<string, NewSession>
+  superseded: number
+  decided: MadeDecision[]
+}
 
 export interface BatchContext {
   log: Logger

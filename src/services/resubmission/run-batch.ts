@@ -26,17 +26,6 @@ export interface BatchOutcome {
   finished: boolean
 }
 
-/** What a batch of an action has done, by session. */
-export interface BatchWork {
-  /** By session; those that the actor does not see are missing. */
-  targets: ReadonlyMap<string, { projectId: string }>
-  refused: ReadonlyMap<string, TargetRefusal>
-  /** By the session that was resubmitted. */
-  children: ReadonlyMap<string, NewSession>
-  superseded: number
-  decided: MadeDecision[]
-}
-
 /**
  * Does what was asked for to the next sessions of a resubmission, or of another action on many sessions, that the
  * transaction has locked. A crash leaves nothing of the batch, and the record says what is left to do.

@@ -3,14 +3,26 @@ import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
 import { lockDecision } from '../../store/sql/retry/update-retry.sql.ts'
 import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
+import { actorOf } from '../access/actor.ts'
 import { cancelledDecision } from './decide-session.ts'
+import { retryCancelledBy } from './pending-retry.ts'
 import type { ServiceContext } from '../service-context.ts'
 
 /**
  * Cancels the retry that an ended session waits for, also one that decide-retries is about to schedule. Returns whether
  * there was one.
  */
-export async function endWaitingRetry(context: ServiceContext, request: RetryChangeRequest): Promise<boolean> {
+export async function endWaitingRetry(
+  context: ServiceContext,
+  { sessionId, reason }: { sessionId: string; reason?: string | null | undefined },
+): Promise<boolean> {
+  const { viewer } = context
+  const request = {
+    sessionId,
+    visibleProjectId: viewer.projectId,
+    actor: actorOf(viewer),
+    reason: retryCancelledBy(viewer.name, reason),
+  }
   const change = await cancelPendingRetry(context.db, request)
   const ended = change?.phase === null ? await cancelUndecided(context, request) : (change?.changed ?? false)
   if (ended) context.metrics.retries.cancelled.inc()

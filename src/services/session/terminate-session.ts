@@ -5,7 +5,6 @@ import { isTerminal, type SessionStatus } from '../../domain/session/statuses.ts
 import { terminateSessionRow } from '../../store/sql/session/terminate-session.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
 import { endWaitingRetry } from '../retry/end-waiting-retry.ts'
-import { retryCancelledBy } from '../retry/pending-retry.ts'
 import { requireSessionId } from './require-session-id.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
@@ -46,9 +45,7 @@ export async function terminateSession(
   })
   if (from === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   if (isTerminal(from)) {
-    const why = retryCancelledBy(viewer.name, reason)
-    const request = { sessionId: id, visibleProjectId: viewer.projectId, actor: actorOf(viewer), reason: why }
-    if (await endWaitingRetry(context, request)) {
+    if (await endWaitingRetry(context, { sessionId: id, reason })) {
       wake.wake('events', 'schedule-sessions')
       return { sessionId: id }
     }
