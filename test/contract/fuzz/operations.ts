@@ -42,6 +42,9 @@ export function rootTargets(schema: GraphQLSchema, type: GraphQLObjectType, word
   }))
 }
 
+/** They lead to whatever has an id. */
+const NODES: ReadonlySet<string> = new Set(['node', 'nodes'])
+
 /** Fields further in that take arguments, each once, behind what the values lead to. */
 export function innerTargets(schema: GraphQLSchema, values: Values): Target[] {
   const targets = new Map<string, Target>()
@@ -49,7 +52,7 @@ export function innerTargets(schema: GraphQLSchema, values: Values): Target[] {
     const { type } = path.steps.at(-1)!
     for (const field of Object.values(type.getFields())) {
       const name = fieldName(type, field)
-      if (field.args.length === 0 || targets.has(name) || path.root.name === 'node') continue
+      if (field.args.length === 0 || targets.has(name) || NODES.has(path.root.name)) continue
       targets.set(name, { name, field, ...surroundings(schema, path, field, values) })
     }
   }

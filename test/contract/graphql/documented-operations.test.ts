@@ -9,7 +9,11 @@ const blocks = await blocksOfTest('test/contract/graphql/documented-operations.t
 const ERRORS_PAGE = 'docs/errors.md'
 const [refused, ...refusals] = blocks.filter(({ page }) => page === ERRORS_PAGE)
 const shown = blocks.filter(({ page }) => page !== ERRORS_PAGE)
-const operations = shown.map(({ page, text }) => ({ page, line: text.match(/\b\w{10,}/)![0], operation: text }))
+const operations = shown.map(({ page, text }) => ({
+  page,
+  line: text.match(/\b\w{10,}/)?.[0] ?? text,
+  operation: text,
+}))
 
 const [subscriptions, requests] = [true, false].map((wanted) =>
   operations.filter(({ operation }) => operation.startsWith('subscription') === wanted),

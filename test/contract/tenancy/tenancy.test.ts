@@ -54,7 +54,8 @@ function leaked(answer: unknown, tenant: Tenant, asked: Values): string[] {
 }
 
 async function ask(path: FieldPath, values: Values, token: string | null) {
-  const named = path.root.name === 'node' ? { 'node.id': globalId(path.steps[0]!.type.name, values) } : {}
+  const ids = { node: 'node.id', nodes: 'nodes.ids' }[path.root.name]
+  const named = ids === undefined ? {} : { [ids]: idsFor(path.root.name, globalId(path.steps[0]!.type.name, values)) }
   const { declarations, uses, variables } = fillArguments(path.root, { ...COMMON, ...values, ...named })
   const answer = await server.query(
     `query ${declarations} { ${path.root.name}${uses} ${selectionOf(path)} }`,
@@ -80,6 +81,10 @@ const NODE_IDS: Record<string, string> = {
   User: 'userId',
   Deployment: 'deploymentId',
   Route: 'routeId',
+}
+
+function idsFor(field: string, id: string): string | string[] {
+  return field === 'nodes' ? [id] : id
 }
 
 function globalId(type: string, values: Values): string {
@@ -183,6 +188,7 @@ describe('queries', () => {
         ...COMMON,
         ...ours.values,
         'node.id': globalId('Session', ours.values),
+        'nodes.ids': [globalId('Session', ours.values)],
       })
       const selection = path.steps.length === 0 ? '' : selectionOf(path)
       for (const [token, status] of [
@@ -360,7 +366,9 @@ describe('REST', () => {
     const body = bodyOf(method, template)
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
     const response = await fetch(`${server.url}${path}`, { method, headers, ...(body && { body }) })
-    return { status: response.status, body: await response.json() }
+    const text = await response.text()
+    const isText = response.headers.get('content-type')?.startsWith('text/plain')
+    return { status: response.status, body: isText ? text : (JSON.parse(text) as unknown) }
   }
 
   function bodyOf(method: string, template: string): string | undefined {
@@ -376,7 +384,8 @@ describe('REST', () => {
     expect(routes.length).toBeGreaterThanOrEqual(5)
     for (const { method, path } of routes) {
       const { status, body } = await call(method, path, theirs.member)
-      const asked = { project: ours.project, id: ours.values['sessionId'], deployment: ours.values['deploymentId'] }
+      const { sessionId, deploymentId, kernelId } = ours.values
+      const asked = { project: ours.project, sessionId, deploymentId, kernelId }
       expect([method, path, leaked(body, ours, asked)]).toEqual([method, path, []])
       const own = method === 'GET' && !path.includes('{id}')
       if (!own) expect([method, path, status]).toEqual([method, path, 404])

@@ -83,7 +83,9 @@ test('decisions that wait: a page and its count read no more than those', async 
   )
   expect(data.retryDecisions.totalCount).toBe(RETRIED)
   expect(whole).toEqual([])
-  expect(indexes).toContain('retry_decisions_queue')
+  // Each of them has what waits, and no more.
+  expect([...indexes].filter((index) => !['retry_decisions_queue', 'retry_decisions_due'].includes(index))).toEqual([])
+  expect(indexes.size).toBeGreaterThan(0)
   expect(rows).toBeLessThanOrEqual(4 * RETRIED)
 })
 

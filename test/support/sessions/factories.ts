@@ -96,12 +96,12 @@ export function createFactories(db: Database) {
     return rows
   }
 
-  async function log(kernelId: string, text: string): Promise<void> {
+  async function log(kernelId: string, text: string, stream: 'STDOUT' | 'STDERR' = 'STDOUT'): Promise<void> {
     await db.query(
       `INSERT INTO kernel_logs (kernel_id, stream, "offset", bytes, text, at)
-       SELECT $1, 'STDOUT', coalesce(max("offset" + bytes), 0), octet_length($2), $2, now()
-       FROM kernel_logs WHERE kernel_id = $1`,
-      [kernelId, text],
+       SELECT $1, $3, coalesce(max("offset" + bytes), 0), octet_length($2), $2, now()
+       FROM kernel_logs WHERE kernel_id = $1 AND stream = $3`,
+      [kernelId, text, stream],
     )
   }
 
