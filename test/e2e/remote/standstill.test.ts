@@ -76,7 +76,7 @@ async function startVictim(name: string): Promise<void> {
   victims.set(name, { agent, forkServer, all })
 }
 
-const nameOf = (name: string) => name.replace(' ', '-')
+const nameOf = (name: string) => name.replaceAll(' ', '-')
 
 /** Each needs all slots of an agent. */
 async function startNoting(name: string): Promise<string> {
