@@ -110,7 +110,7 @@ test('an action is allowed if its mutation succeeds, or else tells the error of 
         })
       }
     }),
-    { numRuns: 80, examples: [[RESUBMITTABLE]] },
+    { numRuns: 80, examples: PHASES.map((phase) => [{ ...RESUBMITTABLE, phase }]) },
   )
   const done = [...seen].filter((each) => each.endsWith(' done')).toSorted()
   expect(done).toEqual(['CANCEL_RETRY done', 'RESUBMIT done', 'RETRY_NOW done', 'TERMINATE done'])
