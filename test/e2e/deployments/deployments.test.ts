@@ -68,13 +68,13 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
   ])
   expect(failing!.slice(-3)).toEqual([
     unhealthyBecause('it answered 500'),
-    'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 0.5 s: it answered 500',
+    'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 5 s: it answered 500',
     expect.stringMatching(/^terminating-route SUCCESS TERMINATING → TERMINATED/),
   ])
   const [, ...afterHealthy] = sinceHealthy(hanging!)
   expect(afterHealthy.filter((line) => /^(health-check|route-eviction).*UNHEALTHY/.test(line))).toEqual([
     unhealthyBecause('it did not answer within 1 s'),
-    'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 0.5 s: it did not answer within 1 s',
+    'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 5 s: it did not answer within 1 s',
   ])
 
   await deployment.scale(1)

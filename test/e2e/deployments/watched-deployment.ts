@@ -89,7 +89,7 @@ export async function watchedDeployment(
       staleAfter: patient ? 20 : 5,
     },
     startTimeout: 30,
-    evictAfter: patient ? 20 : 0.5,
+    evictAfter: patient ? 20 : 5,
     drain,
   })
 
