@@ -47,7 +47,7 @@ function withDirectory(code: string, id: string): string | null {
 }
 
 /** A server that runs has loaded all that it needs of its bundle; one that starts does so within moments. */
-async function removeOld(bundles: string): Promise<void> {
+export async function removeOld(bundles: string): Promise<void> {
   for (const name of await readdir(bundles)) {
     // Another process may remove it first.
     const found = await stat(join(bundles, name)).catch(() => null)

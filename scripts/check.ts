@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os'
 
 const CHECKS: { name: string; command: string[]; mend: string }[] = [
   { name: 'types', command: ['tsc', '-p', '.'], mend: 'mend the types' },
+  { name: 'types of the web UI', command: ['tsc', '-p', 'src/ui'], mend: 'mend the types' },
   { name: 'lint', command: ['oxlint', '--type-aware'], mend: '`npx oxlint --type-aware --fix` mends some' },
   { name: 'format', command: ['oxfmt', '--check'], mend: '`npm run format` mends it' },
   { name: 'dead code', command: ['knip'], mend: 'remove what nothing uses' },

@@ -1,5 +1,5 @@
 // Runs before everything else, also under the oldest Node that npm may have, and says so where that is too old.
-// Generates the Prisma client and the Pothos types where they are missing or stale, then bundles the program.
+// Generates the Prisma client and the Pothos types where they are missing or stale, then bundles the program and the web UI.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -66,6 +66,10 @@ async function bundle() {
   const { bundleProgram } = await import('./bundle.ts')
   await bundleProgram(ROOT).catch((error) => {
     console.error(`The program is not bundled, so that it starts more slowly: ${error.message}`)
+  })
+  const { bundleUi } = await import('./bundle-ui.ts')
+  await bundleUi(ROOT).catch((error) => {
+    console.error(`The web UI is not bundled, so that the server has none: ${error.message}`)
   })
 }
 

@@ -72,7 +72,8 @@ describe(`${PAGE}: the folders of the sources`, async () => {
     const named = new Set([...layout.text.matchAll(/^(src\/\S+)\/ {2,}\S/gm)].map(([, folder]) => folder!))
     const others = folders.filter((folder) => {
       const [, floor, ...below] = folder.split('/')
-      return !(floor === 'graphql' && below[0] === 'modules' && below.length > 1) && !isNoun(below.at(-1) ?? '')
+      const byNoun = (floor === 'graphql' && below[0] === 'modules') || (floor === 'ui' && below[0] === 'pages')
+      return !(byNoun && below.length > 1) && !isNoun(below.at(-1) ?? '')
     })
     expect(others.length).toBeGreaterThan(30)
     expect(others.filter((folder) => !named.has(folder))).toEqual([])

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { edgesOf, partOf, readSourceFiles, ROOT, type Edge, type SourceFile } from './source-files.ts'
+import { edgesOf, isSource, partOf, readSourceFiles, ROOT, type Edge, type SourceFile } from './source-files.ts'
 
 /** Who may import whom, besides itself. Only those that put everything together see everything. */
 const ALLOWED: Record<string, readonly string[] | 'everything'> = {
@@ -31,7 +31,23 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   rest: ['domain', 'services', 'events', 'observability'],
   http: ['graphql', 'rest', 'ui', 'observability'],
   cli: ['client', 'observability'],
-  ui: ['client', 'observability'],
+  ui: ['client'],
+}
+
+/** The same within the web UI. Its pages do not know each other, and only its door to the server knows the client. */
+const ALLOWED_IN_UI: Record<string, readonly string[] | 'everything'> = {
+  'main.tsx': 'everything',
+  'routes.tsx': 'everything',
+  pages: ['app', 'api', 'timeline', 'log', 'charts', 'design', 'words', 'paths.ts'],
+  app: ['api', 'charts', 'design', 'words', 'paths.ts'],
+  timeline: ['design', 'words'],
+  log: ['design', 'words'],
+  charts: ['design', 'words'],
+  api: ['words'],
+  design: [],
+  words: [],
+  'paths.ts': [],
+  'styles.d.ts': [],
 }
 
 /** Within a floor, a noun uses those of the rows below its own. */
@@ -77,7 +93,7 @@ function mayImport({ from, to }: Edge): boolean {
 describe('imports', () => {
   test('every file and every import was seen', async () => {
     const listed = await readdir(join(ROOT, 'src'), { recursive: true })
-    const sources = listed.filter((path) => path.endsWith('.ts') && !path.startsWith('generated'))
+    const sources = listed.filter((path) => isSource(path) && !path.startsWith('generated'))
     expect(files.length).toBe(sources.length)
     expect(files.length).toBeGreaterThan(50)
 
@@ -89,6 +105,20 @@ describe('imports', () => {
 
   test('go in the allowed directions', () => {
     const wrong = edges.filter((edge) => !mayImport(edge))
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
+  })
+
+  test('within the web UI go in the allowed directions', () => {
+    const within = edges.filter(({ from }) => from.startsWith('src/ui/'))
+    expect(within.length).toBeGreaterThan(8)
+    const wrong = within.filter(({ from, to }) => {
+      const [user, used] = [from, to].map((path) => path.split('/').slice(2)) as [string[], string[]]
+      const allowed = ALLOWED_IN_UI[user[0]!]
+      if (allowed === undefined) throw new Error(`${from}: no rule says what ${user[0]} may import`)
+      if (to.startsWith('src/client/')) return user[0] !== 'api'
+      if (user[0] === 'pages' && used[0] === 'pages') return user[1] !== used[1]
+      return allowed !== 'everything' && user[0] !== used[0] && !allowed.includes(used[0]!)
+    })
     expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
   })
 

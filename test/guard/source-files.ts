@@ -13,11 +13,16 @@ export interface SourceFile {
   imports: (string | null)[]
 }
 
+/** Whether it is TypeScript. */
+export function isSource(path: string): boolean {
+  return path.endsWith('.ts') || path.endsWith('.tsx')
+}
+
 /** Every TypeScript file under `src` but the generated ones, parsed. */
 export async function readSourceFiles(): Promise<SourceFile[]> {
   const found = await readdir(join(ROOT, 'src'), { recursive: true })
   const paths = found.map((path) => `src/${path.replaceAll('\\', '/')}`)
-  const sources = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('src/generated/')).toSorted()
+  const sources = paths.filter((path) => isSource(path) && !path.startsWith('src/generated/')).toSorted()
   return Promise.all(sources.map(readSourceFile))
 }
 

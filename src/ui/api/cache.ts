@@ -1,0 +1,16 @@
+import { cacheExchange } from '@urql/exchange-graphcache'
+import { Client } from 'urql'
+import { KEYLESS_TYPES } from './cache-keys.generated.ts'
+import { connectionExchange } from './exchange.ts'
+
+/** Everything that was read, by the ids of its nodes: what one page reads again, all of them show. */
+export function createGraphCache(): Client {
+  return new Client({
+    url: '/graphql',
+    preferGetMethod: false,
+    exchanges: [
+      cacheExchange({ keys: Object.fromEntries(KEYLESS_TYPES.map((name) => [name, () => null])) }),
+      connectionExchange,
+    ],
+  })
+}

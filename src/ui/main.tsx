@@ -1,0 +1,15 @@
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { Provider } from 'urql'
+import { createGraphCache } from './api/cache.ts'
+import './design/base.css'
+import { router } from './routes.tsx'
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <Provider value={createGraphCache()}>
+      <RouterProvider router={router} />
+    </Provider>
+  </StrictMode>,
+)
