@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bytes, count, counted, percentage } from '../../../../src/ui/words/count.ts'
+import { countdown, duration, shortDuration } from '../../../../src/ui/words/duration.ts'
+import { momentsIn, relativeMoment } from '../../../../src/ui/words/moment.ts'
+
+/** With ordinary spaces, and the thin one as `'`. */
+function plain(text: string): string {
+  return text.replaceAll('\u00a0', ' ').replaceAll('\u202f', "'")
+}
+
+describe('durations', () => {
+  test.each([
+    [0, '0 s', '0 s'],
+    [-3, '0 s', '0 s'],
+    [0.003, '< 0.1 s', '< 0.1 s'],
+    [0.05, '0.1 s', '0.1 s'],
+    [0.3, '0.3 s', '0.3 s'],
+    [3, '3 s', '3 s'],
+    [3.44, '3.4 s', '3.4 s'],
+    [9.97, '9.9 s', '9.9 s'],
+    [10, '10 s', '10 s'],
+    [16.9, '16 s', '16 s'],
+    [59.9, '59 s', '59 s'],
+    [60, '1 m', '1 m'],
+    [125, '2 m', '2 m 5 s'],
+    [3599, '59 m', '59 m 59 s'],
+    [3605, '1 h', '1 h'],
+    [8040, '2 h', '2 h 14 m'],
+    [86_400, '1 d', '1 d'],
+    [273_600, '3 d', '3 d 4 h'],
+    [40_000_000, '462 d', '462 d 23 h'],
+  ])('%d s', (seconds, short, long) => {
+    expect(plain(shortDuration(seconds))).toBe(short)
+    expect(plain(duration(seconds))).toBe(long)
+  })
+
+  test.each([
+    [-1, '0:00'],
+    [0, '0:00'],
+    [0.2, '0:01'],
+    [6, '0:06'],
+    [59.01, '1:00'],
+    [725, '12:05'],
+    [3600, '1:00:00'],
+    [8047, '2:14:07'],
+    [86_399.5, '1 d'],
+    [273_600, '3 d 4 h'],
+  ])('%d s to go', (seconds, wanted) => {
+    expect(plain(countdown(seconds))).toBe(wanted)
+  })
+
+  test('a longer one never reads as a shorter one', () => {
+    const seconds = fc.double({ min: 0, max: 1e8, noNaN: true })
+    fc.assert(
+      fc.property(seconds, seconds, (a, b) => {
+        const [less, more] = [Math.min(a, b), Math.max(a, b)]
+        expect(secondsOf(duration(less))).toBeLessThanOrEqual(secondsOf(duration(more)))
+        expect(secondsOf(shortDuration(less))).toBeLessThanOrEqual(secondsOf(shortDuration(more)))
+      }),
+    )
+  })
+})
+
+function secondsOf(text: string): number {
+  const sizes: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+  const parts = plain(text)
+    .replace('< 0.1', '0.01')
+    .matchAll(/([\d.]+) ([smhd])/g)
+  return [...parts].reduce((sum, [, number, unit]) => sum + Number(number) * sizes[unit!]!, 0)
+}
+
+describe('moments', () => {
+  const at = Date.UTC(2026, 10, 3, 23, 4, 9)
+
+  test('say which zone they are in', () => {
+    expect(momentsIn('UTC').absolute(at)).toBe('2026-11-03 23:04:09 UTC')
+    expect(momentsIn('Europe/Berlin').absolute(at)).toBe('2026-11-04 00:04:09 +01:00')
+    expect(momentsIn('America/St_Johns').absolute(at)).toBe('2026-11-03 19:34:09 -03:30')
+    expect(momentsIn('Europe/London').absolute(at)).toBe('2026-11-03 23:04:09 +00:00')
+  })
+
+  test('in parts', () => {
+    const { clock, minute, day } = momentsIn('Asia/Tokyo')
+    expect([clock(at), minute(at), day(at)]).toEqual(['08:04:09', '08:04', '4 Nov'])
+  })
+
+  test.each([
+    [0, 'now'],
+    [999, 'now'],
+    [-999, 'now'],
+    [1000, 'in 1 s'],
+    [-1900, '1 s ago'],
+    [6 * 60_000, 'in 6 m'],
+    [-7_300_000, '2 h ago'],
+    [-3 * 86_400_000, '3 d ago'],
+  ])('%d ms from now', (difference, wanted) => {
+    expect(plain(relativeMoment(at + difference, at))).toBe(wanted)
+  })
+})
+
+describe('counts', () => {
+  test.each([
+    [0, '0'],
+    [999, '999'],
+    [1204, "1'204"],
+    [21_102, "21'102"],
+    [1_000_000, "1'000'000"],
+    [-4321, "\u22124'321"],
+  ])('%d', (value, wanted) => {
+    expect(plain(count(value))).toBe(wanted)
+  })
+
+  test.each([
+    [1, 'attempt', undefined, '1 attempt'],
+    [0, 'attempt', undefined, '0 attempts'],
+    [1500, 'retry', 'retries', "1'500 retries"],
+  ])('%d %s', (value, noun, plural, wanted) => {
+    expect(plain(counted(value, noun, plural))).toBe(wanted)
+  })
+
+  test.each([
+    [0, '0 B'],
+    [999, '999 B'],
+    [1000, '1.0 kB'],
+    [9949, '9.9 kB'],
+    [9960, '10 kB'],
+    [999_499, '999 kB'],
+    [999_600, '1.0 MB'],
+    [7_900_000, '7.9 MB'],
+    [2 ** 60, '1153 PB'],
+  ])('%d bytes', (value, wanted) => {
+    expect(plain(bytes(value))).toBe(wanted)
+  })
+
+  test.each([
+    [0, 0, '0 %'],
+    [0, 9, '0 %'],
+    [1, 1000, '1 %'],
+    [999, 1000, '99 %'],
+    [1000, 1000, '100 %'],
+    [5, 7, '71 %'],
+  ])('%d of %d', (part, whole, wanted) => {
+    expect(plain(percentage(part, whole))).toBe(wanted)
+  })
+})
