@@ -1,0 +1,166 @@
+/** A segment of a chain's timeline as the server has it, but for its moments: milliseconds since 1970. */
+export interface Segment {
+  kind: SegmentKind
+  from: number
+  /** Null while it lasts, and of PLANNED. */
+  to: number | null
+  attempt: number
+  epoch: number
+  /** Why the attempt failed. */
+  cause: string | null
+  holdReason: string | null
+  reason: string | null
+  /** Null of PLANNED. */
+  session: SegmentSession | null
+}
+
+export type SegmentKind = PartKind | GapKind | 'PLANNED'
+export type PartKind = 'QUEUED' | 'PREPARING' | 'RUNNING' | 'ENDING'
+export type GapKind = 'BACKOFF' | 'HELD' | 'RESUBMISSION_GAP'
+
+export interface SegmentSession {
+  sessionId: string
+  status: string
+  result: string
+  exitCode: number | null
+}
+
+export interface Part {
+  kind: PartKind
+  from: number
+  to: number
+}
+
+/** An attempt. */
+export interface Bar {
+  type: 'bar'
+  attempt: number
+  epoch: number
+  from: number
+  to: number
+  /** It goes on: it ends at now. */
+  isOpen: boolean
+  /** Without gap or overlap, from its beginning to its end. */
+  parts: readonly Part[]
+  outcome: Outcome
+  /** Why it failed. */
+  cause: string | null
+  session: SegmentSession
+  /** Why it ended, or waits. */
+  reason: string | null
+}
+
+export type Outcome = 'LIVE' | 'SUCCEEDED' | 'FAILED' | 'TERMINATED'
+
+/** Time between attempts. */
+export interface Gap {
+  type: 'gap'
+  kind: GapKind
+  /** The attempt that had ended. */
+  attempt: number
+  epoch: number
+  from: number
+  to: number
+  isOpen: boolean
+  holdReason: string | null
+  reason: string | null
+}
+
+export type Item = Bar | Gap
+
+/** The retry to come. */
+export interface Ghost {
+  attempt: number
+  epoch: number
+  /** When it is due; now, if it is held. */
+  at: number
+  isHeld: boolean
+  reason: string | null
+}
+
+/** A chain's life. Its items cover it from `from` to `to` without gap or overlap. */
+export interface Timeline {
+  from: number
+  /** When it ended; now, while it goes on. */
+  to: number
+  items: readonly Item[]
+  ghost: Ghost | null
+}
+
+/**
+ * `segments`: oldest first, from any of them on to the newest. A segment that begins later than the one before it ended,
+ * or earlier, begins where that one ended.
+ */
+export function timelineOf(segments: readonly Segment[], now: number): Timeline {
+  const from = segments.find(({ kind }) => kind !== 'PLANNED')?.from ?? now
+  const items: Item[] = []
+  let end = from
+  let ghost: Ghost | null = null
+  for (const segment of segments) {
+    if (segment.kind === 'PLANNED') {
+      ghost = ghostOf(segment, items.at(-1), now)
+      continue
+    }
+    const span = { from: end, to: Math.max(end, segment.to ?? now), isOpen: segment.to === null }
+    end = span.to
+    const last = items.at(-1)
+    if (isGap(segment.kind)) items.push(gapOf(segment, segment.kind, span))
+    else if (last?.type === 'bar' && last.attempt === segment.attempt)
+      items[items.length - 1] = lengthened(last, segment, segment.kind, span)
+    else items.push(barOf(segment, segment.kind, span))
+  }
+  return { from, to: end, items, ghost }
+}
+
+export function barsOf({ items }: Timeline): Bar[] {
+  return items.filter((item) => item.type === 'bar')
+}
+
+/** Seconds in which no user code ran: what the chain calls `waitingSeconds`. */
+export function waitingSeconds({ items }: Timeline): number {
+  return items.reduce((sum, item) => sum + (item.to - item.from - (item.type === 'bar' ? ran(item) : 0)), 0) / 1000
+}
+
+/** Milliseconds from when its user code started to its end. */
+function ran({ parts, to }: Bar): number {
+  const start = parts.find(({ kind }) => kind === 'RUNNING')
+  return start === undefined ? 0 : to - start.from
+}
+
+interface Span {
+  from: number
+  to: number
+  isOpen: boolean
+}
+
+function isGap(kind: PartKind | GapKind): kind is GapKind {
+  return kind === 'BACKOFF' || kind === 'HELD' || kind === 'RESUBMISSION_GAP'
+}
+
+function gapOf({ attempt, epoch, holdReason, reason }: Segment, kind: GapKind, span: Span): Gap {
+  return { type: 'gap', kind, attempt, epoch, ...span, holdReason, reason }
+}
+
+function barOf(segment: Segment, kind: PartKind, span: Span): Bar {
+  const { attempt, epoch, cause, reason } = segment
+  const session = segment.session ?? { sessionId: '', status: '', result: '', exitCode: null }
+  const parts = [{ kind, from: span.from, to: span.to }]
+  return { type: 'bar', attempt, epoch, ...span, parts, outcome: outcomeOf(session, cause), cause, session, reason }
+}
+
+function lengthened(bar: Bar, { reason }: Segment, kind: PartKind, { from, to, isOpen }: Span): Bar {
+  return { ...bar, to, isOpen, parts: [...bar.parts, { kind, from, to }], reason: reason ?? bar.reason }
+}
+
+const ENDED = ['TERMINATED', 'ERROR', 'CANCELLED']
+
+function outcomeOf({ status, result }: SegmentSession, cause: string | null): Outcome {
+  if (!ENDED.includes(status)) return 'LIVE'
+  if (result === 'SUCCESS') return 'SUCCEEDED'
+  return cause === 'USER_CANCELLED' || result !== 'FAILURE' ? 'TERMINATED' : 'FAILED'
+}
+
+function ghostOf({ attempt, epoch, from, reason }: Segment, last: Item | undefined, now: number): Ghost {
+  const isHeld = last?.type === 'gap' && last.kind === 'HELD' && last.isOpen
+  return { attempt, epoch, at: Math.max(from, now), isHeld, reason }
+}
