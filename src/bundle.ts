@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const UI = 'src/ui'
@@ -31,6 +31,15 @@ export function bundlePath(checkout: string): string {
 /** The same for the web UI: a directory. */
 export function uiBundlePath(checkout: string): string {
   return join(resolve(checkout), '.cache/ui', hashOf(checkout, UI_SOURCES))
+}
+
+/** Where the web UI is that can be served: the bundle of the sources as they are, or what a release carries. */
+export function findUi(checkout: string): string | undefined {
+  return [uiBundlePath(checkout), uiReleasePath(checkout)].find((path) => existsSync(join(path, 'index.html')))
+}
+
+export function uiReleasePath(checkout: string): string {
+  return join(resolve(checkout), 'dist/ui')
 }
 
 function hashOf(checkout: string, { directories, without, files }: Sources): string {

@@ -113,6 +113,13 @@ export const SERVER_VARIABLES = {
     unit: null,
     schema: z.enum(LOG_FORMATS).default(() => (process.stderr.isTTY ? 'pretty' : 'json')),
   }),
+  ui: variable({
+    name: 'REPRISE_UI',
+    default: 'on',
+    meaning: 'Whether the web UI is served at `/`: `on` or `off`.',
+    unit: null,
+    schema: z.enum(['on', 'off']).default('on'),
+  }),
   metricsPublic: variable({
     name: 'REPRISE_METRICS_PUBLIC',
     default: 'false',

@@ -19,8 +19,11 @@ const ENCODERS: Readonly<Record<string, (body: Buffer) => Promise<Buffer>>> = {
 
 const COMPRESSIBLE = /^(?:text\/(?!event-stream)|application\/(?:[\w.-]+\+)?(?:json|openmetrics-text|xml|yaml))/i
 
-/** The preferred one of those that the client accepts most; null if it accepts none, or does not say. */
-export function acceptedEncoding(header: string | undefined): string | null {
+/** The first of those that the client accepts most; null if it accepts none, or does not say. */
+export function acceptedEncoding(
+  header: string | undefined,
+  offered: readonly string[] = Object.keys(ENCODERS),
+): string | null {
   if (header === undefined) return null
   const weights = new Map(
     header.split(',').map((part) => {
@@ -30,7 +33,7 @@ export function acceptedEncoding(header: string | undefined): string | null {
     }),
   )
   const weightOf = (name: string) => weights.get(name) ?? weights.get('*') ?? 0
-  const names = Object.keys(ENCODERS).filter((name) => weightOf(name) > 0)
+  const names = offered.filter((name) => weightOf(name) > 0)
   return names.reduce<string | null>((best, name) => (best && weightOf(best) >= weightOf(name) ? best : name), null)
 }
 

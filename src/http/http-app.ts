@@ -12,10 +12,13 @@ import type { Mount } from './mount.ts'
 import { pathOf } from './request-head.ts'
 import { respond } from './respond.ts'
 import type { ServedRoute } from './route-table.ts'
+import type { UiFiles } from './ui-files.ts'
 
 export interface HttpAppDependencies extends GraphQLDependencies {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
+  /** Null: it is switched off. Undefined: it has not been bundled. */
+  ui?: UiFiles | null | undefined
   /** What people should know who run this server; null if there is nothing. Asks the database. */
   warning?: () => Promise<string | null>
 }
@@ -24,6 +27,8 @@ export interface HttpAppDependencies extends GraphQLDependencies {
 export interface HttpApp {
   /** Resolves once the database has answered. */
   warning(): Promise<string | null>
+  /** Of the web UI that it serves. */
+  readonly build: string | undefined
   /** All that it serves. */
   readonly routes: readonly ServedRoute[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
@@ -36,7 +41,7 @@ export interface HttpApp {
 }
 
 export function createHttpApp(options: HttpAppDependencies): HttpApp {
-  const { mounts = [] } = options
+  const { mounts = [], ui } = options
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL(options)
   const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
@@ -45,7 +50,9 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const sockets = graphql.serveWebSockets(webSockets)
   return {
     warning: options.warning ?? (() => options.db.query('SELECT 1').then(() => null)),
+    build: ui?.build,
     routes: [
+      ...(ui?.routes ?? []),
       ...['/', '/metrics', GRAPHQL_PATH].map((path) => ({ method: 'GET', path })),
       ...mounts.flatMap(({ paths }) => paths.map((path) => ({ method: 'POST', path }))),
       ...rest.routes,
@@ -58,7 +65,8 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
       if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
       if (path === '/metrics') return answerMetrics(request, response)
-      if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage())
+      if (ui?.answer(request, response)) return
+      if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage(ui === undefined))
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {

@@ -58,6 +58,7 @@ export function createHttpServer(options: {
     const requestId = requestIdOf(request)
     const span = watchRequest({ ...options, routes }, request, response, requestId)
     setSafeHeaders(response, requestId)
+    if (app?.build !== undefined) response.setHeader('X-Reprise-Build', app.build)
     inSpan(span, () => route(request, response, requestId)).catch((error) => {
       log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
       if (response.headersSent) response.destroy()

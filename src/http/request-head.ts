@@ -8,6 +8,12 @@ export function pathOf({ url }: IncomingMessage): string {
   return url!.split('?', 1)[0]!
 }
 
+/** The value of the first cookie of this name. */
+export function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const pairs = headers.cookie?.split(';').map((pair) => pair.trim()) ?? []
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+}
+
 /** RFC 9112 (3.2) demands 400: a proxy may have gone by the other one. */
 export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0

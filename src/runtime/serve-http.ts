@@ -1,10 +1,13 @@
+import { join } from 'node:path'
 import { createLogRelay } from '../events/log-relay.ts'
 import { createStandings } from '../events/standings.ts'
 import { createAgentApi, type AgentApi } from '../agent/api/agent-api.ts'
 import type { Config } from '../config.ts'
 import { readTrustedDocuments } from '../graphql/transport/read-trusted-documents.ts'
+import { findUi } from '../bundle.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
+import { readUiFiles, type UiFiles } from '../http/ui-files.ts'
 import { isLoopback, whyNotListening } from '../http/listen-address.ts'
 import { readTlsPair, watchTlsPair, type TlsFiles, type TlsPair } from '../http/tls-pair.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
@@ -95,12 +98,26 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     metricsPage,
     warning: () => isolationWarning(db),
     mounts: [agentApi(parts, authenticate)],
+    ui: await readUi(parts),
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   })
   http.serve(app, { database: DATABASE_WORDS[access.pooling] })
   // Deferred last: clients are disconnected before anything that they need is stopped.
   resources.defer(() => http.close())
+}
+
+/** Null if it is switched off, undefined if it is not there: the server does all else without it. */
+async function readUi({ config, log }: RuntimeParts): Promise<UiFiles | null | undefined> {
+  if (config.ui === 'off') return null
+  const directory = findUi(join(import.meta.dirname, '../..'))
+  if (directory === undefined) return undefined
+  try {
+    return await readUiFiles(directory)
+  } catch (error) {
+    log.warn({ err: error }, 'the web UI cannot be read, so it is not served')
+    return undefined
+  }
 }
 
 /** For people: what lies between this server and its database. */

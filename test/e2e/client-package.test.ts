@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { readUiFiles } from '../../src/http/ui-files.ts'
 import { ROOT } from '../guard/source-files.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
@@ -64,6 +65,12 @@ test('the command line comes along, and talks to the server', { timeout: 60_000 
   const { stdout } = await run(process.execPath, [bin, 'run', '-n', 'packed', '--', 'echo', 'from afar'], { env })
   expect(stdout).toBe('from afar\n')
   expect((await run(process.execPath, [bin, '--version'], { env })).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('the web UI comes along', async () => {
+  const { build, routes } = await readUiFiles(join(directory, 'node_modules/reprise/dist/ui'))
+  expect(build).toMatch(/^[0-9a-f]{16}$/)
+  expect(routes).toContainEqual({ method: 'GET', path: '/chains' })
 })
 
 test('the types come along, and hold', { timeout: 60_000 }, async () => {

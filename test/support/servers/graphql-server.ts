@@ -10,6 +10,7 @@ import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../../src/graphql/graphql.ts'
 import { createHttpApp } from '../../../src/http/http-app.ts'
 import { createHttpServer } from '../../../src/http/http-server.ts'
+import type { UiFiles } from '../../../src/http/ui-files.ts'
 import type { RequestLimits } from '../../../src/http/request-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_TRACER } from '../../../src/observability/trace.ts'
@@ -38,6 +39,7 @@ export async function startGraphQLServer(
     requestLimits?: RequestLimits
     admission?: AdmissionLimits
     failedAuthenticationsPerSecond?: number
+    ui?: UiFiles | null
   } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
@@ -92,6 +94,7 @@ export async function startGraphQLServer(
     introspectionForStrangers,
     mounts: [agentApi],
     trustedDocuments,
+    ui: options.ui,
     ...(webSockets && { webSockets }),
   })
   server.serve(app)
