@@ -1,5 +1,6 @@
 import type { CallOptions, Connection } from './connection.ts'
 import {
+  ChainCountsDocument,
   ChainDocument,
   ChainsDocument,
   ChainTimelineDocument,
@@ -62,6 +63,11 @@ export function chainOperations(connection: Connection) {
       return allPages(
         async (page) => (await connection.request(ChainsDocument, { filter, orderBy, ...page }, options)).chains,
       )
+    },
+
+    /** How many chains of the filter there would be in each state if it named none. */
+    async chainCounts({ filter }: { filter?: ChainFilter } = {}, options?: CallOptions) {
+      return (await connection.request(ChainCountsDocument, { filter }, options)).chains.counts
     },
 
     /** What the chain of a session spent its time with, oldest first. @throws NotFoundError */

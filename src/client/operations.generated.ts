@@ -114,22 +114,36 @@ export type CancelRetryInput = {
 export type ChainFilter = {
   /** By `newestActivityAt`. */
   activityAt?: DateTimeFilter | null | undefined;
+  /** With a kernel that is, or was, on the agent of this id. */
+  agent?: string | null | undefined;
   /** By how many attempts there are. */
   attempts?: IntRange | null | undefined;
   /** Whose latest failure had one of these causes. */
   cause?: Array<FailureCause> | null | undefined;
   /** By when the first attempt was created. */
   createdAt?: DateTimeFilter | null | undefined;
+  /** By when the retry is due that it waits for. */
+  dueAt?: DateTimeFilter | null | undefined;
+  /** Whose newest attempt ended with one of these exit codes. */
+  exitCode?: Array<number> | null | undefined;
+  /** Whose retry is held for one of these reasons. */
+  holdReason?: Array<HoldReason> | null | undefined;
+  /** With one of these `chainId`s, at most 200. */
+  ids?: Array<string> | null | undefined;
   /** With this label. */
   label?: LabelInput | null | undefined;
   /** By name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
+  /** Whose newest attempt is in the resource group of this name. */
+  resourceGroup?: string | null | undefined;
   /** Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits. */
   search?: string | null | undefined;
   /** In one of these states. */
   state?: Array<ChainState> | null | undefined;
+  /** Whose newest attempt belongs to the user of this name. */
+  user?: string | null | undefined;
 };
 
 /** What to order chains by. */
@@ -146,6 +160,12 @@ export type ChainOrderField =
   | 'ACTIVITY'
   /** How many attempts it has. */
   | 'ATTEMPTS'
+  /** When its first attempt was created. */
+  | 'CREATED_AT'
+  /** When its retry is due. Only chains that wait for a retry, or whose retry is held, are listed. */
+  | 'DUE_AT'
+  /** Its name, as the database sorts texts. */
+  | 'NAME'
   /** Time from its creation to its end; a live chain counts up to when the first page was read. */
   | 'TOTAL_TIME';
 
@@ -1397,6 +1417,13 @@ export type ChainsQueryVariables = Exact<{
 
 
 export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: ChainState, cause: FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+
+export type ChainCountsQueryVariables = Exact<{
+  filter?: ChainFilter | null | undefined;
+}>;
+
+
+export type ChainCountsQuery = { chains: { counts: Array<{ state: ChainState, count: number, isExact: boolean }> } };
 
 export type ChainTimelineQueryVariables = Exact<{
   sessionId: string;
@@ -3279,6 +3306,17 @@ export const ChainsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ChainsQuery, ChainsQueryVariables>;
+export const ChainCountsDocument = new TypedDocumentString(`
+    query ChainCounts($filter: ChainFilter) {
+  chains(filter: $filter, first: 0) {
+    counts {
+      state
+      count
+      isExact
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ChainCountsQuery, ChainCountsQueryVariables>;
 export const ChainTimelineDocument = new TypedDocumentString(`
     query ChainTimeline($sessionId: UUID!, $first: Int, $after: String) {
   chain(sessionId: $sessionId) {

@@ -1,7 +1,15 @@
 import type { Command } from 'commander'
-import type { ChainFilter, ChainState, Client, FailureCause } from '../../client/node/index.ts'
+import type {
+  ChainFilter,
+  ChainOrder,
+  ChainOrderField,
+  ChainState,
+  Client,
+  FailureCause,
+  HoldReason,
+} from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
-import { choices, past, wholeNumber } from '../options/values.ts'
+import { choice, choices, future, past, wholeNumber, wholeNumbers } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
@@ -13,31 +21,52 @@ import { take, takeAll } from '../session/take.ts'
 interface ChainsOptions {
   state?: ChainState[]
   cause?: FailureCause[]
+  holdReason?: HoldReason[]
+  exitCode?: number[]
   search?: string
+  ofUser?: string
+  inGroup?: string
+  onAgent?: string
   inProject?: string
   since?: string
+  dueBefore?: string
+  orderBy?: ChainOrderField
+  descending?: boolean
   limit?: number
+  counts?: boolean
 }
 
 const LIMIT = 50
 
 export function chainsCommand(): Command {
   const command = describedCommand('chains', 'list chains, one line per piece of work, the latest activity first', [
-    'reprise chains --state waiting-retry,held',
+    'reprise chains --state waiting-retry,held --order-by due-at',
     'reprise chains --search nightly --since 1d',
+    'reprise chains --in-group default --counts',
   ])
     .addOption(choices('--state <states>', 'with one of these', API_ENUMS.ChainState))
     .addOption(
       choices('--cause <causes>', 'whose latest attempt failed for one of these causes', API_ENUMS.FailureCause),
     )
+    .addOption(choices('--hold-reason <reasons>', 'whose retry is held for one of these', API_ENUMS.HoldReason))
+    .option('--exit-code <codes>', 'whose newest attempt ended with one of these', wholeNumbers)
     .option('--search <words>', 'beginnings of words in names and labels')
+    .option('--of-user <name>', 'of this user')
+    .option('--in-group <name>', 'in this resource group')
+    .option('--on-agent <id>', 'with a kernel that is or was on this agent')
     .option('--in-project <name>', 'in this project')
     .option('--since <time>', 'active since this time, or a duration ago like 2h', past)
+    .option('--due-before <time>', 'whose retry is due before this time, or within a duration like 2h', future)
+    .addOption(choice('--order-by <order>', 'in another order', API_ENUMS.ChainOrderField))
+    .option('--descending', 'in the other direction, with `--order-by`')
     .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+    .option('--counts', 'how many there are in each state, instead of the list')
   return act<ChainsOptions>(command, async ({ client, out, signal }, options) => {
-    const { state, cause, search, inProject: project, since, limit = LIMIT } = options
-    const filter: ChainFilter = { state, cause, search, project, activityAt: since ? { gte: since } : undefined }
-    const { items, more } = await take(client.chains({ filter }, { signal }), limit)
+    const { orderBy: field, descending = false, limit = LIMIT } = options
+    const filter = filterOf(options)
+    if (options.counts) return showCounts(await client.chainCounts({ filter }, { signal }), out)
+    const orderBy: ChainOrder | undefined = field && { field, direction: descending ? 'DESC' : 'ASC' }
+    const { items, more } = await take(client.chains({ filter, orderBy }, { signal }), limit)
     await out.table(
       items,
       [
@@ -53,6 +82,34 @@ export function chainsCommand(): Command {
     )
     if (more) out.note(`more than ${items.length}: --limit shows more`)
   })
+}
+
+function filterOf(options: ChainsOptions): ChainFilter {
+  const { state, cause, holdReason, exitCode, search, ofUser, inGroup, onAgent, inProject, since, dueBefore } = options
+  return {
+    state,
+    cause,
+    holdReason,
+    exitCode,
+    search,
+    user: ofUser,
+    resourceGroup: inGroup,
+    agent: onAgent,
+    project: inProject,
+    activityAt: since ? { gte: since } : undefined,
+    dueAt: dueBefore ? { lt: dueBefore } : undefined,
+  }
+}
+
+function showCounts(counts: Awaited<ReturnType<Client['chainCounts']>>, out: Output): Promise<void> {
+  return out.table(
+    counts,
+    [
+      { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state) },
+      { title: 'CHAINS', value: ({ count, isExact }) => (isExact ? count : `more than ${count}`), align: 'right' },
+    ],
+    'no chains',
+  )
 }
 
 /** Of what lasts, up to now. */

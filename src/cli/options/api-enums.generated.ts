@@ -3,7 +3,7 @@ export const API_ENUMS = {
   AgentSelector: ['CONCENTRATED', 'DISPERSED', 'ROUND_ROBIN'],
   AgentStatus: ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED'],
   AirflowRelease: ['AIRFLOW_2_5', 'AIRFLOW_2_6', 'AIRFLOW_2_10', 'AIRFLOW_3_2'],
-  ChainOrderField: ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME'],
+  ChainOrderField: ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT', 'DUE_AT'],
   ChainSegmentKind: ['QUEUED', 'PREPARING', 'RUNNING', 'ENDING', 'BACKOFF', 'HELD', 'RESUBMISSION_GAP', 'PLANNED'],
   ChainState: ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
   ClusterMode: ['SINGLE_NODE', 'MULTI_NODE'],

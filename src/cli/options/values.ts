@@ -7,6 +7,11 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
+/** Several, separated by commas. */
+export function wholeNumbers(text: string): number[] {
+  return text.split(',').map((each) => wholeNumber(each.trim()))
+}
+
 export function decimal(text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('It is not a number.')

@@ -17,6 +17,7 @@ import {
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
+import { CHAIN_STATES } from '../../domain/chain/chain-state.ts'
 import { RepriseError } from '../../domain/errors.ts'
 
 const QUERY_COST_MAX: Cost = {
@@ -74,7 +75,7 @@ function weigh(
   }
 }
 
-/** The price of the fields of the root that count all that they have pages of, but for one. */
+/** The price of the fields of the root that count all that they have pages of, also state by state, but for one count. */
 function countCost({ selectionSet }: OperationDefinitionNode, document: DocumentNode): number {
   const fragments = new Map(
     document.definitions.flatMap((each) => (each.kind === Kind.FRAGMENT_DEFINITION ? [[each.name.value, each]] : [])),
@@ -87,13 +88,13 @@ function countCost({ selectionSet }: OperationDefinitionNode, document: Document
       const fragment = within.has(name) ? undefined : fragments.get(name)
       return fragment ? fieldsOf(fragment.selectionSet, new Set([...within, name])) : []
     })
-  const counts = (field: FieldNode) =>
-    field.selectionSet !== undefined &&
-    fieldsOf(field.selectionSet).some(({ name }) => name.value === 'totalCount' || name.value === 'totalCountIsExact')
   const filtered = ({ arguments: given = [] }: FieldNode) => given.some(({ name }) => name.value === 'filter')
-  const prices = fieldsOf(selectionSet)
-    .filter(counts)
-    .map((field) => (filtered(field) ? FILTERED_COUNT_COST : COUNT_COST))
+  const prices = fieldsOf(selectionSet).flatMap((field) => {
+    const price = filtered(field) ? FILTERED_COUNT_COST : COUNT_COST
+    const asked = new Set(field.selectionSet && fieldsOf(field.selectionSet).map(({ name }) => name.value))
+    const total = asked.has('totalCount') || asked.has('totalCountIsExact')
+    return Array<number>((total ? 1 : 0) + (asked.has('counts') ? CHAIN_STATES.length : 0)).fill(price)
+  })
   return prices.reduce((sum, price) => sum + price, 0) - Math.max(0, ...prices)
 }
 

@@ -10,9 +10,9 @@ export function pageComplexity({ first, last, filter }: PageArguments & { filter
   return { field: searches(filter) ? SEARCH_COST : 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
 }
 
-const SEARCHING = ['search', 'contains', 'startsWith', 'endsWith', 'label']
+const SEARCHING = ['search', 'contains', 'startsWith', 'endsWith', 'label', 'resourceGroup', 'user', 'exitCode']
 
-/** Whether a filter looks for parts of texts, or for labels: neither is found by its place in an index. */
+/** Whether a filter looks for parts of texts, or for what is not found by its place in an index. */
 function searches(filter: unknown): boolean {
   if (typeof filter !== 'object' || filter === null) return false
   return Object.entries(filter).some(([key, value]) => (SEARCHING.includes(key) && value != null) || searches(value))

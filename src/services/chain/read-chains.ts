@@ -1,11 +1,8 @@
+import { CHAIN_STATES, type ChainState } from '../../domain/chain/chain-state.ts'
 import { flattenOverrides, specDifference, type SpecDifference } from '../../domain/chain/spec-difference.ts'
-import { EPOCHS_LISTED_MAX } from '../../domain/limits.ts'
-import {
-  countChains as count,
-  listChains as list,
-  type ChainsQuery,
-  type CountQuery,
-} from '../../store/sql/chain/list-chains.sql.ts'
+import { COUNTED_ROWS_MAX, EPOCHS_LISTED_MAX } from '../../domain/limits.ts'
+import { countChains as count, countChainStates as countStates } from '../../store/sql/chain/count-chains.sql.ts'
+import { listChains as list, selectionOf, type ChainsQuery } from '../../store/sql/chain/list-chains.sql.ts'
 import { readChainAttempts as readAttempts, type AttemptWindow } from '../../store/sql/chain/read-chain-attempts.sql.ts'
 import {
   countChainChanges as countChanges,
@@ -20,11 +17,12 @@ import {
   type RecordedAttempts,
 } from '../../store/sql/chain/read-chain-timelines.sql.ts'
 import { readChains as read, type ChainRow } from '../../store/sql/chain/read-chains.sql.ts'
+import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { shownField } from '../session/shown-environ.ts'
 
-export type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
-export type { ChainOrder, ChainPlace, ListedChain } from '../../store/sql/chain/list-chains.sql.ts'
+export type { ChainConditions }
+export type { ChainKey, ChainOrder, ChainPlace, ListedChain } from '../../store/sql/chain/list-chains.sql.ts'
 export type { AttemptWindow, ChainRow, ChainTotalRow, RecordedAttempts }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
@@ -45,11 +43,33 @@ export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'vis
   return list(db, { ...query, visibleProjectId: viewer.projectId })
 }
 
+/** How many chains are on all pages of this order, up to one more than COUNTED_ROWS_MAX. */
 export function countChains(
   { db, viewer }: Reader,
-  query: Pick<CountQuery, 'conditions' | 'countMax'>,
+  { conditions, order }: Pick<ChainsQuery, 'conditions' | 'order'>,
 ): Promise<number> {
-  return count(db, { ...query, visibleProjectId: viewer.projectId })
+  const visibleProjectId = viewer.projectId
+  return count(db, selectionOf({ conditions, order, visibleProjectId, countMax: COUNTED_ROWS_MAX + 1 }))
+}
+
+export interface ChainStateCount {
+  state: ChainState
+  count: number
+  /** Whether there are no more. */
+  isExact: boolean
+}
+
+/** How many chains of these conditions, but for the state, are in each state, up to COUNTED_ROWS_MAX. */
+export async function countChainStates(
+  { db, viewer }: Reader,
+  { states: _any, ...conditions }: ChainConditions,
+): Promise<ChainStateCount[]> {
+  const query = { conditions, visibleProjectId: viewer.projectId, countMax: COUNTED_ROWS_MAX + 1 }
+  const counted = new Map((await countStates(db, query)).map(({ state, count: found }) => [state, found]))
+  return CHAIN_STATES.map((state) => {
+    const found = counted.get(state) ?? 0
+    return { state, count: Math.min(found, COUNTED_ROWS_MAX), isExact: found <= COUNTED_ROWS_MAX }
+  })
 }
 
 interface PageOfEach {

@@ -109,6 +109,28 @@ test('lists what was asked for', async () => {
   expect(limited.stderr).toContain('--limit')
 })
 
+test('chains: by what was asked for, in the order that was, and counted', { timeout: 60_000 }, async () => {
+  const project = 'chains-of-the-command-line'
+  const projectId = await server.factory.project(project)
+  const createdAt = new Date(Date.now() - 60_000)
+  await server.factory.session({ projectId, name: 'due-later', status: 'ERROR', phase: 'SCHEDULED' })
+  await server.factory.session({ projectId, name: 'due', status: 'ERROR', phase: 'HELD', createdAt })
+  await server.factory.session({ projectId, name: 'over', status: 'TERMINATED' })
+  const names = async (...options: string[]) => {
+    const { stdout } = await reprise('chains', '--in-project', project, '--json', ...options)
+    return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
+  }
+  expect(await names('--order-by', 'name')).toEqual(['due', 'due-later', 'over'])
+  expect(await names('--order-by', 'due-at', '--descending')).toEqual(['due-later', 'due'])
+  expect(await names('--due-before', '30s')).toEqual(['due'])
+  expect(await names('--hold-reason', 'quota', '--exit-code', '3,4')).toEqual(['due'])
+  expect(await names('--exit-code', '0', '--in-group', 'default')).toEqual(['over'])
+  expect(await names('--of-user', 'nobody')).toEqual([])
+  expect(await names('--on-agent', UNKNOWN)).toEqual([])
+  const { stdout } = await reprise('chains', '--in-project', project, '--state', 'live', '--counts')
+  expect(stdout).toMatch(/WAITING_RETRY +1\n.*HELD +1\n.*SUCCEEDED +1\n/)
+})
+
 test('defaults, switch, quotas: set, shown, taken away', { timeout: 90_000 }, async () => {
   expect(await reprise('defaults', 'set', 'cluster', '--retries', '2')).toMatchObject({ status: 0 })
   expect((await reprise('defaults')).stdout).toMatch(/CLUSTER +– +maxRetries +2/)

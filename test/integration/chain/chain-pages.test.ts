@@ -12,7 +12,7 @@ afterAll(() => server?.close())
 const CHAINS = `query ($filter: ChainFilter, $orderBy: ChainOrder, $first: Int, $after: String, $last: Int, $before: String) {
   chains(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-    edges { cursor node { name state attempts totalSeconds newestActivityAt } } } }`
+    edges { cursor node { name state attempts totalSeconds newestActivityAt createdAt newestAttempt { retryState { scheduledAt } } } } } }`
 
 async function chains(variables: object, token?: string) {
   const { data, errors } = await server.query(CHAINS, variables, token)
@@ -35,9 +35,10 @@ async function walk(variables: { first?: number; last?: number; [key: string]: u
 }
 
 const START = Date.parse('2026-01-01T00:00:00Z')
-const ORDERS = ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME'].flatMap((field) =>
-  ['ASC', 'DESC'].map((direction) => ({ field, direction })),
-)
+const both = (fields: string[]) => fields.flatMap((field) => ['ASC', 'DESC'].map((direction) => ({ field, direction })))
+/** Those that list every chain. */
+const ORDERS = both(['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT'])
+const ALL_ORDERS = [...ORDERS, ...both(['DUE_AT'])]
 
 describe('a walk through chains', () => {
   beforeEach(async () => {
@@ -60,14 +61,17 @@ describe('a walk through chains', () => {
     await server.db.query(`SELECT refresh_chains(ARRAY(SELECT id FROM sessions WHERE attempt = 1))`)
   })
 
-  test.each(ORDERS)('is the same in pages of any size and backward, by $field $direction', async (orderBy) => {
+  test.each(ALL_ORDERS)('is the same in pages of any size and backward, by $field $direction', async (orderBy) => {
     const whole = await chains({ orderBy, first: 100 })
-    expect(new Set(whole.names).size).toBe(12)
+    // Three of the twelve are held; no other waits for a retry.
+    const listed = orderBy.field === 'DUE_AT' ? 3 : 12
+    expect(new Set(whole.names).size).toBe(listed)
+    expect(whole.totalCount).toBe(listed)
     for (const size of [1, 3, 5, 12]) expect((await walk({ orderBy, first: size })).flat()).toEqual(whole.names)
     expect((await walk({ orderBy, last: 5 })).toReversed().flat()).toEqual(whole.names)
     const sign = orderBy.direction === 'ASC' ? 1 : -1
     const keys = whole.nodes.map((node: any) => KEY_OF[orderBy.field]!(node))
-    expect(keys).toEqual(keys.toSorted((a: number, b: number) => (a - b) * sign))
+    expect(keys).toEqual(keys.toSorted((a: any, b: any) => (a < b ? -1 : a > b ? 1 : 0) * sign))
   })
 
   test('has the newest activity first where nothing is said', async () => {
@@ -106,17 +110,23 @@ describe('a walk through chains', () => {
   })
 })
 
-const KEY_OF: Record<string, (node: any) => number> = {
+const KEY_OF: Record<string, (node: any) => number | string> = {
   ACTIVITY: ({ newestActivityAt }) => Date.parse(newestActivityAt),
   ATTEMPTS: ({ attempts }) => attempts,
+  NAME: ({ name }) => name,
+  CREATED_AT: ({ createdAt }) => Date.parse(createdAt),
+  DUE_AT: ({ newestAttempt }) => Date.parse(newestAttempt.retryState.scheduledAt),
   // What goes on was created days ago in whole seconds, and is read within moments.
   TOTAL_TIME: ({ totalSeconds }) => Math.floor(totalSeconds / 10),
 }
 
 describe('filters', () => {
+  let trained: string[]
+  let agentId: string
+
   beforeAll(async () => {
     await server.db.query('TRUNCATE sessions CASCADE')
-    const { factory } = server
+    const { factory, db } = server
     await factory.session({ name: 'train-resnet50.v2', status: 'RUNNING', labels: { team: 'Red Pandas' } })
     await factory.session({
       name: 'eval_resnet',
@@ -128,6 +138,20 @@ describe('filters', () => {
     await factory.session({ name: 'Überprüfung', status: 'PENDING', createdAt: new Date(START) })
     const projectId = await factory.project('others')
     await factory.session({ name: 'elsewhere', projectId, status: 'CANCELLED', phase: 'NONE' })
+    await factory.session({ name: 'parked', status: 'ERROR', phase: 'HELD', createdAt: new Date(START * 1.1) })
+
+    agentId = await factory.agent('once there')
+    trained = (
+      await db.query<{ id: string }>(`SELECT id FROM sessions WHERE name = 'train' ORDER BY attempt`)
+    ).rows.map(({ id }) => id)
+    // What the newest attempt has counts, but for the agents, of which all count.
+    const [first, second, third] = trained
+    await db.query('UPDATE kernels SET agent_id = $2 WHERE session_id = $1', [first, agentId])
+    await db.query(`INSERT INTO users (id, name) VALUES ($1, 'ann'), ($2, 'bo')`, [agentId, first])
+    await db.query('UPDATE sessions SET user_id = $2, exit_code = 139 WHERE id = $1', [third, agentId])
+    await db.query('UPDATE sessions SET user_id = $2, exit_code = 77 WHERE id = $1', [second, first])
+    await db.query(`INSERT INTO resource_groups (name) VALUES ('gpu')`)
+    await db.query(`UPDATE sessions SET resource_group = 'gpu' WHERE name = 'eval_resnet' OR id = $1`, [first])
   })
 
   test.each<[string, object, string[]]>([
@@ -161,6 +185,23 @@ describe('filters', () => {
     ['beginnings alone', { search: 'esnet' }, []],
     ['creation', { createdAt: { lt: '2026-02-01T00:00:00Z' } }, ['Überprüfung']],
     ['activity', { activityAt: { lte: '2026-01-01T00:00:00Z' } }, ['Überprüfung']],
+    ['resource group', { resourceGroup: 'gpu' }, ['eval_resnet']],
+    ['an unknown resource group', { resourceGroup: 'tpu' }, []],
+    ['user', { user: 'ann' }, ['train']],
+    ['the user of an earlier attempt', { user: 'bo' }, []],
+    ['an unknown user', { user: 'cy' }, []],
+    ['exit code', { exitCode: [139, 1] }, ['train']],
+    ['the exit code of an earlier attempt', { exitCode: [77] }, []],
+    ['several exit codes', { exitCode: [0, 139] }, ['eval_resnet', 'train']],
+    ['no exit code', { exitCode: [] }, []],
+    ['user and exit code', { user: 'ann', exitCode: [3] }, []],
+    ['hold reason', { holdReason: ['QUOTA', 'DISABLED'] }, ['parked']],
+    ['another hold reason', { holdReason: ['DISABLED'] }, []],
+    ['hold reason in another state', { holdReason: ['QUOTA'], state: ['WAITING_RETRY', 'FAILED'] }, []],
+    ['due time', { dueAt: { lt: '2026-02-01T00:00:00Z' } }, []],
+    ['any due time', { dueAt: {} }, ['---', 'parked']],
+    ['a due time since', { dueAt: { gte: new Date(START * 1.05).toISOString() } }, ['parked']],
+    ['due time and state', { dueAt: {}, state: ['WAITING_RETRY', 'LIVE'] }, ['---']],
     ['both times', { createdAt: { gte: '2026-02-01T00:00:00Z' }, state: ['SUCCEEDED'] }, ['eval_resnet']],
     [
       'all at once',
@@ -176,7 +217,66 @@ describe('filters', () => {
     }
   })
 
+  test('ids, and the agent of any attempt', async () => {
+    const unknown = '00000000-0000-7000-8000-00000000abcd'
+    for (const [filter, names] of [
+      [{ ids: [trained[0], trained[0], unknown] }, ['train']],
+      [{ ids: [trained[2]] }, []],
+      [{ ids: [] }, []],
+      [{ ids: [trained[0]], state: ['LIVE'] }, []],
+      [{ ids: [trained[0]], search: 'tra' }, ['train']],
+      [{ ids: [trained[0]], search: 'eval' }, []],
+      [{ agent: agentId }, ['train']],
+      [{ agent: agentId, cause: ['AGENT_TRANSIENT'] }, []],
+      [{ agent: agentId, search: 'tra' }, ['train']],
+      [{ agent: agentId, ids: [trained[0]] }, ['train']],
+      [{ agent: unknown }, []],
+      [{ agent: unknown, ids: [trained[0]] }, []],
+    ] as const) {
+      for (const orderBy of ORDERS) {
+        const page = await chains({ filter, orderBy, first: 100 })
+        expect(page.names, JSON.stringify(filter)).toEqual(names)
+        expect(page.totalCount).toBe(names.length)
+      }
+    }
+  })
+
+  test('by when they are due, only those that wait for a retry are listed', async () => {
+    const byDue = (direction: string, filter = {}) => chains({ orderBy: { field: 'DUE_AT', direction }, filter })
+    expect(await byDue('ASC')).toMatchObject({ names: ['---', 'parked'], totalCount: 2 })
+    expect((await byDue('DESC')).names).toEqual(['parked', '---'])
+    expect(await byDue('ASC', { state: ['HELD', 'FAILED'] })).toMatchObject({ names: ['parked'], totalCount: 1 })
+  })
+
+  test('count each state, whichever is asked for', async () => {
+    const counts = async (filter: object, orderBy?: object) => {
+      const text = `query ($filter: ChainFilter, $orderBy: ChainOrder) { chains(first: 0, filter: $filter, orderBy: $orderBy) { counts { state count isExact } } }`
+      const { data } = await server.query(text, { filter, orderBy })
+      expect(data.chains.counts.every(({ isExact }: any) => isExact)).toBe(true)
+      return data.chains.counts.map(({ state, count }: any) => `${state} ${count}`).join(', ')
+    }
+    const all = 'LIVE 2, WAITING_RETRY 1, HELD 1, SUCCEEDED 1, FAILED 2, CANCELLED 0'
+    expect(await counts({})).toBe(all)
+    expect(await counts({ state: ['HELD'] })).toBe(all)
+    expect(await counts({}, { field: 'DUE_AT' })).toBe(all)
+    const none = 'LIVE 0, WAITING_RETRY 0, HELD 0, SUCCEEDED 0, FAILED 0, CANCELLED 0'
+    expect(await counts({ search: 'resnet' })).toBe(
+      none.replace('LIVE 0', 'LIVE 1').replace('SUCCEEDED 0', 'SUCCEEDED 1'),
+    )
+    expect(await counts({ ids: [trained[0]] })).toBe(none.replace('FAILED 0', 'FAILED 1'))
+    expect(await counts({ agent: agentId })).toBe(none.replace('FAILED 0', 'FAILED 1'))
+    expect(await counts({ holdReason: ['QUOTA'] })).toBe(none.replace('HELD 0', 'HELD 1'))
+    expect(await counts({ project: 'nowhere' })).toBe(none)
+  })
+
   test('have bounds', async () => {
+    for (const filter of [
+      { exitCode: Array.from({ length: 201 }, (_, n) => n) },
+      { ids: Array.from({ length: 201 }, () => trained[0]) },
+    ]) {
+      await expect(chains({ filter })).rejects.toThrow('At most 200 values.')
+    }
+    await expect(chains({ filter: { user: 'a\0b' } })).rejects.toThrow('must not contain NUL')
     await expect(chains({ filter: { search: 'x'.repeat(257) } })).rejects.toThrow('At most 256 characters.')
     await expect(chains({ filter: { search: 'a\0b' } })).rejects.toThrow(
       'filter.search: must not contain NUL or half a surrogate pair',

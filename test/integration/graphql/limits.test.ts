@@ -79,6 +79,9 @@ describe('a refusal names the limit', () => {
 
   test.each([
     ['counts of what is filtered', 'totalCount', ', filter: { state: [LIVE] }'],
+    ['counts of states', 'counts { count }', ', filter: { cause: [OOM_KILLED] }', 8],
+    ['counts of all states', 'counts { count }', '', 40],
+    ['searches by what only the newest attempt says', 'edges { cursor }', ', filter: { user: "ann" }'],
     ['searches', 'edges { cursor }', ', filter: { search: "bul" }'],
     ['searches for parts of names', 'edges { cursor }', ', filter: { name: { contains: "bul" } }'],
     ['counts of what is searched for', 'totalCount', ', filter: { search: "bul" }', 15],
@@ -100,7 +103,7 @@ describe('a refusal names the limit', () => {
     const tabs = states.map((state) => `${state}: chains(first: 0, filter: { state: [${state}] }) { totalCount }`)
     const { errors } = await server.query(`{ ${tabs.join(' ')}
       sessions(first: 0) { totalCount }
-      page: chains(first: 50, filter: { search: "bul" }) { totalCount totalCountIsExact edges { node {
+      page: chains(first: 50, filter: { search: "bul" }) { totalCount totalCountIsExact counts { state count } edges { node {
         name state attempts outlook { willRetry reason } sessions(last: 1) { edges { node { name status kernels { status } } } } } } } }`)
     expect(errors).toBeUndefined()
   })

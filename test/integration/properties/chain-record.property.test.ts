@@ -155,6 +155,11 @@ const EVENTS = `SELECT chain_id AS "chainId", type, (data ->> 'epoch')::int AS e
   (data ->> 'attempts')::int AS attempts, (data ->> 'runningSeconds')::float8 AS ran,
   (data ->> 'waitingSeconds')::float8 AS waited FROM session_events WHERE type LIKE 'chain.%' ORDER BY id`
 
+/** Chains that are not in the order of due times where their newest attempt's decision says. */
+const MISPLACED = `
+SELECT c.chain_id FROM chains c LEFT JOIN retry_decisions d ON d.session_id = c.tail_id
+WHERE c.due_at IS DISTINCT FROM CASE WHEN d.phase IN ('SCHEDULED', 'HELD') THEN d.due_at END`
+
 /** The epochs that were seen to have ended, as `state epoch`, by chain. */
 type Ended = Map<string, Set<string>>
 
@@ -218,6 +223,7 @@ it('whatever happens to chains, their time is accounted for, and each end is tol
         expectHolds(chain)
       }
       await expectEvents(chains, ended)
+      expect((await server.db.query(MISPLACED)).rows).toEqual([])
       return chains
     }
 

@@ -5,7 +5,11 @@ import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditi
 import { activeStatement, overStatement } from '../../../src/store/sql/session/count-sessions.sql.ts'
 import {
   countChains,
+  countChainStates,
   countStatement,
+  stateCountStatement,
+} from '../../../src/store/sql/chain/count-chains.sql.ts'
+import {
   listChains,
   listStatement,
   type ChainOrder,
@@ -20,6 +24,7 @@ import { readChainTotals } from '../../../src/store/sql/chain/read-chain-totals.
 import { readChains } from '../../../src/store/sql/chain/read-chains.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
 import { addManyChains } from '../../support/sessions/many-chains.ts'
 import { analysedPlanIn, analysedPlanOf, readWhole, rowsRead, type PlanNode } from '../../support/database/plans.ts'
 
@@ -36,6 +41,15 @@ let projects: string[]
 beforeAll(async () => {
   database = await testDatabase()
   projects = await addManyChains(database.db, SESSIONS, PROJECTS)
+  // Of the failed ones every second waits for a retry, and every sixth is held.
+  await database.db.query(
+    `UPDATE retry_decisions d SET phase = CASE WHEN n % 6 = 0 THEN 'HELD' ELSE 'SCHEDULED' END::retry_phase,
+       hold_reason = CASE WHEN n % 6 = 0 THEN 'QUOTA' END::hold_reason, due_at = now() + make_interval(secs => n / 20), ready_at = now()
+     FROM (SELECT session_id, row_number() OVER (ORDER BY session_id) AS n FROM retry_decisions
+       WHERE phase = 'EXHAUSTED' AND cause <> 'OOM_KILLED') AS failed
+     WHERE d.session_id = failed.session_id AND n % 2 = 0`,
+  )
+  await database.db.query('VACUUM ANALYZE chains, retry_decisions')
 }, 300_000)
 afterAll(() => database?.close())
 
@@ -68,7 +82,22 @@ const INDEX_OF: Record<ChainOrder, string> = {
   ACTIVITY: 'chains_project_id_state_newest_activity_at_chain_id_idx',
   ATTEMPTS: 'chains_project_id_state_attempts_chain_id_idx',
   TOTAL_TIME: 'chains_project_id_state_total_key_chain_id_idx',
+  NAME: 'chains_project_id_state_name_chain_id_idx',
+  CREATED_AT: 'chains_project_id_state_created_at_chain_id_idx',
+  DUE_AT: 'chains_due',
 }
+
+const COLUMN_OF: Record<ChainOrder, string> = {
+  ACTIVITY: 'newest_activity_at',
+  ATTEMPTS: 'attempts',
+  TOTAL_TIME: 'total_key',
+  NAME: 'name',
+  CREATED_AT: 'created_at',
+  DUE_AT: 'due_at',
+}
+
+/** The id of the n-th session of `addManyChains`. */
+const idOf = (n: number) => `00000000-0000-7000-9000-${n.toString(16).padStart(12, '0')}`
 
 interface Uses {
   words: number
@@ -122,9 +151,9 @@ describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
 
   test('a page in the middle costs no more than the first', async () => {
     const middle = await database.db.query<{ key: any; chain_id: string }>(
-      `SELECT ${order === 'ACTIVITY' ? 'newest_activity_at' : order === 'ATTEMPTS' ? 'attempts' : 'total_key'} AS key, chain_id
-       FROM chains WHERE project_id = $1 AND state = 'SUCCEEDED' ORDER BY 1, 2 OFFSET ${Math.floor(SESSIONS / PROJECTS / 2)} LIMIT 1`,
-      [projects[1]!],
+      `SELECT ${COLUMN_OF[order]} AS key, chain_id FROM chains
+       WHERE project_id = $1 AND state = $2 ORDER BY 1, 2 OFFSET (SELECT count(*) / 2 FROM chains WHERE project_id = $1 AND state = $2) LIMIT 1`,
+      [projects[1]!, order === 'DUE_AT' ? 'WAITING_RETRY' : 'SUCCEEDED'],
     )
     const { key, chain_id: chainId } = middle.rows[0]!
     const plan = await explainList({ order, after: [{ key, chainId }] })
@@ -149,7 +178,10 @@ describe('a filter', () => {
     ['attempts', { attempts: { min: 4 } }, INDEX_OF.ATTEMPTS, 100],
     ['a word that all have', { search: 'comm' }, INDEX_OF.ACTIVITY, 300],
     ['activity', { activityAt: { gte: recent } }, INDEX_OF.ACTIVITY, 500],
-    ['creation', { createdAt: { gte: recent } }, INDEX_OF.ACTIVITY, 500],
+    ['creation', { createdAt: { gte: recent } }, INDEX_OF.CREATED_AT, 500],
+    ['ids', { chainIds: [idOf(5_000), idOf(9_000)] }, 'chains_pkey', 20],
+    ['due time', { dueAt: { lt: new Date(Date.now() + 5_000) } }, 'chains_due', 200],
+    ['resource group', { resourceGroup: 'default' }, INDEX_OF.ACTIVITY, 400],
   ])('by %s is read from an index', async (_name, conditions, index, rowsMax) => {
     const plan = await explainList({ conditions })
     expect(plan.sequential).toEqual([])
@@ -178,6 +210,31 @@ describe('a filter', () => {
     )
   })
 
+  test('by an agent with little work is read from the index of its kernels', async () => {
+    const agentId = await createFactories(database.db).agent('with little work')
+    const chains = await database.db.query<{ id: string }>(
+      `SELECT chain_id AS id FROM chains WHERE project_id = $1 AND attempts = 3 ORDER BY 1 DESC LIMIT 3`,
+      [projects[1]!],
+    )
+    const ids = chains.rows.map(({ id }) => id)
+    await database.db.query(
+      `INSERT INTO kernels (id, session_id, role, index, status, agent_id, resource_slots)
+       SELECT gen_random_uuid(), id, 'main', 1, 'TERMINATED', $2, '{}' FROM sessions WHERE chain_id = ANY($1::uuid[]) AND attempt = 2`,
+      [ids, agentId],
+    )
+    const conditions: ChainConditions = { agentId }
+    const plan = await explainList({ conditions })
+    expect(plan.sequential).toEqual([])
+    expect(plan.rows).toBeLessThanOrEqual(100)
+    const listed = await listChains(database.db, query({ conditions }))
+    expect(listed.map(({ chainId }) => chainId).toSorted()).toEqual(ids.toSorted())
+    const counted = { conditions, visibleProjectId: projects[1]!, countMax: 1_000 }
+    expect(await countChains(database.db, counted)).toBe(3)
+    expect((await countChainStates(database.db, counted)).filter(({ count }) => count > 0)).toMatchObject([
+      { count: 3 },
+    ])
+  })
+
   test('counts what it lists', async () => {
     const conditions: ChainConditions = { causes: ['OOM_KILLED'] }
     const visibleProjectId = null
@@ -196,6 +253,25 @@ test.each<[string, ChainConditions]>([
   expect(rows[0]!.count).toBe(1_001)
   const plan = await explain(counted.text, counted.values)
   expect(plan.rows).toBeLessThanOrEqual(conditions.search === undefined ? 1_001 : 12_000)
+})
+
+test.each([
+  ['a project', () => projects[1]!, 1_001],
+  ['all projects', () => null, 1_001],
+])('counting the states of %s stops at the most that is told of each', async (_name, visible, countMax) => {
+  const counted = { conditions: {}, visibleProjectId: visible(), countMax }
+  const { text, values } = stateCountStatement(counted)
+  const plan = await explain(text, values)
+  expect(plan.sequential).toEqual([])
+  expect(plan.rows).toBeLessThanOrEqual(RANGES * countMax)
+  const { rows } = await database.db.query<{ state: string; count: number }>(
+    `SELECT state, least(count(*), $2)::int8 AS count FROM chains WHERE $1::uuid IS NULL OR project_id = $1 GROUP BY state`,
+    [counted.visibleProjectId, countMax],
+  )
+  const nonEmpty = (await countChainStates(database.db, counted)).filter(({ count }) => count > 0)
+  const byState = (a: { state: string }, b: { state: string }) => a.state.localeCompare(b.state)
+  expect(nonEmpty.toSorted(byState)).toEqual(rows.toSorted(byState))
+  expect(nonEmpty.map(({ state }) => state)).toEqual(['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED'])
 })
 
 test.each<[string, (tx: Queryable, chainIds: string[]) => Promise<unknown>]>([

@@ -13,9 +13,10 @@ import {
 import { claimDeployments } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
 import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
 import { claimRoutes } from '../../../src/store/sql/deployment/claim-routes.sql.ts'
+import { countChains, countChainStates } from '../../../src/store/sql/chain/count-chains.sql.ts'
 import {
-  countChains,
   listChains,
+  type ChainKey,
   type ChainOrder,
   type ChainsQuery,
 } from '../../../src/store/sql/chain/list-chains.sql.ts'
@@ -57,16 +58,34 @@ const CHAINS: Required<ChainConditions> = {
   name: { equals: 'train', in: ['train'], contains: 'rai', startsWith: 'tr', endsWith: 'in' },
   label: { key: 'team', value: 'vision' },
   search: 'train',
+  chainIds: [ID],
+  resourceGroup: 'default',
+  user: 'ann',
+  exitCodes: [3],
+  holdReasons: ['RATE_LIMITED'],
+  dueAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
+  agentId: ID,
   createdAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   activityAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
 }
 
+const { chainIds: _listed, ...SEARCHED } = CHAINS
+const PLACES: Record<ChainOrder, ChainKey> = {
+  ACTIVITY: NOON,
+  ATTEMPTS: 1,
+  TOTAL_TIME: 1,
+  NAME: 'train',
+  CREATED_AT: NOON,
+  DUE_AT: NOON,
+}
+
 function* chains(): Generator<Run> {
-  for (const conditions of [...choices(CHAINS), ...choices(CHAINS.name).map((name) => ({ name }))]) {
+  for (const conditions of [...choices(CHAINS), SEARCHED, ...choices(CHAINS.name).map((name) => ({ name }))]) {
     yield (db) => countChains(db, { conditions, visibleProjectId: null, countMax: 1 })
-    for (const order of keysOf({ ACTIVITY: 0, ATTEMPTS: 0, TOTAL_TIME: 0 } satisfies Record<ChainOrder, 0>)) {
+    yield (db) => countChainStates(db, { conditions, visibleProjectId: null, countMax: 1 })
+    for (const order of keysOf(PLACES)) {
       for (const direction of ['asc', 'desc'] as const) {
-        const place = { key: order === 'ACTIVITY' ? NOON : 1, chainId: ID }
+        const place = { key: PLACES[order], chainId: ID }
         const whole: ChainsQuery = {
           conditions,
           visibleProjectId: null,

@@ -20,6 +20,11 @@ export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
     TOTAL_TIME: {
       description: 'Time from its creation to its end; a live chain counts up to when the first page was read.',
     },
+    NAME: { description: 'Its name, as the database sorts texts.' },
+    CREATED_AT: { description: 'When its first attempt was created.' },
+    DUE_AT: {
+      description: 'When its retry is due. Only chains that wait for a retry, or whose retry is held, are listed.',
+    },
   } as const,
 })
 

@@ -4,13 +4,14 @@ import { withoutNulls } from '../../../services/input/without-nulls.ts'
 import { builder } from '../../builder.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
-import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/pairs.inputs.ts'
 import { ChainStateEnum } from './chain.enums.ts'
 
 export const ChainFilter = builder.inputType('ChainFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
+    ids: t.field({ type: ['UUID'], description: `With one of these \`chainId\`s, at most ${FILTER_LIST_MAX}.` }),
     state: t.field({ type: [ChainStateEnum], description: 'In one of these states.' }),
     cause: t.field({ type: [FailureCauseEnum], description: 'Whose latest failure had one of these causes.' }),
     attempts: t.field({ type: IntRange, description: 'By how many attempts there are.' }),
@@ -21,6 +22,12 @@ export const ChainFilter = builder.inputType('ChainFilter', {
       description:
         'Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits.',
     }),
+    resourceGroup: t.string({ description: 'Whose newest attempt is in the resource group of this name.' }),
+    user: t.string({ description: 'Whose newest attempt belongs to the user of this name.' }),
+    exitCode: t.intList({ description: 'Whose newest attempt ended with one of these exit codes.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Whose retry is held for one of these reasons.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel that is, or was, on the agent of this id.' }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due that it waits for.' }),
     createdAt: t.field({ type: DateTimeFilter, description: 'By when the first attempt was created.' }),
     activityAt: t.field({ type: DateTimeFilter, description: 'By `newestActivityAt`.' }),
   }),
@@ -28,23 +35,38 @@ export const ChainFilter = builder.inputType('ChainFilter', {
 
 /** @throws RepriseError if the filter is too large */
 export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainConditions {
-  const { state, cause, attempts, name, createdAt, activityAt, search, project, label } = filter
-  if ((name?.in?.length ?? 0) > FILTER_LIST_MAX)
-    throw argumentError('filter.name.in', `At most ${FILTER_LIST_MAX} values.`)
+  const { ids, state, cause, attempts, name, createdAt, activityAt, dueAt, search, exitCode, holdReason } = filter
+  const { project, label, resourceGroup, user, agent } = filter
+  for (const [path, values] of [
+    ['ids', ids],
+    ['name.in', name?.in],
+    ['exitCode', exitCode],
+  ] as const) {
+    if ((values?.length ?? 0) > FILTER_LIST_MAX) {
+      throw argumentError(`filter.${path}`, `At most ${FILTER_LIST_MAX} values.`)
+    }
+  }
   if (search != null && search.length > SEARCH_LENGTH_MAX) {
     throw argumentError('filter.search', `At most ${SEARCH_LENGTH_MAX} characters.`)
   }
   return {
     ...withoutNulls({
+      chainIds: ids,
       causes: cause && [...new Set(cause)],
       states: state && [...new Set(state)],
+      exitCodes: exitCode,
+      holdReasons: holdReason && [...new Set(holdReason)],
+      agentId: agent,
       search,
       project,
       label,
+      resourceGroup,
+      user,
     }),
     ...(attempts && { attempts: withoutNulls(attempts) }),
     ...(name && { name: withoutNulls(name) }),
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
     ...(activityAt && { activityAt: withoutNulls(activityAt) }),
+    ...(dueAt && { dueAt: withoutNulls(dueAt) }),
   }
 }

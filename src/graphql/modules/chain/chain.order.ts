@@ -1,4 +1,4 @@
-import type { ChainOrder, ChainPlace, ListedChain } from '../../../services/chain/read-chains.ts'
+import type { ChainKey, ChainOrder, ChainPlace, ListedChain } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { decodeKeyset, encodeKeyset, type OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { invalidCursor } from '../../../services/paging/page-arguments.ts'
@@ -42,14 +42,23 @@ export function decodeChain(
   if (cursor == null) return null
   const values = decodeKeyset(columns(wanted), cursor)
   if (!values) throw invalidCursor(name)
-  const [asOfMs, key, chainId] = values as [number, Date | number, string]
+  const [asOfMs, key, chainId] = values as [number, ChainKey, string]
   return { asOfMs, key, chainId }
+}
+
+const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
+  ACTIVITY: 'date',
+  ATTEMPTS: 'number',
+  TOTAL_TIME: 'number',
+  NAME: 'text',
+  CREATED_AT: 'date',
+  DUE_AT: 'date',
 }
 
 function columns({ order, direction }: WantedOrder): OrderColumn[] {
   return [
     { column: 'asOf', direction, type: 'number' },
-    { column: order, direction, type: order === 'ACTIVITY' ? 'date' : 'number' },
+    { column: order, direction, type: KEY_TYPES[order] },
     { column: 'chainId', direction, type: 'uuid' },
   ]
 }

@@ -1,10 +1,18 @@
+import { CHAIN_STATES } from '../../../domain/chain/chain-state.ts'
 import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
-import { countChains, findChainOfSession, listChains } from '../../../services/chain/read-chains.ts'
+import {
+  countChains,
+  countChainStates,
+  findChainOfSession,
+  listChains,
+  type ChainStateCount,
+} from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { pageSize } from '../../../services/paging/page-arguments.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
+import { ChainStateEnum } from './chain.enums.ts'
 import { ChainFilter, chainConditions } from './chain.filter.ts'
 import { ChainOrderInput, decodeChain, encodeChain, wantedOrder } from './chain.order.ts'
 import { ChainNode } from './chain.type.ts'
@@ -25,6 +33,15 @@ builder.queryField('chain', (t) =>
     },
   }),
 )
+
+const ChainStateCountType = builder.objectRef<ChainStateCount>('ChainStateCount').implement({
+  description: 'How many chains are in one state.',
+  fields: (t) => ({
+    state: t.expose('state', { type: ChainStateEnum, description: 'The state.' }),
+    count: t.exposeInt('count', { description: `How many; at most ${COUNTED_ROWS_MAX}.` }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether there are no more.' }),
+  }),
+})
 
 builder.queryField('chains', (t) =>
   t.connection(
@@ -53,16 +70,29 @@ builder.queryField('chains', (t) =>
           before: present(backward ? after : before),
           limit: size + 1,
         })
-        return assemblePage({
+        const page = assemblePage({
           args,
           rows,
           cursorOf: (row) => encodeChain(wanted, row, asOfMs),
-          count: () => countChains(context, { conditions, countMax: COUNTED_ROWS_MAX + 1 }),
+          count: () => countChains(context, { conditions, order: wanted.order }),
           countMax: COUNTED_ROWS_MAX,
         })
+        return { ...page, counts: () => countChainStates(context, conditions) }
       },
     },
-    { name: 'ChainConnection', description: 'A page of chains.' },
+    {
+      name: 'ChainConnection',
+      description: 'A page of chains.',
+      fields: (fields) => ({
+        counts: fields.field({
+          type: [ChainStateCountType],
+          description:
+            'How many chains of the filter there would be in each state if it named none: each state once, in the order of `ChainState`.',
+          complexity: { field: 1, multiplier: CHAIN_STATES.length },
+          resolve: ({ counts }) => counts(),
+        }),
+      }),
+    },
     { name: 'ChainEdge', description: 'One chain and its place.' },
   ),
 )

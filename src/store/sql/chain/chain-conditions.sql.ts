@@ -1,5 +1,5 @@
 import type { ChainState } from '../../../domain/chain/chain-state.ts'
-import type { FailureCause } from '../../../domain/session/causes.ts'
+import type { FailureCause, HoldReason } from '../../../domain/session/causes.ts'
 
 export interface TextCondition {
   equals?: string
@@ -27,6 +27,17 @@ export interface ChainConditions {
   label?: { key: string; value: string }
   /** Prefixes of words in the name and the labels; all must occur, in any order. */
   search?: string
+  chainIds?: readonly string[]
+  /** Of the newest attempt: the names of its resource group and its user, and its exit code. */
+  resourceGroup?: string
+  user?: string
+  exitCodes?: readonly number[]
+  /** What its retry is held by now. */
+  holdReasons?: readonly HoldReason[]
+  /** When the retry that it waits for is due. */
+  dueAt?: TimeCondition
+  /** Some attempt has, or had, a kernel on this agent. */
+  agentId?: string
   createdAt?: TimeCondition
   activityAt?: TimeCondition
 }
@@ -48,6 +59,7 @@ const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 /** Conditions on chains `c` other than project and state, which define the ranges; each begins with AND. */
 export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
+  const { chainIds, dueAt, agentId } = conditions
   const all = [
     ...(causes ? [`c.cause = ANY(${add(causes, 'failure_cause[]')})`] : []),
     ...(attempts.min === undefined ? [] : [`c.attempts >= ${add(attempts.min, 'int')}`]),
@@ -55,9 +67,13 @@ export function chainConditions(conditions: ChainConditions, add: Add): string {
     ...nameConditions(name, add),
     ...(label ? [`c.labels @> ${pairOf(label, add)}`] : []),
     ...(search === undefined ? [] : [`(${WORDS} @@ beginnings_query(${add(search, 'text')})) IS TRUE`]),
+    ...(chainIds ? [`c.chain_id = ANY(${add(chainIds, 'uuid[]')})`] : []),
+    ...newestAttemptConditions(conditions, add),
+    ...(agentId === undefined ? [] : [onAgent(add(agentId, 'uuid'))]),
+    ...(dueAt ? ['c.due_at IS NOT NULL', ...timeConditions('c.due_at', dueAt, add)] : []),
     ...timeConditions('c.created_at', createdAt, add),
     ...timeConditions('c.newest_activity_at', activityAt, add),
-    // No chain is active before it was created, and of the two times only activity is in an index.
+    // No chain is active before it was created: this bounds what is walked in the order of activity.
     ...timeConditions('c.newest_activity_at', { gt: createdAt.gt, gte: createdAt.gte }, add),
   ]
   return all.map((condition) => ` AND ${condition}`).join('')
@@ -75,6 +91,32 @@ export function wordsOf({ name = {}, label, search }: ChainConditions, add: Add)
     ...(search === undefined ? [] : [`beginnings_query(${add(search, 'text')})`]),
   ]
   return queries.length === 0 ? null : queries.reduce((both, each) => `coalesce(${both} && ${each}, ${both}, ${each})`)
+}
+
+/** The newest attempt and its decision are looked up chain by chain. */
+function newestAttemptConditions(conditions: ChainConditions, add: Add): string[] {
+  const { resourceGroup, user, exitCodes, holdReasons } = conditions
+  const ofAttempt = [
+    ...(resourceGroup === undefined ? [] : [`t.resource_group = ${add(resourceGroup, 'text')}`]),
+    ...(user === undefined ? [] : [`t.user_id = (SELECT u.id FROM users u WHERE u.name = ${add(user, 'text')})`]),
+    ...(exitCodes ? [`t.exit_code = ANY(${add(exitCodes, 'int[]')})`] : []),
+  ]
+  return [
+    ...(ofAttempt.length === 0
+      ? []
+      : [`EXISTS (SELECT FROM sessions t WHERE t.id = c.tail_id AND ${ofAttempt.join(' AND ')})`]),
+    ...(holdReasons
+      ? [
+          `EXISTS (SELECT FROM retry_decisions r WHERE r.session_id = c.tail_id
+      AND r.hold_reason = ANY(${add(holdReasons, 'hold_reason[]')}))`,
+        ]
+      : []),
+  ]
+}
+
+function onAgent(agentId: string): string {
+  return `EXISTS (SELECT FROM sessions a JOIN kernels k ON k.session_id = a.id
+      WHERE a.chain_id = c.chain_id AND k.agent_id = ${agentId})`
 }
 
 function nameConditions(name: TextCondition, add: Add): string[] {

@@ -1,6 +1,6 @@
-import { CHAIN_STATES } from '../../../domain/chain/chain-state.ts'
 import type { Queryable } from '../../database.ts'
-import { chainConditions, createParameters, wordsOf, type Add, type ChainConditions } from './chain-conditions.sql.ts'
+import { createParameters, type Add } from './chain-conditions.sql.ts'
+import { rangeStatement, waysTo, type ChainSelection } from './chain-ranges.sql.ts'
 import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
 
 /** The column of each order; each has an index on (project_id, state, column, chain_id). */
@@ -9,13 +9,15 @@ const ORDERS = {
   ATTEMPTS: { column: 'attempts', type: 'int' },
   // Running totals count up to `asOf`: the same shift for all chains of one state, so the index order is kept.
   TOTAL_TIME: { column: 'total_key', type: 'int8' },
+  NAME: { column: 'name', type: 'text' },
+  CREATED_AT: { column: 'created_at', type: 'timestamptz' },
+  // Lists only those that wait for a retry, which alone are in its index.
+  DUE_AT: { column: 'due_at', type: 'timestamptz' },
 } as const
 
 export type ChainOrder = keyof typeof ORDERS
 
-export interface ChainsQuery {
-  conditions: ChainConditions
-  visibleProjectId: string | null
+export interface ChainsQuery extends ChainSelection {
   order: ChainOrder
   direction: 'asc' | 'desc'
   /** The time up to which running totals count, in milliseconds since 1970. */
@@ -26,24 +28,20 @@ export interface ChainsQuery {
   limit: number
 }
 
-/** Milliseconds for TOTAL_TIME, a count for ATTEMPTS, a time for ACTIVITY. */
+/** Milliseconds for TOTAL_TIME, a count for ATTEMPTS, a text for NAME, a time for the others. */
+export type ChainKey = Date | number | string
+
 export interface ChainPlace {
-  key: Date | number
+  key: ChainKey
   chainId: string
 }
 
-export type ListedChain = ChainRow & { key: Date | number }
-
-const IN_RANGE = 'c.project_id = ranges.project_id AND c.state = ranges.state'
-
-/** Up to this many matches of a word search are sorted directly. */
-const WORD_MATCHES_MAX = 5_000
+export type ListedChain = ChainRow & { key: ChainKey }
 
 /**
  * A page of chains. Each project has one range per state. The first few chains of each range are read from its index
  * and merged, so a page in the middle of millions reads no more than the first page of ten. An administrator of all
- * projects reads the ranges of all projects, about 10 µs each. A word search first asks the index of words whether few
- * chains match; if so, the ranges are not walked. Frequent words are soon found by walking the ranges.
+ * projects reads the ranges of all projects, about 10 µs each.
  */
 export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
   const { text, values } = listStatement(query)
@@ -53,30 +51,35 @@ export async function listChains(db: Queryable, query: ChainsQuery): Promise<Lis
 /** The statement by itself, for inspecting its plan. */
 export function listStatement(query: ChainsQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
-  const { conditions, direction } = query
+  const { direction } = query
+  const selection = selectionOf(query)
   const { column } = ORDERS[query.order]
-  const shifted = query.order === 'TOTAL_TIME'
   const limit = add(query.limit, 'int')
-  const key = shifted ? `c.${column} + ranges.shift` : `c.${column}`
-  const wanted = `${IN_RANGE}${boundsOf(query, add)}${chainConditions(conditions, add)}`
+  const key = query.order === 'TOTAL_TIME' ? `c.${column} + ranges.shift` : `c.${column}`
+  const ways = waysTo(selection, add, boundsOf(query, add))
   const walked = `SELECT head.* FROM ranges CROSS JOIN LATERAL (
-    SELECT c.chain_id, ${key} AS key FROM chains c WHERE ${wanted}
+    SELECT c.chain_id, ${key} AS key FROM chains c WHERE ${ways.walked}
     ORDER BY c.${column} ${direction}, c.chain_id ${direction} LIMIT ${limit}) AS head`
   const looked = `SELECT c.chain_id, ${key} AS key
-    FROM found CROSS JOIN ranges JOIN chains c ON c.chain_id = found.chain_id WHERE ${wanted}`
-  const words = wordsOf(conditions, add)
+    FROM found CROSS JOIN ranges JOIN chains c ON c.chain_id = found.chain_id WHERE ${ways.looked}`
   const shift = `CASE WHEN chain_is_over(state) THEN 0 ELSE ${add(query.asOfMs, 'int8')} END`
   const text = `
-WITH ranges AS MATERIALIZED (${rangeStatement(query, add, `, ${shift} AS shift`)}),
-${words === null ? '' : foundStatement(words, add(query.visibleProjectId, 'uuid'))}
+WITH ranges AS MATERIALIZED (${rangeStatement(selection, add, `, ${shift} AS shift`)}),
+${ways.definitions}
 page AS MATERIALIZED (
-  SELECT * FROM (${words === null ? walked : eitherWay(walked, looked)}) AS head
+  SELECT * FROM (${ways.either(walked, looked)}) AS head
   ORDER BY head.key ${direction}, head.chain_id ${direction} LIMIT ${limit}
 )
 SELECT page.key, ${CHAIN_COLUMNS}
 FROM page JOIN chains c USING (chain_id) ${CHAIN_JOINS}
 ORDER BY page.key ${direction}, page.chain_id ${direction}`
   return { text, values }
+}
+
+/** Which chains are on the pages of an order: by when they are due, only those that wait for a retry. */
+export function selectionOf<Query extends ChainSelection & { order: ChainOrder }>(query: Query): Query {
+  const { conditions, order } = query
+  return order === 'DUE_AT' ? { ...query, conditions: { ...conditions, dueAt: conditions.dueAt ?? {} } } : query
 }
 
 /** A running total grows by `shift`, the same for all of a range: the index keeps its order. */
@@ -89,63 +92,4 @@ function boundsOf({ order, direction, after, before }: ChainsQuery, add: Add): s
     return ` AND (c.${column}, c.chain_id) ${greater ? '>' : '<'} (${at}, ${add(place.chainId, 'uuid')})`
   }
   return [...after.map((place) => bound(place, true)), ...before.map((place) => bound(place, false))].join('')
-}
-
-function foundStatement(words: string, visible: string): string {
-  return `found AS MATERIALIZED (
-  SELECT chain_id FROM chains_with_words(${words}, ${visible}, ${WORD_MATCHES_MAX + 1}) AS chain_id
-), rarity AS MATERIALIZED (
-  SELECT ${words} IS NOT NULL AND count(*) <= ${WORD_MATCHES_MAX} AS rare FROM found
-),`
-}
-
-/** Only the branch that is wanted is executed. */
-function eitherWay(walked: string, looked: string): string {
-  return `SELECT * FROM (${walked}) AS walked WHERE NOT (SELECT rare FROM rarity)
-  UNION ALL SELECT * FROM (${looked}) AS looked WHERE (SELECT rare FROM rarity)`
-}
-
-export interface CountQuery extends Pick<ChainsQuery, 'conditions' | 'visibleProjectId'> {
-  /** No more rows are looked for. */
-  countMax: number
-}
-
-/** The number of chains on all pages, up to `countMax`. */
-export async function countChains(db: Queryable, query: CountQuery): Promise<number> {
-  const { text, values } = countStatement(query)
-  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
-}
-
-/** The statement by itself, for inspecting its plan. */
-export function countStatement(query: CountQuery): { text: string; values: unknown[] } {
-  const { values, add } = createParameters()
-  const { conditions, visibleProjectId } = query
-  const limit = add(query.countMax, 'int')
-  const ranges = rangeStatement(query, add, '')
-  const wanted = `${IN_RANGE}${chainConditions(conditions, add)}`
-  const counted = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${limit}) AS counted`
-  const words = wordsOf(conditions, add)
-  // Range by range, so that what lies behind the limit is not looked at.
-  const walked = counted(
-    `SELECT 1 FROM ranges CROSS JOIN LATERAL (SELECT FROM chains c WHERE ${wanted} LIMIT ${limit}) AS of_range`,
-  )
-  const looked = counted(
-    `SELECT 1 FROM found CROSS JOIN ranges CROSS JOIN chains c WHERE c.chain_id = found.chain_id AND ${wanted}`,
-  )
-  const text = `
-WITH ${words === null ? '' : foundStatement(words, add(visibleProjectId, 'uuid'))} ranges AS (${ranges})
-${words === null ? walked : `SELECT sum(count)::int8 AS count FROM (${eitherWay(walked, looked)}) AS either`}`
-  return { text, values }
-}
-
-function rangeStatement(
-  { conditions, visibleProjectId }: Pick<ChainsQuery, 'conditions' | 'visibleProjectId'>,
-  add: Add,
-  columns: string,
-): string {
-  const states = add([...new Set(conditions.states ?? CHAIN_STATES)], 'chain_state[]')
-  const visible = add(visibleProjectId, 'uuid')
-  const named = conditions.project === undefined ? '' : ` AND p.name = ${add(conditions.project, 'text')}`
-  return `SELECT p.id AS project_id, state${columns} FROM projects p CROSS JOIN unnest(${states}) AS state
-  WHERE (${visible} IS NULL OR p.id = ${visible})${named}`
 }
