@@ -11,8 +11,8 @@ export interface Issue {
 interface Details {
   issues?: readonly Issue[]
   requestId?: string
-  /** Details of the server's error response. */
   data?: unknown
+  faults?: readonly GraphQLFault[]
 }
 
 /** An error reported by the server. `code` is one of the table in docs/errors.md. */
@@ -23,13 +23,17 @@ export class ApiError extends RepriseClientError {
   readonly issues: readonly Issue[]
   /** Whether the same request may succeed later, unchanged. */
   readonly retryable: boolean
+  /** What the server could answer beside it. */
   readonly data: unknown
+  /** All of the answer's `errors`: each with its path, where only a part of the data is missing. */
+  readonly faults: readonly GraphQLFault[]
 
-  constructor(code: string, message: string, { issues = [], requestId, data }: Details = {}) {
+  constructor(code: string, message: string, { issues = [], requestId, data, faults = [] }: Details = {}) {
     super(code, message, { requestId })
     this.issues = issues
     this.retryable = rowOf(code)?.retryable ?? new.target.retryable
     this.data = data
+    this.faults = faults
   }
 }
 
@@ -89,6 +93,8 @@ export function errorOfFailure({ __typename, code, message, issues }: Failure): 
 /** An entry of `errors` in a GraphQL response. */
 export interface GraphQLFault {
   message: string
+  /** Of the field that is missing because of it. */
+  path?: readonly (string | number)[]
   extensions?: { code?: string; requestId?: string; issues?: readonly Issue[] }
 }
 
@@ -96,7 +102,7 @@ export interface GraphQLFault {
 export function errorOfFaults(faults: readonly GraphQLFault[], data?: unknown): ApiError {
   const { code = 'GRAPHQL_ERROR', requestId, issues } = faults[0]?.extensions ?? {}
   const message = faults.map((fault) => fault.message).join('; ')
-  return new (typeOfCode(code))(code, message, { issues, requestId, data })
+  return new (typeOfCode(code))(code, message, { issues, requestId, data, faults })
 }
 
 export function typeOfCode(code: string): typeof ApiError {

@@ -1,7 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { chainOperations } from './chain.ts'
 import { administrationOperations } from './administration.ts'
-import { createConnection, type ConnectionSettings, type Document, type RequestOptions } from './connection.ts'
+import type { Connection } from './connection/connection.ts'
+import type { ConnectionOptions } from './connection/create-connection.ts'
 import { deploymentOperations } from './deployments.ts'
 import { eventOperations } from './events.ts'
 import { logOperations } from './logs.ts'
@@ -10,30 +11,13 @@ import { retryOperations } from './retries.ts'
 import { sessionOperations } from './sessions.ts'
 import { tokenOperations } from './tokens.ts'
 import { webhookOperations } from './webhooks.ts'
-import type { OnProgress } from './progress.ts'
-import type { RetryOptions } from './retry/retry-config.ts'
-import type { TimeoutOptions } from './retry/timeouts.ts'
-import type { WebSocketClass } from './streams/event-socket.ts'
 
-export interface ClientOptions {
-  /** Of the server: `http://127.0.0.1:4000`. */
-  url?: string
-  /** Several servers on one database, tried in this order. */
-  urls?: readonly string[]
-  token?: string
-  /** False switches everything off. */
-  retry?: RetryOptions | false
-  timeouts?: TimeoutOptions
-  fetch?: typeof fetch
-  webSocket?: WebSocketClass
-  onProgress?: OnProgress
-}
+export type ClientOptions = ConnectionOptions
 
 export type Client = ReturnType<typeof createClientOn>
 
-/** The client over a given transport and WebSocket. */
-export function createClientOn(settings: ConnectionSettings) {
-  const connection = createConnection(settings)
+/** The client's own operations over a connection. */
+export function createClientOn(connection: Connection) {
   return {
     ...sessionOperations(connection),
     ...retryOperations(connection),
@@ -49,20 +33,13 @@ export function createClientOn(settings: ConnectionSettings) {
     /** The servers, in the order in which they are tried. */
     urls: connection.urls.map(({ href }) => href),
 
-    /**
-     * Any query or mutation. A query is repeated as configured, a mutation only if it is `idempotent`.
-     * @throws ApiError, HttpStatusError, ConnectionError, the signal's reason
-     */
-    request<Result = unknown, Variables extends object = Record<string, unknown>>(
-      document: Document<Result, Variables>,
-      variables?: Variables,
-      options?: RequestOptions,
-    ): Promise<Result> {
-      return connection.request(document, variables ?? ({} as Variables), options)
-    },
+    /** Any other query or mutation. */
+    request: connection.request,
+    /** Any other subscription. */
+    stream: connection.stream,
 
     /** Ends everything in progress: calls and iterators throw ClientClosedError. */
-    close: () => connection.close(),
-    [Symbol.asyncDispose]: () => connection.close(),
+    close: connection.close,
+    [Symbol.asyncDispose]: connection.close,
   }
 }

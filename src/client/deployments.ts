@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { NotFoundError } from './api-errors.ts'
-import type { CallOptions, Connection } from './connection.ts'
+import type { CallOptions, Connection } from './connection/connection.ts'
 import { eventOperations } from './events.ts'
 import {
   CreateDeploymentDocument,

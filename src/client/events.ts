@@ -1,4 +1,4 @@
-import type { CallOptions, Connection } from './connection.ts'
+import type { CallOptions, Connection, Document } from './connection/connection.ts'
 import {
   DeploymentEventsDocument,
   EventCursorDocument,
@@ -11,6 +11,7 @@ import {
   type SessionEventFilter,
   type SessionEventsSubscription,
 } from './operations.generated.ts'
+import { picked } from './streams/closeable.ts'
 
 export type RetryEvent = RetryEventsSubscription['retryEvents']
 export type SessionEvent = SessionEventsSubscription['sessionEvents']
@@ -31,7 +32,16 @@ export function eventOperations(connection: Connection) {
     return after ?? (await request(EventCursorDocument, {}, options)).eventCursor
   }
 
-  const common = { cursorOf: ({ cursor }: { cursor: string }) => cursor, endsByItself: false }
+  function follow<Data, Filter, Event>(
+    document: Document<Data, { filter?: Filter; after?: string | null }>,
+    filter: Filter,
+    { after, ...call }: FollowOptions,
+    pick: (data: Data) => Event,
+  ): AsyncIterableIterator<Event> {
+    const begin = async (signal: AbortSignal) => ({ filter, after: await startingAt(after, { ...call, signal }) })
+    return picked(stream(document, begin, call), pick)
+  }
+
   return {
     /** A cursor for `after`: everything after it happens from now on. */
     async eventCursor(options?: CallOptions): Promise<string> {
@@ -39,48 +49,18 @@ export function eventOperations(connection: Connection) {
     },
 
     retryEvents(filter: RetryEventFilter = {}, options: FollowOptions = {}): AsyncIterableIterator<RetryEvent> {
-      return stream(
-        {
-          ...common,
-          name: 'RetryEvents',
-          document: RetryEventsDocument,
-          variables: { filter },
-          after: (signal) => startingAt(options.after, { ...options, signal }),
-          read: (data) => (data as RetryEventsSubscription).retryEvents,
-        },
-        options,
-      )
+      return follow(RetryEventsDocument, filter, options, (data) => data.retryEvents)
     },
 
     sessionEvents(filter: SessionEventFilter = {}, options: FollowOptions = {}): AsyncIterableIterator<SessionEvent> {
-      return stream(
-        {
-          ...common,
-          name: 'SessionEvents',
-          document: SessionEventsDocument,
-          variables: { filter },
-          after: (signal) => startingAt(options.after, { ...options, signal }),
-          read: (data) => (data as SessionEventsSubscription).sessionEvents,
-        },
-        options,
-      )
+      return follow(SessionEventsDocument, filter, options, (data) => data.sessionEvents)
     },
 
     deploymentEvents(
       filter: DeploymentEventFilter = {},
       options: FollowOptions = {},
     ): AsyncIterableIterator<DeploymentEvent> {
-      return stream(
-        {
-          ...common,
-          name: 'DeploymentEvents',
-          document: DeploymentEventsDocument,
-          variables: { filter },
-          after: (signal) => startingAt(options.after, { ...options, signal }),
-          read: (data) => (data as DeploymentEventsSubscription).deploymentEvents,
-        },
-        options,
-      )
+      return follow(DeploymentEventsDocument, filter, options, (data) => data.deploymentEvents)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { chainOperations, hasEnded } from './chain.ts'
-import type { CallOptions, Connection } from './connection.ts'
+import type { CallOptions, Connection } from './connection/connection.ts'
 import { NotFoundError } from './api-errors.ts'
 import {
   KernelLogPageDocument,
@@ -8,7 +8,7 @@ import {
   type KernelLogsSubscription,
 } from './operations.generated.ts'
 import { allPages } from './pages.ts'
-import { closeable } from './streams/closeable.ts'
+import { closeable, picked } from './streams/closeable.ts'
 
 export type LogChunk = KernelLogsSubscription['kernelLogs']
 
@@ -31,18 +31,9 @@ export function logOperations(connection: Connection) {
   const { chain, watchChain } = chainOperations(connection)
 
   function kernelLogs(kernelId: string, options: LogOptions = {}): AsyncIterableIterator<LogChunk> {
-    return connection.stream(
-      {
-        name: 'KernelLogs',
-        document: KernelLogsDocument,
-        variables: { kernelId },
-        after: async () => options.after ?? null,
-        read: (data) => (data as KernelLogsSubscription).kernelLogs,
-        cursorOf: ({ cursor }) => cursor,
-        endsByItself: true,
-      },
-      options,
-    )
+    const { after, ...call } = options
+    const chunks = connection.stream(KernelLogsDocument, { kernelId, after }, call)
+    return picked(chunks, (data) => data.kernelLogs)
   }
 
   async function* ofAttempt(attempt: AttemptFragment, options: CallOptions): AsyncGenerator<AttemptLog, void, void> {

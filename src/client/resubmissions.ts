@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { NotFoundError } from './api-errors.ts'
-import type { CallOptions, Connection, RequestOptions } from './connection.ts'
+import type { CallOptions, Connection, RequestOptions } from './connection/connection.ts'
 import {
   AbortResubmissionDocument,
   CancelRetriesDocument,

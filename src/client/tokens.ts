@@ -1,4 +1,4 @@
-import type { CallOptions, Connection } from './connection.ts'
+import type { CallOptions, Connection } from './connection/connection.ts'
 import {
   AuditLogDocument,
   CreateTokenDocument,

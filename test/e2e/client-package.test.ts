@@ -49,7 +49,7 @@ async function runProgram(name: string, code: string): Promise<string> {
 
 test('the examples of docs/client.md do what it says', { timeout: 120_000 }, async () => {
   const examples = (await blocksOfTest('test/e2e/client-package.test.ts')).map(({ text }) => text)
-  expect(examples).toHaveLength(2)
+  expect(examples).toHaveLength(3)
   const outputs: string[] = []
   for (const [index, code] of examples.entries()) {
     expect(code).toContain('http://127.0.0.1:4000')
@@ -57,6 +57,7 @@ test('the examples of docs/client.md do what it says', { timeout: 120_000 }, asy
   }
   expect(outputs[0]).toBe('1: attempt 1\n2: attempt 2\nSUCCEEDED after 2 attempts, exit code 0\n')
   expect(outputs[1]).toMatch(/^SESSION_NOT_FOUND\n(.*\n)*RETRY_SUCCEEDED 2 4\n$/)
+  expect(outputs[2]).toBe('mine\n')
 })
 
 test('the command line comes along, and talks to the server', { timeout: 60_000 }, async () => {
@@ -73,21 +74,32 @@ test('the web UI comes along', async () => {
   expect(routes).toContainEqual({ method: 'GET', path: '/chains' })
 })
 
+/** What the compiler says of a module of somebody who installed the package. */
+async function compiled(code: string): Promise<string> {
+  await writeFile(join(directory, 'types.mts'), code)
+  const args = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', 'types.mts']
+  return run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: directory }).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  )
+}
+
 test('the types come along, and hold', { timeout: 60_000 }, async () => {
-  const check = async (code: string) => {
-    await writeFile(join(directory, 'types.mts'), code)
-    const args = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', 'types.mts']
-    const compiled = run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: directory })
-    return compiled.then(
-      () => '',
-      (error: { stdout: string }) => error.stdout,
-    )
-  }
   const head = `import { createClient, type Session } from 'reprise/client'\nconst client = createClient()\n`
   const use = `const session: Session = await client.session('x')\nexport const phase: 'HELD' | string = session.retryState.phase\n`
-  expect(await check(`${head}${use}`)).toBe('')
-  const wrong = await check(`${head}export const exitCode: string = (await client.waitForChain('x')).exitCode\n`)
+  expect(await compiled(`${head}${use}`)).toBe('')
+  const wrong = await compiled(`${head}export const exitCode: string = (await client.waitForChain('x')).exitCode\n`)
   expect(wrong).toContain("Type 'number | null' is not assignable to type 'string'")
+})
+
+test('the entry for operations of others comes along, with types', { timeout: 60_000 }, async () => {
+  const complaint = await compiled(`
+    import { createConnection, type Connection } from 'reprise/client/connection'
+    const connection: Connection = createConnection({ url: 'http://localhost' })
+    const data = await connection.request<{ now: string }>('{ now }')
+    for await (const { changes } of connection.stream<{ changes: { cursor: string } }>('', {})) changes.cursor.at(0)
+    export const now: number = data.now`)
+  expect(complaint.trim().split('\n')).toEqual([expect.stringContaining("'string' is not assignable to type 'number'")])
 })
 
 describe('in browsers', () => {

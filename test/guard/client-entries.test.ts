@@ -1,6 +1,9 @@
 import { isBuiltin } from 'node:module'
+import { join } from 'node:path'
+import { rolldown } from 'rolldown'
 import { expect, test } from 'vitest'
-import { edgesOf, readSourceFiles } from './source-files.ts'
+import * as operations from '../../src/client/operations.generated.ts'
+import { edgesOf, readSourceFiles, ROOT } from './source-files.ts'
 
 const files = await readSourceFiles()
 const edges = edgesOf(files)
@@ -22,11 +25,32 @@ test('the entry for browsers brings nothing of Node along', () => {
     '@graphql-typed-document-node/core',
     'graphql',
     'graphql-ws/client',
-    'graphql/language/kinds.js',
-    'graphql/language/parser.js',
     'graphql/language/printer.js',
     'uuid',
   ])
+})
+
+test('the entry for programs with operations of their own brings none of ours along', async () => {
+  const { paths, packages } = reachable('src/client/connection/create-connection.ts')
+  expect(paths.length).toBeGreaterThan(15)
+  expect(paths.filter((path) => /operations|client\.ts$|\/node\//.test(path))).toEqual([])
+  expect(packages).toEqual([
+    '@graphql-typed-document-node/core',
+    'graphql',
+    'graphql-ws/client',
+    'graphql/language/printer.js',
+  ])
+  await using build = await rolldown({
+    input: join(ROOT, 'src/client/connection/create-connection.ts'),
+    platform: 'browser',
+  })
+  const { output } = await build.generate({ minify: true })
+  expect(output[0].code).toContain('graphql-transport-ws')
+  const names = Object.keys(operations).flatMap((name) => name.match(/^(\w+)Document$/)?.[1] ?? [])
+  expect(names.length).toBeGreaterThan(40)
+  expect(names.filter((name) => new RegExp(`(query|mutation|subscription) ${name}\\b`).test(output[0].code))).toEqual(
+    [],
+  )
 })
 
 test('the entry for Node is all of it', () => {
@@ -39,8 +63,6 @@ test('the entry for Node is all of it', () => {
     '@graphql-typed-document-node/core',
     'graphql',
     'graphql-ws/client',
-    'graphql/language/kinds.js',
-    'graphql/language/parser.js',
     'graphql/language/printer.js',
     'undici/lib/api/api-request.js',
     'undici/lib/core/errors.js',

@@ -1,5 +1,6 @@
 import process from 'node:process'
 import { createClientOn, type Client, type ClientOptions } from '../client.ts'
+import { createConnectionOn } from '../connection/connection.ts'
 import { resolveRetry } from '../retry/retry-config.ts'
 import { resolveTimeouts } from '../retry/timeouts.ts'
 import { createFetchTransport } from '../transport/fetch-transport.ts'
@@ -32,7 +33,7 @@ export function createClient(options: NodeClientOptions = {}): Client {
   const stated = { ...options, urls: options.urls ?? (options.url === undefined ? undefined : [options.url]) }
   const { urls, token } = findServer(stated, environment, () => readProfiles(profilesPath(variables)))
   const timeouts = resolveTimeouts(options.timeouts, environment)
-  return createClientOn({
+  const connection = createConnectionOn({
     urls,
     token,
     retry: resolveRetry(options.retry, environment),
@@ -43,6 +44,7 @@ export function createClient(options: NodeClientOptions = {}): Client {
     webSocket: options.webSocket ?? NodeWebSocket,
     onProgress: options.onProgress,
   })
+  return createClientOn(connection)
 }
 
 /** A connection abandoned while it is being made emits an error for which nobody listens any more. */

@@ -29,3 +29,23 @@ export function closeable<T>(
     },
   }
 }
+
+/** What `pick` takes of each item, with the same end. */
+export function picked<T, Part>(
+  source: AsyncIterableIterator<T>,
+  pick: (item: T) => Part,
+): AsyncIterableIterator<Part> {
+  return {
+    async next() {
+      const result = await source.next()
+      return result.done ? { done: true, value: undefined } : { done: false, value: pick(result.value) }
+    },
+    async return() {
+      await source.return?.()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

@@ -1,48 +1,41 @@
 import type { ExecutionResult } from 'graphql-ws/client'
 import { ApiError, errorOfFaults, ForbiddenError, InternalError, type GraphQLFault } from '../api-errors.ts'
-import { ConnectionLostError, RepriseClientError } from '../errors.ts'
+import { ClientConfigurationError, ConnectionLostError, RepriseClientError } from '../errors.ts'
 import type { OnProgress } from '../progress.ts'
 import { reconnectDelay } from '../retry/network-schedule.ts'
 import { pause } from '../retry/pause.ts'
 import type { ReconnectRetry } from '../retry/retry-config.ts'
 import type { EventSocket } from './event-socket.ts'
+import type { Subscription } from './subscription.ts'
 
 /** Items waiting for the consumer; beyond that the subscription is ended and restarted at the consumer's position. */
 const MAILBOX_ITEMS_MAX = 1_000
 
-export interface Followed<Item> {
-  name: string
-  query: string
-  variables: Record<string, unknown>
-  /** Cursor after which it starts. Null: from the beginning, if the subscription has one. */
-  after: string | null
-  read: (data: unknown) => Item
-  cursorOf: (item: Item) => string
-  /** Whether `complete` from the server means that nothing more will follow. If not, the server is only stopping. */
-  endsByItself: boolean
+export interface Followed extends Subscription {
+  variables: object
   signal: AbortSignal
   onProgress: OnProgress | undefined
 }
 
 /**
- * Each item once and in order, across any number of connections and servers: a new subscription resumes after the
- * cursor of the last item taken.
+ * The data of each event once and in order, across any number of connections and servers: a new subscription resumes
+ * after the cursor of the last event taken.
  * @throws ApiError; the signal's reason; ConnectionLostError if reconnecting is off
  */
-export async function* follow<Item>(
+export async function* follow<Data>(
   { socket, reconnect }: { socket: EventSocket; reconnect: ReconnectRetry | null },
-  followed: Followed<Item>,
-): AsyncGenerator<Item, void, void> {
-  const { name, signal, onProgress } = followed
-  let { after } = followed
+  followed: Followed,
+): AsyncGenerator<Data, void, void> {
+  const { name, query, signal, onProgress } = followed
+  let variables = begin(followed)
   let failed = 0
   for (;;) {
     signal.throwIfAborted()
-    const mailbox = new Mailbox<Item>(MAILBOX_ITEMS_MAX)
+    const mailbox = new Mailbox<Data>(MAILBOX_ITEMS_MAX)
     const end = socket.subscribe(
-      { query: followed.query, variables: { ...followed.variables, after } },
+      { query, variables },
       {
-        next: (result) => deliver(result, followed.read, mailbox),
+        next: (result) => deliver(result, mailbox),
         error: mailbox.fail.bind(mailbox),
         complete: mailbox.complete.bind(mailbox),
       },
@@ -59,7 +52,7 @@ export async function* follow<Item>(
           break
         }
         failed = 0
-        after = followed.cursorOf(delivery.item)
+        variables = resumed(followed, variables, delivery.item)
         yield delivery.item
       }
     } catch (error) {
@@ -78,9 +71,28 @@ export async function* follow<Item>(
   }
 }
 
-function deliver<Item>(result: ExecutionResult, read: (data: unknown) => Item, mailbox: Mailbox<Item>): void {
+/** @throws ClientConfigurationError if what happens until the first event could be missed */
+function begin({ name, cursorVariable, endsByItself, variables }: Followed): Record<string, unknown> {
+  const given = { ...variables } as Record<string, unknown>
+  if (cursorVariable !== null && !endsByItself && typeof given[cursorVariable] !== 'string')
+    throw new ClientConfigurationError(
+      `${name} needs the variable $${cursorVariable} to begin: the \`eventCursor\` read with what is shown`,
+    )
+  return given
+}
+
+function resumed({ name, cursorVariable }: Followed, variables: Record<string, unknown>, data: unknown) {
+  if (cursorVariable === null) return variables
+  const events = Object.values(data as Record<string, { cursor?: unknown } | null>)
+  const cursor = events.find((event) => typeof event?.cursor === 'string')?.cursor
+  if (cursor === undefined)
+    throw new ClientConfigurationError(`${name} cannot be resumed: its events need the field \`cursor\``)
+  return { ...variables, [cursorVariable]: cursor }
+}
+
+function deliver<Data>(result: ExecutionResult, mailbox: Mailbox<Data>): void {
   if (result.errors?.length) mailbox.fail(errorOfFaults(result.errors as readonly GraphQLFault[], result.data))
-  else mailbox.push(read(result.data))
+  else mailbox.push(result.data as Data)
 }
 
 /** Close codes of the protocol that a retry would meet again. */

@@ -1,0 +1,137 @@
+import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core'
+import type { DocumentNode } from 'graphql'
+import { print } from 'graphql/language/printer.js'
+import { describeDocument } from './describe-document.ts'
+import { ClientClosedError, ClientConfigurationError } from '../errors.ts'
+import type { OnProgress } from '../progress.ts'
+import type { RetryConfig } from '../retry/retry-config.ts'
+import type { Timeouts } from '../retry/timeouts.ts'
+import { closeable } from '../streams/closeable.ts'
+import { createEventSocket, type WebSocketClass } from '../streams/event-socket.ts'
+import { follow } from '../streams/follow.ts'
+import { describeSubscription } from '../streams/subscription.ts'
+import { createEndpoints } from '../transport/endpoints.ts'
+import { sendOperation } from '../transport/send-operation.ts'
+import type { Transport } from '../transport/transport.ts'
+
+/** A typed document of any generator, as a node or a text, or the text of an operation. */
+export type Document<Result, Variables> = DocumentTypeDecoration<Result, Variables> | DocumentNode | string
+
+export interface CallOptions {
+  /** When it aborts, the call throws its reason at once. */
+  signal?: AbortSignal
+  /** In addition to the client's own. */
+  onProgress?: OnProgress
+}
+
+export interface RequestOptions extends CallOptions {
+  /** The mutation has the same effect when it reaches the server twice. Queries always do. */
+  idempotent?: boolean
+}
+
+export interface ConnectionSettings {
+  /** Asked in this order. */
+  urls: readonly URL[]
+  token: string | undefined
+  retry: RetryConfig
+  timeouts: Timeouts
+  transport: Transport
+  webSocket: WebSocketClass
+  onProgress: OnProgress | undefined
+}
+
+/** What all operations go through. */
+export interface Connection {
+  readonly urls: readonly URL[]
+  /**
+   * Any query or mutation. A query is repeated as configured, a mutation only if it is `idempotent`.
+   * @throws ApiError, also where only a part of the data is missing: `data` has the rest, `faults` say what is missing;
+   * HttpStatusError; ConnectionError; the signal's reason
+   */
+  request<Result = unknown, Variables extends object = Record<string, unknown>>(
+    document: Document<Result, Variables>,
+    variables?: Variables,
+    options?: RequestOptions,
+  ): Promise<Result>
+  /**
+   * Any subscription: each event once and in order, across connections and servers. It selects `cursor`, and its field's
+   * argument `after` is a variable; that begins as the `eventCursor` read with what is shown, and is then carried on.
+   * `kernelLogs` may begin without. `variables` may be a function, called when the first event is asked for.
+   * @throws ApiError, the signal's reason; ConnectionLostError if reconnecting is off
+   */
+  stream<Result = unknown, Variables extends object = Record<string, unknown>>(
+    document: Document<Result, Variables>,
+    variables: Variables | ((signal: AbortSignal) => Promise<Variables>),
+    options?: CallOptions,
+  ): AsyncIterableIterator<Result>
+  /** Aborts when the connection is closed. */
+  readonly closed: AbortSignal
+  /** Ends everything in progress: calls and iterators throw ClientClosedError. */
+  close(): Promise<void>
+}
+
+export function createConnectionOn(settings: ConnectionSettings): Connection {
+  const { urls, token, retry, timeouts, transport, webSocket } = settings
+  const endpoints = createEndpoints(urls, () => performance.now())
+  const socket = createEventSocket({ webSocket, endpoints, timeouts, token })
+  const closed = new AbortController()
+
+  function progressTo(own: OnProgress | undefined): OnProgress | undefined {
+    const { onProgress } = settings
+    if (!onProgress || !own) return own ?? onProgress
+    return (progress) => {
+      onProgress(progress)
+      own(progress)
+    }
+  }
+
+  return {
+    urls,
+    closed: closed.signal,
+    async request<Result, Variables extends object>(
+      document: Document<Result, Variables>,
+      variables?: Variables,
+      { signal, onProgress, idempotent = false }: RequestOptions = {},
+    ) {
+      const text = textOf(document)
+      const { kind, name } = describeDocument(text)
+      if (kind === 'subscription') throw new ClientConfigurationError('A subscription is no request, but a stream')
+      const data = await sendOperation(
+        { transport, endpoints, retry, token },
+        {
+          name,
+          text,
+          variables: variables ?? {},
+          repeatable: kind === 'query' || idempotent,
+          signal: signal ? AbortSignal.any([closed.signal, signal]) : closed.signal,
+          onProgress: progressTo(onProgress),
+        },
+      )
+      return data as Result
+    },
+    stream<Result, Variables extends object>(
+      document: Document<Result, Variables>,
+      variables: Variables | ((signal: AbortSignal) => Promise<Variables>),
+      { signal, onProgress }: CallOptions = {},
+    ) {
+      const subscription = describeSubscription(textOf(document))
+      return closeable<Result>([closed.signal, signal], async function* (merged) {
+        const first = typeof variables === 'function' ? await variables(merged) : variables
+        const followed = { ...subscription, variables: first, signal: merged, onProgress: progressTo(onProgress) }
+        yield* follow<Result>({ socket, reconnect: retry.reconnect }, followed)
+      })
+    },
+    async close() {
+      if (closed.signal.aborted) return
+      closed.abort(new ClientClosedError())
+      socket.close()
+      await transport.close()
+    },
+  }
+}
+
+/** Documents of generators that make texts are objects that say theirs. */
+function textOf(document: Document<unknown, never>): string {
+  if (typeof document === 'string') return document
+  return 'kind' in document ? print(document) : (document as { toString(): string }).toString()
+}

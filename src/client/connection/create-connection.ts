@@ -1,0 +1,48 @@
+import { createConnectionOn, type Connection } from './connection.ts'
+import { ClientConfigurationError } from '../errors.ts'
+import type { OnProgress } from '../progress.ts'
+import { resolveRetry, type RetryOptions } from '../retry/retry-config.ts'
+import { resolveTimeouts, type TimeoutOptions } from '../retry/timeouts.ts'
+import { serverUrl } from '../server-url.ts'
+import type { WebSocketClass } from '../streams/event-socket.ts'
+import { createFetchTransport } from '../transport/fetch-transport.ts'
+
+/** `reprise/client/connection`: for programs with operations of their own, on any platform. Has none itself. */
+export * from '../api-errors.ts'
+export * from '../errors.ts'
+export type { CallOptions, Connection, Document, RequestOptions } from './connection.ts'
+export type { OnProgress, Progress } from '../progress.ts'
+export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions } from '../retry/retry-config.ts'
+export type { TimeoutOptions, Timeouts } from '../retry/timeouts.ts'
+
+export interface ConnectionOptions {
+  /** Of the server: `http://127.0.0.1:4000`. */
+  url?: string
+  /** Several servers on one database, tried in this order. */
+  urls?: readonly string[]
+  /** Without it, a page of the server's own origin is known by its cookie. */
+  token?: string
+  /** False switches everything off. */
+  retry?: RetryOptions | false
+  timeouts?: TimeoutOptions
+  fetch?: typeof fetch
+  /** Node 20 has none of its own. */
+  webSocket?: WebSocketClass
+  onProgress?: OnProgress
+}
+
+/** Over the platform's `fetch` and `WebSocket`; reads no environment and no files. @throws ClientConfigurationError */
+export function createConnection(options: ConnectionOptions): Connection {
+  const urls = options.urls ?? (options.url === undefined ? [] : [options.url])
+  if (urls.length === 0) throw new ClientConfigurationError('A connection needs a url')
+  const timeouts = resolveTimeouts(options.timeouts)
+  return createConnectionOn({
+    urls: urls.map(serverUrl),
+    token: options.token,
+    retry: resolveRetry(options.retry),
+    timeouts,
+    transport: createFetchTransport({ fetch: options.fetch ?? fetch, timeouts }),
+    webSocket: options.webSocket ?? globalThis.WebSocket,
+    onProgress: options.onProgress,
+  })
+}
