@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { heapFlags, startServer } from '../../src/cli/demo/server-process.ts'
-import { MAIN } from '../support/programs/command-line.ts'
+import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/programs/pseudo-terminal.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -86,4 +89,24 @@ describe.skipIf(!PSEUDO_TERMINAL)('a signal that comes twice', () => {
     const left = await findLeftovers(dataDir)
     expect({ status, left, there: existsSync(dataDir), text }).toEqual({ status: 130, left: [], there: false, text })
   })
+})
+
+test('signals that go on coming do not kill an agent that is about to end', async () => {
+  const args = ['agent', '--server', 'http://127.0.0.1:1', '--token', 'none', '--executor', 'noop', '--data-dir']
+  for (let run = 0; run < 5; run++) {
+    const directory = await temporaryDirectory('signals')
+    const env = cleanEnvironment({})
+    const agent = spawn(process.execPath, [...heapFlags(), MAIN, ...args, directory], { env, stdio: 'pipe' })
+    let log = ''
+    agent.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
+    await vi.waitFor(() => expect(log).toContain('no answer from the server'), WITHIN)
+    const ended = once(agent, 'close')
+    // Later ones are meant to kill.
+    const until = performance.now() + 1_500
+    while (agent.exitCode === null && agent.signalCode === null && performance.now() < until) {
+      agent.kill('SIGINT')
+      await nextTurn()
+    }
+    expect({ ended: await ended, log }).toEqual({ ended: [0, null], log })
+  }
 })
