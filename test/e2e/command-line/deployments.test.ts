@@ -46,13 +46,13 @@ async function answers(name: string): Promise<string[]> {
   return Promise.all(shown.endpoints.map(async ({ url }: { url: string }) => (await fetch(url)).text()))
 }
 
-/** What the files name, when it is so many; they follow within a second. */
+/** What the files name, when it is so many. */
 async function discovered(count: number): Promise<string[]> {
   const targets = async () => {
     const groups = JSON.parse(await readFile(join(discovery, 'prometheus.json'), 'utf8')) as { targets: string[] }[]
     return groups.flatMap((group) => group.targets)
   }
-  await vi.waitFor(async () => expect(await targets()).toHaveLength(count), { timeout: 1_000, interval: 20 })
+  await vi.waitFor(async () => expect(await targets()).toHaveLength(count), { timeout: 40_000, interval: 20 })
   return targets()
 }
 
@@ -107,7 +107,7 @@ test('a deployment from its creation to its end', { timeout: 120_000 }, async ()
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line) as DeploymentEvent)
-  await vi.waitFor(() => expect(events().at(-1)).toMatchObject({ type: 'DESTROYED' }), { timeout: 10_000 })
+  await vi.waitFor(() => expect(events().at(-1)).toMatchObject({ type: 'DESTROYED' }), { timeout: 40_000 })
   watching.child.kill('SIGINT')
   expect((await watching.ended).status).toBe(130)
   const types = events().map(({ type }) => type)

@@ -73,8 +73,8 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
   ])
   const [, ...afterHealthy] = sinceHealthy(hanging!)
   expect(afterHealthy.filter((line) => /^(health-check|route-eviction).*UNHEALTHY/.test(line))).toEqual([
-    unhealthyBecause('it did not answer within 1 s'),
-    'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 5 s: it did not answer within 1 s',
+    unhealthyBecause('it did not answer within 3 s'),
+    'route-eviction SUCCESS UNHEALTHY → TERMINATING: it was unhealthy for 5 s: it did not answer within 3 s',
   ])
 
   await deployment.scale(1)

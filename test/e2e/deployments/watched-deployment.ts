@@ -84,9 +84,9 @@ export async function watchedDeployment(
     healthCheck: {
       path: '/health',
       interval: 0.25,
-      timeout: patient ? 5 : 1,
+      timeout: patient ? 5 : 3,
       unhealthyThreshold: patient ? 10 : 2,
-      staleAfter: patient ? 20 : 5,
+      staleAfter: patient ? 20 : 10,
     },
     startTimeout: 30,
     evictAfter: patient ? 20 : 5,

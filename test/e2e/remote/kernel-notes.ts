@@ -8,6 +8,8 @@ export interface Life {
   /** By the machine's clock, in milliseconds. */
   firstAt: number
   lastAt: number
+  /** Of all lines. */
+  times: number[]
   told: boolean
 }
 
@@ -33,6 +35,7 @@ export async function lives(fleet: RemoteFleet, name: string): Promise<Life[]> {
     attempt,
     firstAt: Math.min(...own.map(({ at }) => at)),
     lastAt: Math.max(...own.map(({ at }) => at)),
+    times: own.map(({ at }) => at),
     told: own.some(({ what }) => what === 'told'),
   }))
 }

@@ -77,7 +77,7 @@ it('a kernel of which the next agent finds nothing has vanished', async () => {
 
 it('a fence that passes between two agents is applied by the next, which the server does not answer either', async () => {
   const { gateway, reaches, configure } = given
-  await configure({ fence_after_ms: 2_500 })
+  await configure({ fence_after_ms: 8_000 })
   const first = given.newAgent()
   await first.start()
   const { sessionId, go } = await runInTwoSteps()

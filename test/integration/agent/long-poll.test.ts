@@ -9,8 +9,8 @@ import { kernelRows } from '../../support/database/session-rows.ts'
 
 const given = useScheduling()
 
-/** Far below the time for which a poll may wait. */
-const HANGS_MS = SYNC_WAIT_MAX_MS / 2
+/** Below the time for which a poll may wait, and above that for which a busy machine may stand still. */
+const HANGS_MS = SYNC_WAIT_MAX_MS - 500
 
 interface Poll {
   answer: Promise<SyncAnswer>

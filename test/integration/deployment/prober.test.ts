@@ -109,6 +109,8 @@ describe('the prober', () => {
     await database.fresh()
     server = deploymentServer(database.db)
     deployment = await createFactories(database.db).deployment({ status: 'READY' })
+    // What only is slow, as on a busy machine, has answered.
+    await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 30000')
   })
 
   async function routes(count: number, port: number): Promise<string[]> {
@@ -180,16 +182,14 @@ describe('the prober', () => {
   test('those that hang hold nobody up', async () => {
     const hanging = await listening(() => {})
     const well = await listening((_request, response) => response.end())
-    await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 5000')
     const stuck = await routes(100, hanging)
     await due()
     await server.run('check-route-health')
     const [quick] = await routes(1, well)
     await database.db.query(`UPDATE routes SET next_check_at = ${DUE} WHERE id = $1`, [quick])
-    const begunAt = performance.now()
     await server.run('check-route-health')
     await eventually(async () => (await rows()).find(({ id }) => id === quick)!.successes === 1)
-    expect(performance.now() - begunAt).toBeLessThan(4_500)
+    // Before the first of them was given up.
     expect((await rows()).filter(({ id, failures }) => stuck.includes(id) && failures > 0)).toEqual([])
     // They are given up with the server, and nothing is counted for it.
     await server.services['check-route-health'].stop()

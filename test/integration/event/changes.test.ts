@@ -58,6 +58,14 @@ async function happen(events: readonly WrittenEvent[]) {
   server.wake.wake('events')
 }
 
+/** Until all that is written can be read: a transaction that runs for long, be it of another database, holds it back. */
+async function readable() {
+  const { rows } = await server.db.query<{ xid: string }>(
+    'SELECT xid::text FROM session_events ORDER BY xid DESC LIMIT 1',
+  )
+  await eventually(async () => decodeCursor(await eventCursor())!.xid > BigInt(rows[0]!.xid))
+}
+
 async function subscribed(count: number) {
   await eventually(() => server.bus.subscribers === count)
 }
@@ -139,6 +147,7 @@ describe('batches', () => {
     const { cursor, sessionIds } = await first
     expect(sessionIds).toEqual([sessions[0]])
     for (const sessionId of sessions.slice(1)) await happen([{ sessionId, chainId }])
+    await readable()
     const again = await next(open().subscribe(CHANGES, { filter, after: cursor, everyMs: 60_000 }))
     expect(again.sessionIds).toEqual(sessions.slice(1))
     expect(again.chainIds).toEqual([chainId])
@@ -150,6 +159,7 @@ describe('batches', () => {
     const after = await eventCursor()
     const events = Array.from({ length: CHANGED_IDS_MAX + 1 }, () => ({ sessionId: randomUUID(), projectId }))
     await happen(events)
+    await readable()
     const batch = await next(open().subscribe(CHANGES, { filter, after }))
     expect(batch).toMatchObject({ missed: true })
     expect(batch.sessionIds).toHaveLength(CHANGED_IDS_MAX)
@@ -229,6 +239,7 @@ describe('what they are about', () => {
     await resubmission(ours, projectId)
     await resubmission(theirs, await server.factory.project())
     await happen([{ sessionId: theirs }, { sessionId: ours, projectId }])
+    await readable()
     const batch = await next(open(token).subscribe(CHANGES, { after }))
     expect(batch).toMatchObject({ sessionIds: [ours], resubmissionIds: [ours], deploymentIds: [] })
     const foreign = await open(token)

@@ -100,14 +100,29 @@ describe('what is held', () => {
     await due(3, 'other')
     await given.server.run('dispatch-retries', 'dispatch-retries')
     await set({ ...CLUSTER, disabled: false })
+    expect(await ramp()).toEqual([
+      { at: 0, count: HELD_RELEASE_RETRIES_MAX },
+      { at: 1_000, count: HELD_RELEASE_RETRIES_MAX },
+      { at: 2_000, count: 53 },
+    ])
     expect((await dispatch()).DISPATCHED).toBe(HELD_RELEASE_RETRIES_MAX)
     const others = await given.sql(`SELECT phase FROM retry_decisions WHERE project_id <> $1`, [DEFAULT_PROJECT_ID])
     expect(others).toEqual(Array.from({ length: 3 }, () => ({ phase: 'DISPATCHED' })))
-    await passTime(given.db, 1)
+    await passTime(given.db, 60)
     expect((await dispatch()).DISPATCHED).toBe(2 * HELD_RELEASE_RETRIES_MAX)
-    await passTime(given.db, 1)
+    await passTime(given.db, 60)
     expect(await dispatch()).toEqual({ DISPATCHED: many + 3 })
   })
+
+  /** In ms from the first, when how many are let go. A second is then a minute, which no busy machine passes unseen. */
+  async function ramp(): Promise<Record<string, unknown>[]> {
+    const first = `(SELECT min(ready_at) FROM retry_decisions WHERE phase = 'HELD')`
+    const steps =
+      await given.sql(`SELECT (extract(epoch FROM ready_at - ${first}) * 1000)::float8 AS at, count(*) AS count
+      FROM retry_decisions WHERE phase = 'HELD' GROUP BY ready_at ORDER BY ready_at`)
+    await given.sql(`UPDATE retry_decisions SET ready_at = ${first} + (ready_at - ${first}) * 60 WHERE phase = 'HELD'`)
+    return steps
+  }
 
   it('waits in a line that nobody looks at, and keeps nobody else waiting', async () => {
     await set({ ...PROJECT, disabled: true })

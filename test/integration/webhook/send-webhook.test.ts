@@ -24,8 +24,16 @@ afterEach(async () => {
 
 const NEVER = new AbortController().signal
 
-function sender(options: { allow?: string[]; names?: Record<string, string[][]>; attemptTimeoutMs?: number } = {}) {
-  const { allow = ['127.0.0.1/32'], names = {}, attemptTimeoutMs = 5_000 } = options
+interface SenderOptions {
+  allow?: string[]
+  names?: Record<string, string[][]>
+  connectTimeoutMs?: number
+  attemptTimeoutMs?: number
+}
+
+/** Patient where it is not the patience that a test is about. */
+function sender(options: SenderOptions = {}) {
+  const { allow = ['127.0.0.1/32'], names = {}, connectTimeoutMs = 30_000, attemptTimeoutMs = 30_000 } = options
   const looked: string[] = []
   const send = createWebhookSender({
     mayConnect: createAddressGuard(allow),
@@ -36,7 +44,7 @@ function sender(options: { allow?: string[]; names?: Record<string, string[][]>;
       // A name that answers differently each time it is asked.
       return answers.length > 1 ? answers.shift()! : answers[0]!
     },
-    connectTimeoutMs: 300,
+    connectTimeoutMs,
     attemptTimeoutMs,
   })
   return {
@@ -138,7 +146,7 @@ describe('how long and how much', () => {
   })
 
   test('so is a connection that does not come about, and a name that is not looked up', async () => {
-    const silent = sender()
+    const silent = sender({ connectTimeoutMs: 300 })
     // TLS is a part of connecting: this server takes the connection and says nothing.
     const url = (await tcp(() => {})).replace('http:', 'https:')
     expect(await silent.post(url)).toMatchObject({ outcome: 'timeout', error: 'no connection within 0.3 s' })
@@ -157,7 +165,7 @@ describe('how long and how much', () => {
     const cut = await tcp((socket) => socket.once('data', () => socket.write(`${head}half`, () => socket.destroy())))
     expect(await sender().post(cut)).toMatchObject({ outcome: 'answered', statusCode: 200 })
     const slow = await tcp((socket) => socket.once('data', () => socket.write(`${head}half`)))
-    const result = await sender({ attemptTimeoutMs: 300 }).post(slow)
+    const result = await sender({ attemptTimeoutMs: 3_000 }).post(slow)
     expect(result).toMatchObject({ outcome: 'answered', statusCode: 200, response: 'half' })
   })
 

@@ -11,6 +11,8 @@ export interface SessionRow {
   exitCode: number | null
   tries: number
   restsMs: number | null
+  /** From its newest line of history to its next try. */
+  pauseMs: number | null
   reschedules: number
   skips: number
   pendingReason: string | null
@@ -24,6 +26,8 @@ export interface SessionRow {
 
 const SESSION = `SELECT id, status, result, status_reason AS reason, status_data #>> '{error,name}' AS error,
   exit_code AS "exitCode", tries, round(extract(epoch FROM next_try_at - now()) * 1000)::float8 AS "restsMs",
+  round(extract(epoch FROM next_try_at - (SELECT last_at FROM scheduling_history h WHERE h.entity_id = sessions.id
+    ORDER BY h.id DESC LIMIT 1)) * 1000)::float8 AS "pauseMs",
   reschedules, skips, pending_reason AS "pendingReason", failure_cause AS cause, parent_session_id AS parent, attempt,
   retry_count AS "retryCount", origin, avoid_agents AS "avoidAgents" FROM sessions`
 
