@@ -1,0 +1,193 @@
+export interface LogPiece {
+  stream: string
+  text: string
+}
+
+export interface LogLine {
+  stream: string
+  /** Without its line break, with its escapes. Cut where it is longer than anybody reads. */
+  text: string
+  isCut: boolean
+}
+
+export interface Match {
+  line: number
+  /** Units of the line's text before it. */
+  column: number
+}
+
+export const LINE_UNITS_MAX = 20_000
+/** Offsets within a chunk take two bytes. */
+const CHUNK_UNITS_MAX = 65_535
+
+interface Chunk extends LogPiece {
+  /** Where lines begin after the line breaks within it: not at its own beginning, nor at its end. */
+  starts: Uint16Array
+  endsLine: boolean
+  /** The chunk before it ended a line, or is of the other stream. */
+  startsLine: boolean
+  /** Lines that begin before it. */
+  linesBefore: number
+}
+
+/**
+ * The lines of a log whose text stays in the chunks in which it came; two bytes a line and some for each chunk are
+ * kept beside it. Chunks may be added at both ends. What is written to the other stream begins a line.
+ */
+export class LogText {
+  private chunks: Chunk[] = []
+  private lines = 0
+
+  get lineCount(): number {
+    return this.lines
+  }
+
+  /** Whether the last line has ended. */
+  get endsLine(): boolean {
+    return this.chunks.at(-1)?.endsLine ?? true
+  }
+
+  append(pieces: readonly LogPiece[]): void {
+    for (const piece of divided(pieces)) {
+      const chunk = indexed(piece)
+      this.follow(chunk, this.chunks.at(-1))
+      this.chunks.push(chunk)
+    }
+  }
+
+  /** `pieces`: what came before all that is there, oldest first. Returns how many lines earlier lines have moved. */
+  prepend(pieces: readonly LogPiece[]): number {
+    const before = this.lines
+    this.chunks = [...divided(pieces).map(indexed), ...this.chunks]
+    this.lines = 0
+    for (const [index, chunk] of this.chunks.entries()) this.follow(chunk, this.chunks[index - 1])
+    return this.lines - before
+  }
+
+  line(index: number): LogLine {
+    if (index < 0 || index >= this.lines) throw new RangeError(`no line ${index} of ${this.lines}`)
+    let at = this.chunkOf(index)
+    const { stream } = this.chunks[at]!
+    let { from, to } = this.spanIn(this.chunks[at]!, index)
+    let text = this.chunks[at]!.text.slice(from, Math.min(to, from + LINE_UNITS_MAX))
+    let isCut = to - from > LINE_UNITS_MAX
+    // It goes on where chunks begin without beginning a line.
+    while (!isCut && to === this.chunks[at]!.text.length && !this.chunks[at]!.endsLine) {
+      const next = this.chunks[++at]
+      if (next === undefined || next.startsLine) break
+      ;[from, to] = [0, next.starts[0] ?? next.text.length]
+      isCut = text.length + to > LINE_UNITS_MAX
+      text += next.text.slice(0, Math.min(to, LINE_UNITS_MAX - text.length))
+    }
+    return { stream, text: withoutBreak(text), isCut }
+  }
+
+  /** The lines that have `query`, in whatever case, each once; at most `limit`. */
+  search(query: string, limit = 10_000): Match[] {
+    const matches: Match[] = []
+    if (query === '') return matches
+    const pattern = new RegExp(query.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`), 'gi')
+    for (const [index, chunk] of this.chunks.entries()) {
+      for (const at of this.placesIn(chunk, index, pattern, query.length)) {
+        const passed = countUpTo(chunk.starts, at)
+        const line = firstLineOf(chunk) + passed
+        if (matches.at(-1)?.line === line) continue
+        matches.push({ line, column: at - (passed > 0 ? chunk.starts[passed - 1]! : -this.lengthBefore(index)) })
+        if (matches.length === limit) return matches
+      }
+    }
+    return matches
+  }
+
+  /** Where it is found in a chunk, also where it begins in it and ends in one after it. */
+  private *placesIn(chunk: Chunk, index: number, pattern: RegExp, length: number): Generator<number> {
+    for (const { index: at } of chunk.text.matchAll(pattern)) yield at
+    const tail = chunk.text.slice(chunk.text.length - Math.min(chunk.text.length, length - 1))
+    let ahead = ''
+    for (let at = index + 1; ahead.length < length - 1; at++) {
+      const next = this.chunks[at]
+      if (next === undefined || next.startsLine) break
+      ahead += next.text.slice(0, length - 1 - ahead.length)
+    }
+    if (ahead === '') return
+    const begin = chunk.text.length - tail.length
+    for (const { index: at } of (tail + ahead).matchAll(pattern)) if (at < tail.length) yield begin + at
+  }
+
+  /** How much of the line that goes on at the beginning of a chunk lies before it. */
+  private lengthBefore(index: number): number {
+    let length = 0
+    for (let at = index; at > 0 && !this.chunks[at]!.startsLine; at--) {
+      const { starts, text } = this.chunks[at - 1]!
+      length += text.length - (starts.at(-1) ?? 0)
+      if (starts.length > 0) break
+    }
+    return length
+  }
+
+  private follow(chunk: Chunk, before: Chunk | undefined): void {
+    chunk.startsLine = before === undefined || before.endsLine || before.stream !== chunk.stream
+    chunk.linesBefore = this.lines
+    this.lines += chunk.starts.length + (chunk.startsLine ? 1 : 0)
+  }
+
+  /** The chunk in which a line begins. */
+  private chunkOf(line: number): number {
+    let [low, high] = [0, this.chunks.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.chunks[middle]!.linesBefore <= line) low = middle + 1
+      else high = middle
+    }
+    return low - 1
+  }
+
+  private spanIn(chunk: Chunk, line: number): { from: number; to: number } {
+    const { starts, text } = chunk
+    const index = line - firstLineOf(chunk)
+    return { from: index === 0 ? 0 : starts[index - 1]!, to: starts[index] ?? text.length }
+  }
+}
+
+/** The line that is at its beginning, wherever that began. */
+function firstLineOf({ startsLine, linesBefore }: Chunk): number {
+  return startsLine ? linesBefore : linesBefore - 1
+}
+
+function divided(pieces: readonly LogPiece[]): LogPiece[] {
+  return pieces.flatMap((piece) => {
+    const { stream, text } = piece
+    if (text === '') return []
+    if (text.length <= CHUNK_UNITS_MAX) return [piece]
+    const count = Math.ceil(text.length / CHUNK_UNITS_MAX)
+    return Array.from({ length: count }, (_, index) => ({
+      stream,
+      text: text.slice(index * CHUNK_UNITS_MAX, (index + 1) * CHUNK_UNITS_MAX),
+    }))
+  })
+}
+
+function indexed({ stream, text }: LogPiece): Chunk {
+  const starts: number[] = []
+  for (let at = text.indexOf('\n'); at !== -1 && at + 1 < text.length; at = text.indexOf('\n', at + 1)) {
+    starts.push(at + 1)
+  }
+  const endsLine = text.endsWith('\n')
+  return { stream, text, starts: Uint16Array.from(starts), endsLine, startsLine: true, linesBefore: 0 }
+}
+
+function withoutBreak(text: string): string {
+  if (text.endsWith('\r\n')) return text.slice(0, -2)
+  return text.endsWith('\n') ? text.slice(0, -1) : text
+}
+
+/** How many of them are at or before `at`. */
+function countUpTo(starts: Uint16Array, at: number): number {
+  let [low, high] = [0, starts.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (starts[middle]! <= at) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,145 @@
+import { barsOf, type Gap, type Item, type Timeline } from './bars.ts'
+import { bundled, NARROW_PX, type DrawnBar } from './bundles.ts'
+import type { Scale } from './elastic-scale.ts'
+
+/** The part of a scale that is seen. */
+export interface View {
+  /** Pixels of the scale left of it. */
+  offset: number
+  width: number
+}
+
+export interface DrawnGap {
+  x: number
+  width: number
+  gap: Gap
+  isCut: boolean
+}
+
+export interface Label {
+  /** Its middle. */
+  x: number
+  text: string
+  item: Item
+}
+
+/** What is drawn of a timeline, in pixels from the left of its view. */
+export interface Drawing {
+  bars: readonly DrawnBar[]
+  gaps: readonly DrawnGap[]
+  /** Under the bars and gaps. */
+  labels: readonly Label[]
+  /** Numbers of attempts, and of how many a bundle has. */
+  numbers: readonly { x: number; text: string; bar: DrawnBar }[]
+  /** The bars within which their mark has room. */
+  marked: readonly DrawnBar[]
+}
+
+/** Of one drawing, with its axis and all else. */
+export const ELEMENTS_MAX = 300
+/** For what is not counted here: axis, epochs, the planned retry, shared shapes, their groups and patterns. */
+const ELEMENTS_BESIDE = 120
+
+const CHARACTER_PX = 6.4
+const NUMBER_CHARACTER_PX = 7
+const TEXTS_APART_PX = 8
+const MARK_ROOM_PX = 22
+
+/**
+ * `textsOf`: what can stand under an item, the longest first. The narrower the bars, the more of them are one, until
+ * nothing has more elements than are drawn at once.
+ */
+export function drawingOf(
+  timeline: Timeline,
+  scale: Scale,
+  view: View,
+  textsOf: (item: Item) => readonly string[],
+): Drawing {
+  for (let narrowPx = NARROW_PX; ; narrowPx *= 1.5) {
+    const drawing = drawnWith(narrowPx, timeline, scale, view, textsOf)
+    if (elementsOf(drawing) <= ELEMENTS_MAX - ELEMENTS_BESIDE || drawing.bars.length <= 1) return drawing
+  }
+}
+
+/** Each bar, each number, mark and label is an element; gaps of one kind share one. */
+export function elementsOf({ bars, labels, numbers, marked }: Drawing): number {
+  return bars.length + labels.length + numbers.length + marked.length
+}
+
+function drawnWith(
+  narrowPx: number,
+  timeline: Timeline,
+  scale: Scale,
+  { offset, width }: View,
+  textsOf: (item: Item) => readonly string[],
+): Drawing {
+  const spanOf = ({ from, to }: { from: number; to: number }) => {
+    const x = scale.x(from)
+    return { x: x - offset, width: scale.x(to) - x }
+  }
+  const isSeen = (span: { x: number; width: number }) => span.x + span.width >= 0 && span.x <= width
+  const seen = barsOf(timeline).filter((bar) => isSeen(spanOf(bar)))
+  const bars = bundled(seen, spanOf, narrowPx)
+  const within = new Set(bars.flatMap(({ bars: own }) => own.slice(0, -1).map(({ attempt }) => attempt)))
+  const cuts = new Set(scale.pieces.filter(({ isCut }) => isCut).map(({ from }) => from))
+  const gaps = timeline.items
+    .filter((item): item is Gap => item.type === 'gap' && !within.has(item.attempt))
+    .map((gap) => ({ ...spanOf(gap), gap, isCut: cuts.has(gap.from) }))
+    .filter((gap) => isSeen(gap) && gap.width > 0)
+  return {
+    bars,
+    gaps,
+    labels: labelsOf(bars, gaps, width, textsOf),
+    numbers: numbersOf(bars, width),
+    marked: bars.filter((bar) => bar.bars.length === 1 && bar.width >= MARK_ROOM_PX),
+  }
+}
+
+/** First those of bars, as wide as the room up to the next one allows, then those of gaps between them. */
+function labelsOf(
+  bars: readonly DrawnBar[],
+  gaps: readonly DrawnGap[],
+  width: number,
+  textsOf: (item: Item) => readonly string[],
+): Label[] {
+  const labels: (Label & { from: number; to: number })[] = []
+  const tryOne = (item: Item, x: number, middle: number, room: number) => {
+    for (const text of textsOf(item)) {
+      const length = text.length * CHARACTER_PX
+      if (length > room) continue
+      const centre = Math.min(Math.max(middle, x + length / 2, length / 2), width - length / 2)
+      const [from, to] = [centre - length / 2, centre + length / 2]
+      if (from < -1 || to > width + 1) continue
+      if (labels.some((each) => from < each.to + TEXTS_APART_PX && each.from < to + TEXTS_APART_PX)) continue
+      labels.push({ x: centre, text, item, from, to })
+      return
+    }
+  }
+  for (const { x, width: own, bars: within } of bars) {
+    if (within.length > 1) continue
+    const seenFrom = Math.max(0, x)
+    const seen = Math.min(width, x + own) - seenFrom
+    tryOne(within[0]!, seenFrom, seenFrom + seen / 2, seen)
+  }
+  for (const { x, width: own, gap } of gaps) {
+    const seenFrom = Math.max(0, x)
+    const seen = Math.min(width, x + own) - seenFrom
+    tryOne(gap, seenFrom - TEXTS_APART_PX, seenFrom + seen / 2, seen + TEXTS_APART_PX)
+  }
+  return labels.toSorted((a, b) => a.x - b.x).map(({ x, text, item }) => ({ x, text, item }))
+}
+
+/** Above the beginning of each bar, as far as they do not touch. */
+function numbersOf(bars: readonly DrawnBar[], width: number): Drawing['numbers'] {
+  const numbers: { x: number; text: string; bar: DrawnBar }[] = []
+  let free = -Infinity
+  for (const bar of bars) {
+    const text = bar.bars.length === 1 ? String(bar.bars[0]!.attempt) : `×${bar.bars.length}`
+    const x = Math.max(0, bar.x)
+    const end = x + text.length * NUMBER_CHARACTER_PX
+    if (x < free || end > width) continue
+    numbers.push({ x, text, bar })
+    free = end + TEXTS_APART_PX
+  }
+  return numbers
+}
