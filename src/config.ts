@@ -1,3 +1,4 @@
+import leven from 'leven'
 import type { z } from 'zod'
 import { AGENT_VARIABLES } from './config/agent-variables.ts'
 import { API_VARIABLES } from './config/api-variables.ts'
@@ -37,7 +38,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** @throws ConfigurationError. Warnings name variables that nothing reads. */
+/** @throws ConfigurationError, for misspelt names too. Warnings name variables that nothing reads. */
 export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; warnings: string[] } {
   const faults: string[] = []
   const entries = Object.entries(VARIABLES).map(([key, { name, schema }]) => {
@@ -49,8 +50,14 @@ export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; wa
   if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined)) {
     faults.push('REPRISE_TLS_CERT_FILE, REPRISE_TLS_KEY_FILE: both are needed for TLS, or neither')
   }
+  const unknown = unknownVariables(environment)
+  faults.push(
+    ...unknown.flatMap(({ name, meant }) =>
+      meant ? [`${name}: there is no such variable; did you mean ${meant}?`] : [],
+    ),
+  )
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return { config, warnings: unknownVariables(environment) }
+  return { config, warnings: unknown.map(({ name }) => `${name} is set, but nothing reads it`) }
 }
 
 /** Variables read by clients on the same machine. */
@@ -64,8 +71,18 @@ const OF_CLIENTS = [
   'REPRISE_NETWORK_RETRY_SECONDS',
 ]
 
-function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const known = new Set<string>([...CONFIGURATION.map(({ name }) => name), ...OF_CLIENTS])
-  const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.has(name))
-  return unknown.map((name) => `${name} is set, but nothing reads it`)
+/** Of a name of 12 letters behind the prefix, at most 3 may differ. */
+const MISSPELT_SHARE = 1 / 4
+
+/** `meant`: a name so near that this one is a misspelling of it. A server that ran with the default would surprise. */
+function unknownVariables(environment: NodeJS.ProcessEnv): { name: string; meant: string | undefined }[] {
+  const known = [...CONFIGURATION.map(({ name }) => name as string), ...OF_CLIENTS]
+  const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.includes(name))
+  return unknown.map((name) => {
+    const [nearest] = known
+      .map((candidate) => ({ candidate, distance: leven(name, candidate) }))
+      .toSorted((a, b) => a.distance - b.distance)
+    const near = nearest!.distance <= Math.max(2, (name.length - 'REPRISE_'.length) * MISSPELT_SHARE)
+    return { name, meant: near ? nearest!.candidate : undefined }
+  })
 }

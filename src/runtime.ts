@@ -49,9 +49,9 @@ export interface Runtime extends AsyncDisposable {
 export async function startRuntime(
   config: Config,
   log: Logger,
-  options: { lease?: Lease; signal?: AbortSignal } = {},
+  options: { lease?: Lease; signal?: AbortSignal; newAdminToken?: boolean } = {},
 ): Promise<Runtime> {
-  const { lease = LEASE, signal } = options
+  const { lease = LEASE, signal, newAdminToken = false } = options
   await using resources = new AsyncDisposableStack()
   const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
   const metrics = createMetrics({ process: true })
@@ -78,7 +78,8 @@ export async function startRuntime(
       'the database user of REPRISE_DATABASE_URL is a superuser: give the server one that owns its database alone',
     )
   }
-  const adminToken = await ensureAdminToken(db, dataDir)
+  const policy = access.pooling === 'embedded' ? 'one-per-directory' : 'one-per-database'
+  const adminToken = await ensureAdminToken(db, dataDir, newAdminToken ? 'replace' : policy)
   const wake = createWakeHub()
   const topics = createTopics()
   const bus = createEventBus()

@@ -4,13 +4,18 @@ import type { Config } from './config.ts'
 import type { Logger } from './observability/log.ts'
 import { migrateOnly, startRuntime, type Runtime } from './runtime.ts'
 
+export interface ServeOptions {
+  /** Revokes the admin token that the servers of this database share, and makes a new one. */
+  newAdminToken?: boolean
+}
+
 /** Runs a server until it is told to stop; returns the exit status. */
-export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
+export async function serve(environment: NodeJS.ProcessEnv, options: ServeOptions = {}): Promise<number> {
   return withConfig(environment, async (config, log) => {
     const stopped = new AbortController()
     const stopping = stopSignal()
     void stopping.then(() => stopped.abort())
-    const runtime = await startOrStop(config, log, stopped.signal)
+    const runtime = await startOrStop(config, log, { ...options, signal: stopped.signal })
     if (!runtime) return EXIT_OK
     announce(config, runtime)
     const signal = await stopping
@@ -22,9 +27,14 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
 }
 
 /** Null if it was told to stop before it was ready. */
-async function startOrStop(config: Config, log: Logger, signal: AbortSignal): Promise<Runtime | null> {
+async function startOrStop(
+  config: Config,
+  log: Logger,
+  options: ServeOptions & { signal: AbortSignal },
+): Promise<Runtime | null> {
+  const { signal } = options
   try {
-    return await startRuntime(config, log, { signal })
+    return await startRuntime(config, log, options)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
     log.info('stopped before it was ready')
@@ -45,7 +55,8 @@ export async function migrateDatabase(environment: NodeJS.ProcessEnv): Promise<n
 function announce(config: Config, { url, adminToken }: Runtime): void {
   const path = relative(process.cwd(), resolve(adminToken.path))
   if (adminToken.created) console.log(`admin token, shown once: ${adminToken.token}`)
-  console.log(`admin token kept in ${path}`)
+  if (adminToken.token !== null) console.log(`admin token kept in ${path}`)
+  else console.log(`admin token: this database has one, kept by the server that made it; this server has no ${path}`)
   if (url === null) {
     console.log(`reprise ready (roles ${config.roles.join(', ')})`)
     return

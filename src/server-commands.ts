@@ -8,9 +8,10 @@ export function serverCommands(environment: NodeJS.ProcessEnv, describeConfigura
   const serve = new Command('serve')
     .description('serve the API, drive sessions and run kernels, until SIGTERM or SIGINT')
     .addHelpText('after', () => (describeConfiguration ? `\nEnvironment:\n${describeConfiguration()}` : ''))
-    .action(async () => {
+    .option('--new-admin-token', 'revoke the admin token that the servers of this database share, and make a new one')
+    .action(async (options: { newAdminToken?: boolean }) => {
       const server = await import('./serve.ts')
-      process.exitCode = await server.serve(environment)
+      process.exitCode = await server.serve(environment, options)
     })
   const migrate = new Command('migrate')
     .description('migrate the database to this version, and exit')

@@ -49,7 +49,7 @@ async function measure(ground: BenchGround, where: string, size: number, roles: 
   const { url, adminToken } = runtimes[0]!
   const heard: Heard = { prepare: new Map(), start: new Map() }
   const agent = createAgent({
-    gateway: createHttpGateway({ urls: [url!], token: adminToken.token, log: ground.log }),
+    gateway: createHttpGateway({ urls: [url!], token: adminToken.token!, log: ground.log }),
     createExecutor: (hooks) => noting(createNoopExecutor(hooks), heard),
     agentDir: join(ground.dir, 'agents', where),
     name: 'bench',
@@ -67,7 +67,7 @@ async function measure(ground: BenchGround, where: string, size: number, roles: 
   const bare: number[] = []
   for (let made = 0; made < size; made++) {
     ground.signal.throwIfAborted()
-    await create(url!, adminToken.token)
+    await create(url!, adminToken.token!)
     bare.push(await timeBare(url!))
     await sleep(TRICKLE_INTERVAL_MS)
   }

@@ -50,7 +50,19 @@ test('all faults are told at once, each with its variable', () => {
 })
 
 test('variables that nothing reads are named', () => {
-  expect(loadConfig({ REPRISE_PROT: '1', OTHER: '2' }).warnings).toEqual(['REPRISE_PROT is set, but nothing reads it'])
+  const environment = { REPRISE_TEST_REQUIRE: '1', OTHER: '2' }
+  expect(loadConfig(environment).warnings).toEqual(['REPRISE_TEST_REQUIRE is set, but nothing reads it'])
+})
+
+test.each([
+  ['REPRISE_PROT', 'REPRISE_PORT'],
+  ['REPRISE_DATABSE_URL', 'REPRISE_DATABASE_URL'],
+  ['REPRISE_DATABASE_URI', 'REPRISE_DATABASE_URL'],
+  ['REPRISE_DATADIR', 'REPRISE_DATA_DIR'],
+  ['REPRISE_TOKENS', 'REPRISE_TOKEN'],
+  ['REPRISE_LOGLEVEL', 'REPRISE_LOG_LEVEL'],
+])('%s is misspelt, and the start says what is meant', (name, meant) => {
+  expect(() => loadConfig({ [name]: 'x' })).toThrow(`\n  ${name}: there is no such variable; did you mean ${meant}?`)
 })
 
 test('each variable is described once', () => {

@@ -1,5 +1,5 @@
 /** The admin token, and how tokens are looked up. */
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -26,33 +26,63 @@ beforeEach(async () => {
 
 describe('the admin token', () => {
   test('is made once, for its owner alone, and opens everything', async () => {
-    const first = await ensureAdminToken(database.db, dataDir)
-    const second = await ensureAdminToken(database.db, dataDir)
+    const first = await ensureAdminToken(database.db, dataDir, 'one-per-directory')
+    const second = await ensureAdminToken(database.db, dataDir, 'one-per-directory')
     expect(first).toMatchObject({ created: true, path: join(dataDir, 'admin-token') })
     expect(second).toEqual({ ...first, created: false })
     expect((await stat(first.path)).mode & 0o777).toBe(0o600)
     expect((await readFile(first.path, 'utf8')).trim()).toBe(first.token)
-    const viewer = await createAuthenticator({ db: database.db, log })(first.token)
+    const viewer = await createAuthenticator({ db: database.db, log })(first.token!)
     expect(viewer).toMatchObject({ role: 'ADMIN', projectId: null, name: 'admin' })
   })
 
   test('is known to another database that the directory meets', async () => {
-    const { token } = await ensureAdminToken(database.db, dataDir)
+    const { token } = await ensureAdminToken(database.db, dataDir, 'one-per-directory')
     await database.fresh()
-    expect(await createAuthenticator({ db: database.db, log })(token)).toBeNull()
-    await ensureAdminToken(database.db, dataDir)
-    expect(await createAuthenticator({ db: database.db, log })(token)).not.toBeNull()
+    expect(await createAuthenticator({ db: database.db, log })(token!)).toBeNull()
+    await ensureAdminToken(database.db, dataDir, 'one-per-directory')
+    expect(await createAuthenticator({ db: database.db, log })(token!)).not.toBeNull()
   })
 
   test('is one, though many start at once', async () => {
-    const all = await Promise.all(Array.from({ length: 8 }, () => ensureAdminToken(database.db, dataDir)))
+    const all = await Promise.all(
+      Array.from({ length: 8 }, () => ensureAdminToken(database.db, dataDir, 'one-per-directory')),
+    )
     expect(new Set(all.map(({ token }) => token)).size).toBe(1)
     expect(all.filter(({ created }) => created)).toHaveLength(1)
   })
 
+  test('is one for a database, though servers with empty directories start at once', async () => {
+    const directories = await Promise.all(Array.from({ length: 8 }, () => temporaryDirectory('tokens')))
+    const all = await Promise.all(directories.map((each) => ensureAdminToken(database.db, each, 'one-per-database')))
+    const [made, ...others] = all.toSorted((a, b) => Number(b.created) - Number(a.created))
+    expect(made).toMatchObject({ created: true, token: expect.any(String) })
+    expect(others).toEqual(others.map(({ path }) => ({ token: null, path, created: false })))
+    const { rows } = await database.db.query('SELECT name FROM api_tokens')
+    expect(rows).toEqual([{ name: 'admin' }])
+    await expect(Promise.all(others.map(({ path }) => stat(path)))).rejects.toThrow('ENOENT')
+  })
+
+  test('is taken from the directory that it was put into', async () => {
+    const { path, token } = await ensureAdminToken(database.db, dataDir, 'one-per-database')
+    const second = await temporaryDirectory('tokens')
+    await copyFile(path, join(second, 'admin-token'))
+    expect(await ensureAdminToken(database.db, second, 'one-per-database')).toMatchObject({ token, created: false })
+  })
+
+  test('is replaced when it was lost', async () => {
+    const lost = await ensureAdminToken(database.db, dataDir, 'one-per-database')
+    const second = await temporaryDirectory('tokens')
+    const found = await ensureAdminToken(database.db, second, 'replace')
+    expect(found.created).toBe(true)
+    const authenticate = createAuthenticator({ db: database.db, log })
+    expect(await authenticate(lost.token!)).toBeNull()
+    expect(await authenticate(found.token!)).toMatchObject({ role: 'ADMIN', projectId: null })
+  })
+
   test('is not made anew over a file that holds something else', async () => {
     await writeFile(join(dataDir, 'admin-token'), 'my shopping list')
-    await expect(ensureAdminToken(database.db, dataDir)).rejects.toThrow('holds no token')
+    await expect(ensureAdminToken(database.db, dataDir, 'one-per-directory')).rejects.toThrow('holds no token')
   })
 })
 

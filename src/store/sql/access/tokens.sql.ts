@@ -72,6 +72,28 @@ export async function recordTokenUse(db: Queryable, id: string): Promise<void> {
   await db.query(NOTE_USE_SQL, [id])
 }
 
+const LOCK_ADMIN_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:admin-token'))`
+
+/** Until the transaction ends: two servers that find no admin token would each make one. */
+export async function lockAdminTokens(tx: Queryable): Promise<void> {
+  await tx.query(LOCK_ADMIN_SQL)
+}
+
+const IS_ADMIN = `role = 'ADMIN' AND project_id IS NULL AND user_id IS NULL AND revoked_at IS NULL`
+const HAS_ADMIN_SQL = `SELECT 1 FROM api_tokens WHERE ${IS_ADMIN} AND expires_at IS NULL LIMIT 1`
+
+/** Whether a token that never expires opens everything. */
+export async function hasAdminToken(db: Queryable): Promise<boolean> {
+  return (await db.query(HAS_ADMIN_SQL)).rows.length > 0
+}
+
+/** Those that servers made; tokens of people stay. */
+const REVOKE_ADMIN_SQL = `UPDATE api_tokens SET revoked_at = now() WHERE ${IS_ADMIN} AND name = 'admin'`
+
+export async function revokeAdminTokens(tx: Queryable): Promise<void> {
+  await tx.query(REVOKE_ADMIN_SQL)
+}
+
 /** If the token is already revoked, its time is kept. */
 const REVOKE_SQL = `
 UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now())
