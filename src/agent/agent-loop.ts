@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   Gateway,
   RegisterAnswer,
@@ -11,6 +10,7 @@ import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
+import { wait } from '../waiting/wait.ts'
 import type { ChainReports } from './chain-reports.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
@@ -138,7 +138,7 @@ async function syncOnce(
   if (known !== undefined) chains.answered(known, answer.dropChains ?? [])
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
-  await sleep(Math.max(0, CHANGES_INTERVAL_MS - tookMs))
+  await wait(Math.max(0, CHANGES_INTERVAL_MS - tookMs))
   return 'reported'
 }
 
@@ -164,7 +164,7 @@ async function reportAndPause({ log, signal }: LoopParts, failures: number, erro
   const pauseMs = reconnectPauseMs(failures, Math.random())
   const level = failures === 1 || failures % 20 === 0 ? 'warn' : 'debug'
   log[level]({ error: messageOf(error), failures, pauseMs }, 'no answer from the server')
-  await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
+  await wait(pauseMs, { signal })
 }
 
 /** An order that fails does not hold up the others; the server repeats it. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { wait } from '../waiting/wait.ts'
 
 /** Tracks whether there are changes that the server has not heard of, and lets the loop wait for them. */
 export interface ChangeSignal {
@@ -36,7 +36,7 @@ export function createChangeSignal(): ChangeSignal {
     async wait(ms) {
       const controller = new AbortController()
       this.interrupt(controller)
-      await sleep(ms, undefined, { signal: controller.signal }).catch(() => undefined)
+      await wait(ms, { signal: controller.signal })
       this.ignore()
     },
   }

@@ -4,6 +4,7 @@ import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/agent/sync-agent.ts'
+import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { createSyncTurns } from './sync-turns.ts'
 
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets'> {
@@ -38,7 +39,7 @@ export function createGateway(context: GatewayContext): ServerGateway {
     register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
-      const wakeSignal = createWakeSignal(signal)
+      const wakeSignal = createWakeSignal([signal])
       // Listens before it reads, so that no change in between is missed.
       const stop = context.onAgent(request.agentId, wakeSignal.raise)
       try {
@@ -52,11 +53,11 @@ export function createGateway(context: GatewayContext): ServerGateway {
           if (hasChanges(answer) || left <= 0 || signal.aborted) return answer
           // Logs and chains are stored already; the observations are compared again with the state at that time.
           current = { ...request, logs: [], chains: undefined }
-          if (!(await wakeSignal.raisedWithin(left))) return answer
+          if (!(await wakeSignal.wait(left)) || signal.aborted) return answer
         }
       } finally {
         stop()
-        wakeSignal.dispose()
+        wakeSignal.stop()
       }
     },
   }
@@ -64,32 +65,4 @@ export function createGateway(context: GatewayContext): ServerGateway {
 
 function hasChanges({ orders, forget, dropChains = [] }: SyncAnswer): boolean {
   return orders.length > 0 || forget.length > 0 || dropChains.length > 0
-}
-
-/** A signal is remembered while nobody waits. An abort ends the wait without counting as a signal. */
-function createWakeSignal(signal: AbortSignal) {
-  let raised = false
-  let answer: (() => void) | undefined
-  const wakeUp = () => answer?.()
-  signal.addEventListener('abort', wakeUp)
-  return {
-    raise() {
-      raised = true
-      answer?.()
-    },
-    async raisedWithin(ms: number): Promise<boolean> {
-      if (!raised && !signal.aborted) {
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const timer = setTimeout(resolve, ms)
-        answer = resolve
-        await promise
-        clearTimeout(timer)
-        answer = undefined
-      }
-      const result = raised && !signal.aborted
-      raised = false
-      return result
-    },
-    dispose: () => signal.removeEventListener('abort', wakeUp),
-  }
 }

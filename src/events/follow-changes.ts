@@ -1,12 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { RepriseError } from '../domain/errors.ts'
 import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
 import { CHANGED_IDS_MAX, SCANNED_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readHorizon, readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
+import { wait } from '../waiting/wait.ts'
+import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { abortableGenerator } from './abortable-generator.ts'
-import { createWakeSignal } from './wake-signal.ts'
 import type { EventBus, EventSink } from './bus.ts'
 import { assertCursorKept } from './kept-cursor.ts'
 import type { Standings, Watch } from './standings.ts'
@@ -64,7 +64,7 @@ export function followChanges(options: {
         if (gathered.isEmpty || over.aborted) continue
         if (compareCursors(bus.position, told) > 0) told = bus.position
         yield [{ cursor: told, ...gathered.take() }]
-        await sleep(everyMs, undefined, { signal: over }).catch(() => {})
+        await wait(everyMs, { signal: over })
       }
     } finally {
       detach()

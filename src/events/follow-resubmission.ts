@@ -1,8 +1,8 @@
 import { RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readResubmissionProgress, type ResubmissionProgress } from '../store/sql/resubmission/read-resubmission.sql.ts'
+import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { abortableGenerator } from './abortable-generator.ts'
-import { createWakeSignal } from './wake-signal.ts'
 import type { WakeHub } from './wake-hub.ts'
 
 /**

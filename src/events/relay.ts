@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventCursor } from '../domain/event-cursor.ts'
 import { RELAY_BATCH_EVENTS_MAX, RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
 import { readEvents, readHorizon } from '../store/sql/event/read-events.sql.ts'
+import { wait } from '../waiting/wait.ts'
+import { createWakeSignal } from '../waiting/wake-signal.ts'
 import type { EventBus } from './bus.ts'
 
 /**
@@ -36,29 +37,17 @@ export function createRelay(options: {
 }): Relay {
   const { db, bus, log, settle, pollIntervalMs = RELAY_POLL_INTERVAL_MS } = options
   const stopped = new AbortController()
-  let woken = false
-  let wakeUp: AbortController | undefined
+  const wakeSignal = createWakeSignal([stopped.signal])
   let loop: Promise<void> | undefined
-
-  function pass(): void {
-    woken = true
-    wakeUp?.abort()
-  }
-
-  async function rest(ms: number): Promise<void> {
-    if (woken || stopped.signal.aborted) return
-    wakeUp = new AbortController()
-    await sleep(ms, undefined, { signal: wakeUp.signal }).catch(() => {})
-    wakeUp = undefined
-  }
 
   async function run(start: EventCursor): Promise<void> {
     let position = start
     let pause = pollIntervalMs
+    let woken = false
     let faults = 0
     let settled = -1
     while (!stopped.signal.aborted) {
-      if (woken) pause = RELOOK_PAUSE_MIN_MS
+      if (wakeSignal.take() || woken) pause = RELOOK_PAUSE_MIN_MS
       woken = false
       try {
         const opened = db.opened()
@@ -73,13 +62,13 @@ export function createRelay(options: {
           bus.publish(events)
         }
         if (events.length === RELAY_BATCH_EVENTS_MAX) continue
-        await rest(pause)
+        woken = await wakeSignal.wait(pause)
         pause = Math.min(pause * 2, pollIntervalMs)
       } catch (error) {
         if (stopped.signal.aborted) return
         const againInMs = Math.min(FAULT_PAUSE_MAX_MS, pollIntervalMs * 2 ** Math.min(faults++, 10))
         log.warn({ err: error, againInMs }, 'cannot read events')
-        await sleep(againInMs, undefined, { signal: stopped.signal }).catch(() => {})
+        await wait(againInMs, { signal: stopped.signal })
       }
     }
   }
@@ -92,9 +81,8 @@ export function createRelay(options: {
     },
     async stop() {
       stopped.abort()
-      wakeUp?.abort()
       await loop
     },
-    wake: pass,
+    wake: wakeSignal.raise,
   }
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { startingProblem } from '../rest/starting-problem.ts'
+import { within } from '../waiting/wait.ts'
 import { respond } from './respond.ts'
 
 /** A slower database counts as unreachable. */
@@ -16,7 +17,7 @@ export async function answerReadiness(
   ask: () => Promise<string | null>,
   details: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const warning = await inTime(ask())
+  const warning = await within(READY_WITHIN_MS, ask()).catch(() => undefined)
   if (warning === undefined) return answerNotReady(response, 'no database')
   const ready = { status: 'ready', ...details, ...(warning !== null && { warnings: [warning] }) }
   respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
@@ -32,15 +33,4 @@ export function answerStarting(response: ServerResponse, requestId: string): voi
   response.setHeader('Retry-After', '1')
   response.setHeader('Connection', 'close')
   respond(response, status, 'application/problem+json', JSON.stringify(body))
-}
-
-/** Undefined if the database fails, or does not answer in time. */
-async function inTime<T>(answer: Promise<T>): Promise<T | undefined> {
-  const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(resolve, READY_WITHIN_MS, undefined)
-  try {
-    return await Promise.race([answer.catch(() => undefined), tooLate])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQL } from '../graphql/graphql.ts'
+import { within } from '../waiting/wait.ts'
 import { respond } from './respond.ts'
 
 export interface MetricsPage {
@@ -49,7 +50,5 @@ export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identi
 
 /** Null if it fails or takes too long. */
 async function inTime<T>(asked: Promise<T>): Promise<T | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(() => resolve(null), IDENTIFY_WITHIN_MS)
-  return Promise.race([asked.catch(() => null), late]).finally(() => clearTimeout(timer))
+  return (await within(IDENTIFY_WITHIN_MS, asked).catch(() => null)) ?? null
 }

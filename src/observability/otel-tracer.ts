@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   ROOT_CONTEXT,
   SpanKind,
@@ -14,6 +13,7 @@ import { parseTraceParent, setGlobalErrorHandler } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { within } from '../waiting/wait.ts'
 import type { Logger } from './log.ts'
 import type { Attributes, Span, TracedSession, Tracer } from './trace.ts'
 
@@ -56,11 +56,8 @@ export function createOtelTracer(options: { version: string; instanceId: string;
     },
     recordBatch: (name, begunAt, sessions) => recordBatch(tracer, name, begunAt, sessions),
     async stop() {
-      const ended = new AbortController()
-      const overdue = sleep(STOP_WITHIN_MS, undefined, { signal: ended.signal }).catch(() => {})
       const sent = provider.shutdown().catch((error: unknown) => log.warn({ err: error }, 'traces cannot be sent'))
-      await Promise.race([sent, overdue])
-      ended.abort()
+      await within(STOP_WITHIN_MS, sent)
     },
   }
 }

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { WEBHOOK_ATTEMPT_TIMEOUT_MS, WEBHOOK_CONNECT_TIMEOUT_MS } from '../domain/limits.ts'
 import { createAddressGuard } from '../events/webhook/address-guard.ts'
 import { resolveHost } from '../events/webhook/resolve-host.ts'
@@ -14,6 +13,7 @@ import { createRetentionService } from '../scheduler/retention/retention-service
 import { createSchedulerServices, isWoken } from '../scheduler/scheduler.ts'
 import { createWebhookServices } from '../scheduler/webhook/webhook-services.ts'
 import { removePresence, recordPresence } from '../store/sql/server-presence.sql.ts'
+import { within } from '../waiting/wait.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 /**
@@ -109,6 +109,5 @@ function startAll({ resources }: RuntimeParts, services: readonly BackgroundServ
 }
 
 async function startInTurn(services: readonly BackgroundService[]): Promise<void> {
-  for (const service of services)
-    await Promise.race([service.start(), sleep(FIRST_PASS_WAIT_MS, undefined, { ref: false })])
+  for (const service of services) await within(FIRST_PASS_WAIT_MS, service.start())
 }

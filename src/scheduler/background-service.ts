@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
+import { wait } from '../waiting/wait.ts'
+import { createWakeSignal } from '../waiting/wake-signal.ts'
 
 export interface RunReport {
   /** Number of things done; 0 is not logged. */
@@ -39,14 +40,13 @@ export function defineService(options: {
 }): BackgroundService {
   const { name, log } = options
   const stopped = new AbortController()
-  let woken = false
-  let wakeUp: AbortController | undefined
+  const wakeSignal = createWakeSignal([stopped.signal])
   const firstPass = Promise.withResolvers<void>()
   let loop: Promise<void> | undefined
   let faults = 0
 
   async function pass(): Promise<number> {
-    woken = false
+    wakeSignal.take()
     try {
       const report = await options.runOnce(stopped.signal)
       faults = 0
@@ -58,20 +58,16 @@ export function defineService(options: {
       faults += 1
       const pause = Math.min(FAULT_PAUSE_MAX_MS, FAULT_PAUSE_MIN_MS * 2 ** Math.min(faults - 1, 10))
       log.warn({ service: name, err: error, againInMs: pause }, `${name} failed: ${messageOf(error)}`)
-      await rest(pause)
+      // What has woken it while it failed does not shorten the pause.
+      wakeSignal.take()
+      await wakeSignal.wait(pause)
       return 0
     }
   }
 
-  async function rest(ms: number): Promise<void> {
-    wakeUp = new AbortController()
-    await sleep(ms, undefined, { signal: AbortSignal.any([wakeUp.signal, stopped.signal]) }).catch(() => {})
-    wakeUp = undefined
-  }
-
   /** Collects wake-ups for as long as the last pass took, so that under load there are few passes over many rows. */
   async function breathe(passMs: number): Promise<void> {
-    await sleep(Math.min(passMs, BREATHER_MAX_MS), undefined, { signal: stopped.signal }).catch(() => {})
+    await wait(Math.min(passMs, BREATHER_MAX_MS), { signal: stopped.signal })
   }
 
   async function run(): Promise<void> {
@@ -80,8 +76,8 @@ export function defineService(options: {
       const pause = await pass()
       firstPass.resolve()
       if (pause === 0 || stopped.signal.aborted) continue
-      if (woken) await breathe(performance.now() - begun)
-      else await rest(pause)
+      if (wakeSignal.take()) await breathe(performance.now() - begun)
+      else await wakeSignal.wait(pause)
     }
   }
 
@@ -95,10 +91,7 @@ export function defineService(options: {
       stopped.abort()
       await loop
     },
-    wake() {
-      woken = true
-      wakeUp?.abort()
-    },
+    wake: wakeSignal.raise,
     runOnce: () => options.runOnce(stopped.signal),
   }
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../observability/log.ts'
+import { wait } from '../waiting/wait.ts'
 import { connectionSettings, type Patience } from './connection-settings.ts'
 
 export interface Listener {
@@ -56,7 +56,7 @@ export function listen(options: {
         if (!stopped.signal.aborted) log.warn({ err: error, channel }, 'lost the connection that listens')
       }
       if (performance.now() - since > RECONNECT_PAUSE_MAX_MS) pause = RECONNECT_PAUSE_MIN_MS
-      await sleep(pause, undefined, { signal: stopped.signal }).catch(() => {})
+      await wait(pause, { signal: stopped.signal })
       pause = Math.min(pause * 2, RECONNECT_PAUSE_MAX_MS)
     }
   }

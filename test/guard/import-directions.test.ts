@@ -19,17 +19,18 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   'config.ts': ['config'],
   config: ['domain', 'observability'],
   domain: [],
-  observability: [],
+  observability: ['waiting'],
+  waiting: [],
   generated: [],
   client: [],
-  store: ['domain', 'generated', 'observability'],
-  services: ['domain', 'store', 'observability'],
-  events: ['domain', 'store', 'services', 'observability'],
-  agent: ['domain', 'services', 'observability'],
-  scheduler: ['domain', 'store', 'services', 'events', 'observability'],
+  store: ['domain', 'generated', 'observability', 'waiting'],
+  services: ['domain', 'store', 'observability', 'waiting'],
+  events: ['domain', 'store', 'services', 'observability', 'waiting'],
+  agent: ['domain', 'services', 'observability', 'waiting'],
+  scheduler: ['domain', 'store', 'services', 'events', 'observability', 'waiting'],
   graphql: ['domain', 'services', 'events', 'generated', 'observability'],
   rest: ['domain', 'services', 'events', 'observability'],
-  http: ['graphql', 'rest', 'ui', 'observability'],
+  http: ['graphql', 'rest', 'ui', 'observability', 'waiting'],
   cli: ['client', 'observability'],
   ui: ['client'],
 }
@@ -166,6 +167,7 @@ describe('imports', () => {
       'domain',
       'observability',
       'run-agent.ts',
+      'waiting',
     ])
     const packages = files
       .filter(({ path }) => reached.has(path))

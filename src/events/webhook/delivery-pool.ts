@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   WEBHOOK_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX,
@@ -7,6 +6,7 @@ import {
   WEBHOOK_STOP_GRACE_MS,
 } from '../../domain/limits.ts'
 import { claimWebhookDeliveries, type ClaimedDelivery } from '../../store/sql/webhook/claim-webhook-deliveries.sql.ts'
+import { within } from '../../waiting/wait.ts'
 import { makeAttempt, type DeliveryContext } from './make-attempt.ts'
 
 /**
@@ -58,9 +58,7 @@ export function createDeliveryPool(context: DeliveryContext): DeliveryPool {
     },
     async drain() {
       const ended = Promise.all(underWay.keys())
-      const waiting = new AbortController()
-      await Promise.race([ended, sleep(WEBHOOK_STOP_GRACE_MS, undefined, { signal: waiting.signal })])
-      waiting.abort()
+      await within(WEBHOOK_STOP_GRACE_MS, ended)
       stopping.abort()
       await ended
     },

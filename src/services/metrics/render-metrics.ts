@@ -2,6 +2,7 @@ import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Database } from '../../store/database.ts'
 import { readGauges, type GaugeFigure } from '../../store/sql/read-gauges.sql.ts'
+import { within } from '../../waiting/wait.ts'
 
 /** Several scrapes within this time cost one database read. */
 const GAUGES_TRUST_MS = 5_000
@@ -23,16 +24,12 @@ export function createMetricsPage(options: {
   let readAt = -Infinity
   let reading: Promise<void> | undefined
 
-  async function figuresInTime(): Promise<GaugeFigure[]> {
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(new Error(`no answer within ${GAUGES_WITHIN_MS} ms`)), GAUGES_WITHIN_MS)
-    return Promise.race([readGauges(db), late]).finally(() => clearTimeout(timer))
-  }
-
   async function refresh(): Promise<void> {
     let figures: GaugeFigure[] = []
     try {
-      figures = await figuresInTime()
+      const read = await within(GAUGES_WITHIN_MS, readGauges(db))
+      if (!read) throw new Error(`no answer within ${GAUGES_WITHIN_MS} ms`)
+      figures = read
       gauges.up.set(1)
       readAt = performance.now()
     } catch (error) {
