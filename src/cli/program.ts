@@ -32,6 +32,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     webhooks: async () => (await import('./webhook/webhooks.ts')).webhooksCommand(),
   },
   'This machine:': {
+    ui: async () => (await import('./access/ui.ts')).uiCommand(),
     login: async () => (await import('./access/profiles.ts')).loginCommand(),
     profiles: async () => (await import('./access/profiles.ts')).profilesCommand(),
     doctor: async () => (await import('./doctor/doctor.ts')).doctorCommand(),

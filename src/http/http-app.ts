@@ -4,6 +4,7 @@ import { WebSocketServer } from 'ws'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
+import { takeSessionCookie } from '../rest/access/browser-sessions.ts'
 import { createRest, REST_PREFIX } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
 import { indexPage } from './index-page.ts'
@@ -59,6 +60,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
     ],
     async handle(request, response, requestId) {
       const path = pathOf(request)
+      if (ui) takeSessionCookie(request)
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
       offerCompression(request, response)
@@ -71,6 +73,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
     },
     upgrade(request, socket, head) {
       if (pathOf(request) !== GRAPHQL_PATH) return false
+      if (ui) takeSessionCookie(request)
       webSockets.handleUpgrade(request, socket, head, (webSocket) => webSockets.emit('connection', webSocket, request))
       return true
     },

@@ -11,6 +11,7 @@ import { readUiFiles, type UiFiles } from '../http/ui-files.ts'
 import { isLoopback, whyNotListening } from '../http/listen-address.ts'
 import { readTlsPair, watchTlsPair, type TlsFiles, type TlsPair } from '../http/tls-pair.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
+import { createBrowserSessions } from '../rest/access/browser-sessions.ts'
 import { createAdmission } from '../services/access/admission.ts'
 import { createAgentOwnership } from '../services/agent/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/access/authenticate.ts'
@@ -81,6 +82,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const standings = createStandings({ db, log })
   resources.defer(() => standings.stop())
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
+  const ui = await readUi(parts)
+  const failures = createRates(config.failedAuthenticationsPerSecond)
   const app = createHttpApp({
     db,
     admission: createAdmission(config),
@@ -97,8 +100,11 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     trace,
     metricsPage,
     warning: () => isolationWarning(db),
-    mounts: [agentApi(parts, authenticate)],
-    ui: await readUi(parts),
+    mounts: [
+      agentApi(parts, authenticate),
+      ...(ui ? [createBrowserSessions({ db, authenticate, failures, log })] : []),
+    ],
+    ui,
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   })

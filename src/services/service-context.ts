@@ -16,6 +16,8 @@ export interface Viewer {
   projectId: string | null
   /** Of an agent's token: the only groups that its agents may join; null or missing: any. */
   resourceGroups?: string[] | null
+  /** Of a browser's own token: the one that it was logged in with. */
+  sessionOf?: string | null
   /** The request through which it speaks. */
   request?: RequestOrigin
 }

@@ -70,7 +70,10 @@ interface Executable {
   subscribe: NonNullable<ServerOptions['subscribe']>
 }
 
-/** Serves graphql-transport-ws on the sockets of `server`. The token is in the connection parameters. */
+/**
+ * Serves graphql-transport-ws on the sockets of `server`. The token is in the connection parameters, or in the headers
+ * of the request that became the socket.
+ */
 export function serveWebSockets(
   server: WebSocketServer,
   graphql: GraphQLServer,
@@ -86,9 +89,13 @@ export function serveWebSockets(
     connectionInitWaitTimeout: initTimeoutMs,
     async onConnect(connection) {
       const { connectionParams, extra } = connection
-      const identity = await identify(authenticate, connectionParams?.authorization, {
-        address: extra.request.socket.remoteAddress,
-      }).catch((error: unknown) => presentFault(error, { log, requestId: newRequestId() }))
+      const identity = await identify(
+        authenticate,
+        connectionParams?.authorization ?? extra.request.headers.authorization,
+        {
+          address: extra.request.socket.remoteAddress,
+        },
+      ).catch((error: unknown) => presentFault(error, { log, requestId: newRequestId() }))
       if (identity instanceof GraphQLError) {
         extra.socket.close(closeCodeOf(identity), identity.message.slice(0, REASON_LENGTH_MAX))
         return false

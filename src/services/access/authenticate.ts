@@ -42,8 +42,8 @@ export function createAuthenticator(options: {
     if (!row || !isWellFormed(row)) return null
     if (row.useUnnoted)
       recordTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
-    const { id: tokenId, name, role, projectId, userId, resourceGroups } = row
-    return { tokenId, name, role, projectId, userId, resourceGroups }
+    const { id: tokenId, name, role, projectId, userId, resourceGroups, sessionOf } = row
+    return { tokenId, name, role, projectId, userId, resourceGroups, sessionOf }
   }
 
   return async (token, address = '') => {

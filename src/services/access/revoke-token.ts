@@ -14,7 +14,7 @@ import { refuseInput } from '../input/parse-input.ts'
  */
 export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {
   assertMayAdminister(viewer, 'PROJECT')
-  if (tokenId === viewer.tokenId) {
+  if (tokenId === viewer.tokenId || tokenId === viewer.sessionOf) {
     const message = 'A token does not revoke itself: use another'
     refuseInput([{ path: 'tokenId', message }])
   }

@@ -30,6 +30,7 @@ export const KEYLESS_TYPES = [
   'ChainSegmentEdge',
   'ChainSessionConnection',
   'ChainSessionEdge',
+  'ChainStateCount',
   'ChangeBatch',
   'ConflictError',
   'CreateDeploymentPayload',

@@ -3,6 +3,9 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { bundleUi } from '../../../scripts/bundle-ui.ts'
+import { readUiFiles } from '../../../src/http/ui-files.ts'
+import { ROOT } from '../../guard/source-files.ts'
 import { commandLine, MAIN, startCommand } from '../../support/programs/command-line.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
@@ -27,6 +30,39 @@ beforeAll(async () => {
   reprise = commandLine(environment)
 })
 afterAll(() => server?.close())
+
+describe('the web UI', () => {
+  test('is opened by an address that logs in once, with the rights of the token', async () => {
+    await using served = await startGraphQLServerWithUi()
+    const ui = commandLine({ ...environment, REPRISE_URL: served.url, REPRISE_TOKEN: served.adminToken })
+    const { status, stdout } = await ui('ui', '--no-open', '--json')
+    expect(status).toBe(0)
+    const { url, opened } = JSON.parse(stdout) as { url: string; opened: boolean }
+    expect(opened).toBe(false)
+    const [address, code] = url.split('#code=')
+    expect(address).toBe(`${served.url}/login`)
+    const logIn = () =>
+      fetch(`${served.url}/ui/session`, { method: 'POST', headers: { authorization: `Code ${code}` } })
+    const first = await logIn()
+    expect(first.status).toBe(204)
+    expect((await logIn()).status).toBe(401)
+    const cookie = first.headers.getSetCookie()[0]!.split(';')[0]!
+    const seen = await fetch(`${served.url}/v2/sessions`, { headers: { cookie, 'sec-fetch-site': 'same-origin' } })
+    expect(seen.status).toBe(200)
+    const stranger = commandLine({ ...environment, REPRISE_URL: served.url, REPRISE_TOKEN: 'rpr_nothing' })
+    expect(await stranger('ui', '--no-open')).toMatchObject({ status: 4, stdout: '' })
+  })
+
+  test('is not there on a server that serves none', async () => {
+    const { status, stderr } = await reprise('ui', '--no-open')
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('serves no web UI') })
+  })
+})
+
+async function startGraphQLServerWithUi() {
+  const started = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
+  return { ...started, [Symbol.asyncDispose]: () => started.close() }
+}
 
 describe('exit statuses and what to do', () => {
   const ask = (more: Record<string, string | undefined>) => commandLine({ ...environment, ...more })

@@ -15,6 +15,7 @@ import type { RequestLimits } from '../../../src/http/request-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_TRACER } from '../../../src/observability/trace.ts'
 import { createAgentOwnership } from '../../../src/services/agent/agent-ownership.ts'
+import { createBrowserSessions } from '../../../src/rest/access/browser-sessions.ts'
 import { createAdmission, type AdmissionLimits } from '../../../src/services/access/admission.ts'
 import { createRates } from '../../../src/services/access/rates.ts'
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
@@ -63,6 +64,7 @@ export async function startGraphQLServer(
     log,
     failures: createRates(options.failedAuthenticationsPerSecond ?? 0),
   })
+  const failures = createRates(options.failedAuthenticationsPerSecond ?? 0)
   const agentApi = createAgentApi({
     gateway: createGateway({ db, wake, secrets: TEST_SECRETS, onAgent: wake.onAgent, logged: () => {} }),
     authenticate,
@@ -92,7 +94,7 @@ export async function startGraphQLServer(
     trace,
     metricsPage,
     introspectionForStrangers,
-    mounts: [agentApi],
+    mounts: [agentApi, ...(options.ui ? [createBrowserSessions({ db: reads, authenticate, failures, log })] : [])],
     trustedDocuments,
     ui: options.ui,
     ...(webSockets && { webSockets }),

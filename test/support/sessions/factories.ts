@@ -49,11 +49,11 @@ export function createFactories(db: Database) {
     return id
   }
 
-  async function token(spec: { role: NewToken['role']; projectId?: string | null }): Promise<string> {
+  async function token(spec: { role: NewToken['role']; projectId?: string | null; name?: string }): Promise<string> {
     const text = newToken()
-    const { role, projectId = null } = spec
+    const { role, projectId = null, name = `${role}-token` } = spec
     const hash = hashToken(text)
-    await insertToken(db, { id: uuidv7(), name: `${role}-token`, hash, prefix: tokenPrefix(text), role, projectId })
+    await insertToken(db, { id: uuidv7(), name, hash, prefix: tokenPrefix(text), role, projectId })
     return text
   }
 

@@ -13,12 +13,12 @@ builder.queryField('tokens', (t) =>
       type: TokenType,
       nullable: true,
       description:
-        'Tokens, newest first, revoked and expired ones included; null, with an error, unless you are an administrator.',
+        'Tokens, newest first, revoked and expired ones included, those that browsers got in return for one left out; null, with an error, unless you are an administrator.',
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { services, viewer } = context
         assertMayAdminister(viewer, 'PROJECT')
-        const visible = projectScope(viewer)
+        const visible = { AND: [projectScope(viewer), { parentId: null }] }
         const query = edgeQuery({ context, info, typeName: 'Token', order: NEWEST_FIRST })
         return keysetPage({
           args,

@@ -32,23 +32,28 @@ export interface TokenRow {
   projectId: string | null
   userId: string | null
   resourceGroups: string[] | null
+  /** Of a browser's: the token that it was logged in with. */
+  sessionOf: string | null
   /** Its use has not been recorded for a minute. */
   useUnnoted: boolean
 }
 
 /**
- * Of valid tokens. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
+ * Of valid tokens. That of a browser is valid while its parent is and it is used. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
  * the enum type orders roles from strongest to weakest. Index: project_members(project_id, user_id).
  */
 const ROLE = 'greatest(t.role, m.role)'
-const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id`
-const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+export const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
+  LEFT JOIN api_tokens p ON p.id = t.parent_id`
+export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.parent_id IS NULL OR (t.last_used_at > now() - interval '12 hours'
+    AND p.revoked_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > now())))
   AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
 
 /** Index: api_tokens(hash). */
 const FIND_SQL = `
 SELECT t.id, t.name, ${ROLE} AS role, t.project_id AS "projectId", t.user_id AS "userId",
-  t.resource_groups AS "resourceGroups",
+  t.resource_groups AS "resourceGroups", t.parent_id AS "sessionOf",
   (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute') AS "useUnnoted"
 FROM ${TOKENS} WHERE t.hash = $1 AND ${IS_VALID}`
 

@@ -1,0 +1,326 @@
+/** How browsers log in to the web UI, stay so and no longer, and what other sites can do with it: nothing. */
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { bundleUi } from '../../../scripts/bundle-ui.ts'
+import { readUiFiles } from '../../../src/http/ui-files.ts'
+import { ROOT } from '../../guard/source-files.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
+
+let server: TestServer
+let port: string
+
+beforeAll(async () => {
+  server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
+  port = new URL(server.url).port
+}, 60_000)
+afterAll(() => server?.close())
+
+type Headers = Record<string, string>
+
+function ask(method: string, path: string, headers: Headers, body?: string): Promise<Response> {
+  return fetch(`${server.url}${path}`, { method, headers, ...(body && { body }) })
+}
+
+/** Of a browser that has just logged in with the token. */
+async function logIn(token: string, headers: Headers = {}): Promise<string> {
+  const response = await ask('POST', '/ui/session', { authorization: `Bearer ${token}`, ...headers })
+  expect(response.status).toBe(204)
+  return cookieOf(response)
+}
+
+function cookieOf(response: Response): string {
+  return response.headers.getSetCookie()[0]!.split(';')[0]!
+}
+
+/** What browsers send along with what a page of this server asks for. */
+const OURS: Headers = { 'sec-fetch-site': 'same-origin' }
+
+/** Who the server says that one is; null for nobody. */
+async function whoAmI(headers: Headers): Promise<string | null> {
+  const body = JSON.stringify({ query: '{ viewer { name role } }' })
+  const response = await ask('POST', '/graphql', { 'content-type': 'application/json', ...headers }, body)
+  const { data } = (await response.json()) as { data?: { viewer: { name: string; role: string } } | null }
+  return data ? `${data.viewer.name} ${data.viewer.role}` : null
+}
+
+async function idOf(token: string): Promise<string> {
+  return (await server.query('{ viewer { tokenId } }', {}, token)).data.viewer.tokenId as string
+}
+
+async function revoke(token: string): Promise<void> {
+  const mutation = `mutation ($tokenId: UUID!) { revokeToken(input: { tokenId: $tokenId }) { __typename } }`
+  const { data } = await server.query(mutation, { tokenId: await idOf(token) })
+  expect(data.revokeToken.__typename).toBe('RevokeTokenPayload')
+}
+
+describe('logging in', () => {
+  test('gives the browser a token of its own, which no script can read and no other site send', async () => {
+    const response = await ask('POST', '/ui/session', { authorization: `Bearer ${server.adminToken}` })
+    const [header] = response.headers.getSetCookie()
+    expect(header).toMatch(/^reprise_session=rpr_[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=604800$/)
+    expect(header).not.toContain(server.adminToken)
+    expect(await response.text()).toBe('')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('over https, also that of a proxy, keeps the cookie off plain connections', async () => {
+    const headers = { authorization: `Bearer ${server.adminToken}`, origin: 'https://reprise.example.org' }
+    const response = await ask('POST', '/ui/session', headers)
+    expect(response.headers.getSetCookie()[0]).toMatch(/; Secure$/)
+  })
+
+  test('gives the rights of the token, and its name', async () => {
+    const viewer = await server.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID, name: 'reader' })
+    expect(await whoAmI({ ...OURS, cookie: await logIn(viewer) })).toBe('reader VIEWER')
+  })
+
+  test('is over REST what it is over GraphQL', async () => {
+    const cookie = await logIn(server.adminToken)
+    expect((await ask('GET', '/v2/sessions', { ...OURS, cookie })).status).toBe(200)
+    expect((await ask('GET', '/v2/sessions', { cookie })).status).toBe(401)
+  })
+
+  test.each(['AGENT', 'METRICS'] as const)('is not for tokens of role %s', async (role) => {
+    const token = await server.factory.token({ role })
+    const response = await ask('POST', '/ui/session', { authorization: `Bearer ${token}` })
+    expect(response.status).toBe(403)
+    expect(response.headers.getSetCookie()).toEqual([])
+  })
+
+  test.each([undefined, 'Bearer', 'Bearer rpr_0000000000000000000000000000000000000000000', 'Code', 'Code x'])(
+    'with %s is refused',
+    async (authorization) => {
+      const response = await ask('POST', '/ui/session', authorization === undefined ? {} : { authorization })
+      expect(response.status).toBe(401)
+      expect(await response.json()).toMatchObject({ code: 'UNAUTHENTICATED' })
+      expect(response.headers.getSetCookie()).toEqual([])
+    },
+  )
+
+  test('is not possible with a session, which would otherwise live for ever', async () => {
+    const cookie = await logIn(server.adminToken)
+    expect((await ask('POST', '/ui/session', { ...OURS, cookie })).status).toBe(403)
+    expect((await ask('POST', '/ui/code', { ...OURS, cookie })).status).toBe(403)
+    const authorization = `Bearer ${cookie.split('=')[1]}`
+    expect((await ask('POST', '/ui/session', { authorization })).status).toBe(403)
+  })
+
+  test('is on record', async () => {
+    const token = await server.factory.token({ role: 'ADMIN', name: 'recorded' })
+    await ask('DELETE', '/ui/session', { ...OURS, cookie: await logIn(token) })
+    const { rows } = await server.db.query<{ action: string }>(
+      `SELECT action FROM audit_log WHERE actor = 'recorded' ORDER BY at`,
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['browser.login', 'browser.logout'])
+  })
+})
+
+describe('the cookie', () => {
+  let cookie: string
+  beforeAll(async () => {
+    cookie = await logIn(server.adminToken)
+  })
+
+  test.each<[string, Headers]>([
+    ['another site', { 'sec-fetch-site': 'cross-site' }],
+    ['a sibling of the site', { 'sec-fetch-site': 'same-site' }],
+    ['nobody, as with an address that was typed in', { 'sec-fetch-site': 'none' }],
+    ['another site that says it were this one', { 'sec-fetch-site': 'cross-site', origin: 'SELF' }],
+    ['another origin', { origin: 'https://evil.example' }],
+    ['another port of the machine', { origin: 'http://127.0.0.1:1' }],
+    ['a host whose name begins like this one', { origin: 'http://127.0.0.1:PORT.evil.example' }],
+    ['a sandboxed frame', { origin: 'null' }],
+    ['something without an origin', {}],
+  ])('is nothing when it comes from %s', async (_who, given) => {
+    const headers = Object.fromEntries(
+      Object.entries(given).map(([name, value]) => [name, value.replace('SELF', server.url).replace('PORT', port)]),
+    )
+    expect(await whoAmI({ ...headers, cookie })).toBeNull()
+    expect((await ask('GET', '/v2/sessions', { ...headers, cookie })).status).toBe(401)
+    await ask('DELETE', '/ui/session', { ...headers, cookie })
+    expect(await whoAmI({ ...OURS, cookie })).not.toBeNull()
+  })
+
+  test('is taken from browsers that send an origin only', async () => {
+    expect(await whoAmI({ origin: server.url, cookie })).not.toBeNull()
+  })
+
+  test('is taken among others, and only under its name', async () => {
+    expect(await whoAmI({ ...OURS, cookie: `a=b; ${cookie}; c=d` })).not.toBeNull()
+    expect(await whoAmI({ ...OURS, cookie: `not_${cookie}` })).toBeNull()
+    expect(await whoAmI({ ...OURS, cookie: `${cookie}x` })).toBeNull()
+    expect(await whoAmI({ ...OURS, cookie: 'reprise_session=' })).toBeNull()
+  })
+
+  test('does not go before a token that is sent', async () => {
+    const token = await server.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID, name: 'sent' })
+    expect(await whoAmI({ ...OURS, cookie, authorization: `Bearer ${token}` })).toBe('sent VIEWER')
+    expect(await whoAmI({ ...OURS, cookie, authorization: 'Bearer wrong' })).toBeNull()
+  })
+})
+
+describe('sockets', () => {
+  /** What becomes of a socket that is opened with these headers. */
+  async function open(headers: Headers): Promise<{ socket: WebSocket; first: string }> {
+    const url = `${server.url.replace('http', 'ws')}/graphql`
+    const socket = new WebSocket(url, 'graphql-transport-ws', { headers })
+    await once(socket, 'open')
+    const first = Promise.race([
+      once(socket, 'message').then(([data]) => (JSON.parse(String(data)) as { type: string }).type),
+      once(socket, 'close').then(([code]) => String(code)),
+    ])
+    socket.send(JSON.stringify({ type: 'connection_init' }))
+    return { socket, first: await first }
+  }
+
+  test('are authenticated by the cookie, if a page of this server opens them', async () => {
+    const cookie = await logIn(server.adminToken)
+    const { socket, first } = await open({ cookie, origin: server.url })
+    expect(first).toBe('connection_ack')
+    socket.terminate()
+    expect((await open({ cookie, origin: 'https://evil.example' })).first).toBe('4401')
+    expect((await open({ cookie })).first).toBe('4401')
+    expect((await open({ origin: server.url })).first).toBe('4401')
+  })
+
+  test.each(['the token is revoked', 'the browser logs out'])('with subscriptions close when %s', async (why) => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    const cookie = await logIn(token)
+    const { socket } = await open({ cookie, origin: server.url })
+    const closed = once(socket, 'close')
+    const query = 'subscription { sessionEvents { cursor } }'
+    socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query } }))
+    if (why === 'the token is revoked') await revoke(token)
+    else expect((await ask('DELETE', '/ui/session', { ...OURS, cookie })).status).toBe(204)
+    expect((await closed)[0]).toBe(4401)
+  })
+})
+
+describe('a session ends', () => {
+  /** Waits for as long as the server trusts what it has looked up. */
+  const hasEnded = (cookie: string) => eventually(async () => (await whoAmI({ ...OURS, cookie })) === null)
+
+  test('when its token is revoked, and that token alone', async () => {
+    const [token, other] = [
+      await server.factory.token({ role: 'ADMIN' }),
+      await server.factory.token({ role: 'ADMIN' }),
+    ]
+    const [cookie, kept] = [await logIn(token), await logIn(other)]
+    expect(await whoAmI({ ...OURS, cookie })).not.toBeNull()
+    await revoke(token)
+    await hasEnded(cookie)
+    expect(await whoAmI({ ...OURS, cookie: kept })).not.toBeNull()
+  })
+
+  test.each([
+    ['its token expires', `UPDATE api_tokens SET expires_at = now() - interval '1 second' WHERE id = $1`],
+    [
+      'nobody used it for 12 hours',
+      `UPDATE api_tokens SET last_used_at = now() - interval '12 hours' WHERE parent_id = $1`,
+    ],
+    ['it is 7 days old', `UPDATE api_tokens SET expires_at = expires_at - interval '7 days' WHERE parent_id = $1`],
+    ['its token is gone', `DELETE FROM api_tokens WHERE id = $1`],
+  ])('when %s', async (_why, sql) => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    const cookie = await logIn(token)
+    await server.db.query(sql, [await idOf(token)])
+    await hasEnded(cookie)
+  })
+
+  test('by logging out, in this browser alone; the cookie goes, too', async () => {
+    const [cookie, elsewhere] = [await logIn(server.adminToken), await logIn(server.adminToken)]
+    const response = await ask('DELETE', '/ui/session', { ...OURS, cookie })
+    expect(response.status).toBe(204)
+    expect(response.headers.getSetCookie()).toEqual(['reprise_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0'])
+    await hasEnded(cookie)
+    expect(await whoAmI({ ...OURS, cookie: elsewhere })).not.toBeNull()
+  })
+
+  test('and logging out with a token leaves the token alone', async () => {
+    expect((await ask('DELETE', '/ui/session', { authorization: `Bearer ${server.adminToken}` })).status).toBe(204)
+    expect(await whoAmI({ authorization: `Bearer ${server.adminToken}` })).not.toBeNull()
+  })
+
+  test('and its row goes at the next login', async () => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    await ask('DELETE', '/ui/session', { ...OURS, cookie: await logIn(token) })
+    await logIn(token)
+    const { rows } = await server.db.query(`SELECT 1 AS one FROM api_tokens WHERE parent_id = $1`, [await idOf(token)])
+    expect(rows).toHaveLength(1)
+  })
+})
+
+test('sessions are not among the tokens, and cannot leave a cluster without an administrator', async () => {
+  const token = await server.factory.token({ role: 'ADMIN', name: 'only-once' })
+  const cookie = await logIn(token)
+  const { data } = await server.query('{ tokens(first: 100) { totalCount edges { node { name } } } }')
+  const names = data.tokens.edges.map(({ node }: { node: { name: string } }) => node.name)
+  expect(names.filter((name: string) => name === 'only-once')).toHaveLength(1)
+  expect(data.tokens.totalCount).toBe(names.length)
+  const body = JSON.stringify({
+    query: 'mutation ($tokenId: UUID!) { revokeToken(input: { tokenId: $tokenId }) { __typename } }',
+    variables: { tokenId: await idOf(token) },
+  })
+  const headers = { ...OURS, cookie, 'content-type': 'application/json' }
+  const answer = await (await ask('POST', '/graphql', headers, body)).json()
+  expect(answer).toEqual({ data: { revokeToken: { __typename: 'ValidationError' } } })
+})
+
+describe('codes', () => {
+  async function issue(token: string): Promise<string> {
+    const response = await ask('POST', '/ui/code', { authorization: `Bearer ${token}` })
+    expect(response.status).toBe(200)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    return ((await response.json()) as { code: string }).code
+  }
+  const redeem = (code: string) => ask('POST', '/ui/session', { authorization: `Code ${code}` })
+
+  test('log a browser in as their token, once', async () => {
+    const token = await server.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID, name: 'coded' })
+    const code = await issue(token)
+    expect(await whoAmI({ authorization: `Bearer ${code}` })).toBeNull()
+    const answers = await Promise.all([redeem(code), redeem(code), redeem(code)])
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([204, 401, 401])
+    const cookie = cookieOf(answers.find(({ status }) => status === 204)!)
+    expect(await whoAmI({ ...OURS, cookie })).toBe('coded VIEWER')
+    expect((await redeem(code)).status).toBe(401)
+  })
+
+  test('are good for a minute, and for as long as their token is', async () => {
+    const old = await server.factory.token({ role: 'ADMIN' })
+    const code = await issue(old)
+    await server.db.query(`UPDATE login_codes SET expires_at = now() WHERE token_id = $1`, [await idOf(old)])
+    expect((await redeem(code)).status).toBe(401)
+    const revoked = await server.factory.token({ role: 'ADMIN' })
+    const late = await issue(revoked)
+    await revoke(revoked)
+    expect((await redeem(late)).status).toBe(401)
+  })
+
+  test('are one for each token: the newest', async () => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    const [first, second] = [await issue(token), await issue(token)]
+    expect((await redeem(first)).status).toBe(401)
+    expect((await redeem(second)).status).toBe(204)
+  })
+
+  test('are stored as hashes alone', async () => {
+    const code = await issue(await server.factory.token({ role: 'ADMIN' }))
+    const { rows } = await server.db.query(`SELECT 1 AS one FROM login_codes WHERE encode(hash, 'escape') LIKE '%rpr%'`)
+    expect(rows).toEqual([])
+    expect((await redeem(code)).status).toBe(204)
+  })
+
+  test('need a token that may read', async () => {
+    expect((await ask('POST', '/ui/code', {})).status).toBe(401)
+    const agent = await server.factory.token({ role: 'AGENT' })
+    expect((await ask('POST', '/ui/code', { authorization: `Bearer ${agent}` })).status).toBe(403)
+  })
+})
+
+test.each(['GET', 'PUT'])('%s is not what these paths are for', async (method) => {
+  expect((await ask(method, '/ui/session', { authorization: `Bearer ${server.adminToken}` })).status).toBe(405)
+})
