@@ -2100,8 +2100,10 @@ export type KernelLogPageQuery = { node:
     | { __typename: 'Project' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'RetryDecision' }
     | { __typename: 'Route' }
     | { __typename: 'Session' }
+    | { __typename: 'Token' }
     | { __typename: 'User' }
     | { __typename: 'Webhook' }
     | { __typename: 'WebhookDelivery' }

@@ -26,7 +26,7 @@ export async function setProjectMember(context: ServiceContext, input: SetProjec
 export async function removeProjectMember(
   context: ServiceContext,
   input: RemoveProjectMemberInput,
-): Promise<{ id: string }> {
+): Promise<{ id: string; userId: string }> {
   assertMayAdminister(context.viewer, 'CLUSTER')
   return write(context, { ...parseInput(whom, input), role: null })
 }
@@ -34,9 +34,9 @@ export async function removeProjectMember(
 async function write(
   { db, viewer }: ServiceContext,
   change: { project: string; user: string; role: string | null },
-): Promise<{ id: string }> {
+): Promise<{ id: string; userId: string }> {
   const { projectId, userId } = await setMember(db, { ...change, actor: actorOf(viewer) })
   if (projectId === null) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${change.project}`)
   if (userId === null) throw new RepriseError('USER_NOT_FOUND', `no user ${change.user}`)
-  return { id: projectId }
+  return { id: projectId, userId }
 }

@@ -49,6 +49,17 @@ describe('object identification', () => {
   })
 })
 
+test('what removes something names it by the id that caches know', () => {
+  const removing = Object.keys(schema.getMutationType()!.getFields()).filter((name) =>
+    /^(delete|remove|revoke)/.test(name),
+  )
+  expect(removing.length).toBeGreaterThan(4)
+  for (const name of removing) {
+    const payload = schema.getType(`${name[0]!.toUpperCase()}${name.slice(1)}Payload`) as GraphQLObjectType
+    expect(String(payload.getFields()['deletedId']?.type), name).toBe('ID!')
+  }
+})
+
 const FOR_ADMINISTRATORS = ['Query.auditLog', 'Query.tokens']
 
 describe('cursor connections', () => {

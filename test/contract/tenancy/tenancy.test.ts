@@ -77,6 +77,7 @@ const NODE_IDS: Record<string, string> = {
   Webhook: 'webhookId',
   WebhookDelivery: 'deliveryId',
   Token: 'tokenId',
+  RetryDecision: 'sessionId',
   Domain: 'domainId',
   User: 'userId',
   Deployment: 'deploymentId',

@@ -1,3 +1,4 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { drainAgent, removeAgent, resumeAgent, type ChangeAgentInput } from '../../../services/agent/change-agent.ts'
 import type { ServiceContext } from '../../../services/service-context.ts'
 import { builder } from '../../builder.ts'
@@ -17,18 +18,29 @@ agentMutation({
   run: resumeAgent,
   description: 'Resumes a drained agent; for administrators.',
 })
-agentMutation({
+const RemoveAgentPayload = agentMutation({
   name: 'removeAgent',
   run: removeAgent,
   description:
     'Removes an agent that is lost or drained and has no kernels; for administrators. It comes back when its program is started again.',
 })
+builder.objectField(RemoveAgentPayload, 'deletedId', (t) =>
+  t.id({
+    description: 'Its global id, for caches: what shows agents that are there shows it no more.',
+    resolve: ({ agentId }) => encodeGlobalID('Agent', agentId),
+  }),
+)
+
+interface AgentPayload {
+  __typename: string
+  agentId: string
+}
 
 function agentMutation(mutation: {
   name: 'drainAgent' | 'resumeAgent' | 'removeAgent'
   run: (context: ServiceContext, input: ChangeAgentInput) => Promise<{ agentId: string }>
   description: string
-}): void {
+}) {
   const { name, run, description } = mutation
   const typeName = `${name[0]!.toUpperCase()}${name.slice(1)}`
   const Input = builder.inputType(`${typeName}Input`, {
@@ -38,7 +50,7 @@ function agentMutation(mutation: {
       reason: t.string({ description: 'Why, for people.' }),
     }),
   })
-  const Payload = builder.objectRef<{ __typename: string; agentId: string }>(`${typeName}Payload`).implement({
+  const Payload = builder.objectRef<AgentPayload>(`${typeName}Payload`).implement({
     description: 'What it is now.',
     fields: (t) => ({
       agent: t.prismaField({
@@ -63,4 +75,5 @@ function agentMutation(mutation: {
         asResult(async () => ({ __typename: `${typeName}Payload`, ...(await run(context, input)) })),
     }),
   )
+  return Payload
 }

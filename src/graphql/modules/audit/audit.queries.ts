@@ -1,5 +1,6 @@
 import { readAudit, type AuditRow } from '../../../services/access/read-audit.ts'
 import { builder } from '../../builder.ts'
+import { stableId } from '../../stable-id.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
@@ -7,6 +8,7 @@ import { DateTimeFilter } from '../filters.inputs.ts'
 const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
   description: 'Something that was done, or refused.',
   fields: (t) => ({
+    id: t.id(stableId('AuditEntry', ({ id }: AuditRow) => [id])),
     entryId: t.exposeString('id', { description: 'Its number: greater is newer.' }),
     at: t.expose('at', { type: 'DateTime', description: 'When.' }),
     actor: t.exposeString('actor', {

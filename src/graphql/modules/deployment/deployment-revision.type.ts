@@ -1,6 +1,7 @@
 import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
+import { stableId } from '../../stable-id.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 
 const seconds = (ms: number) => ms / 1000
@@ -35,6 +36,7 @@ const HealthCheck = builder.objectRef<RevisionRow>('HealthCheck').implement({
 export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevision').implement({
   description: "The specification of a deployment's routes. An update adds a revision; a revision never changes.",
   fields: (t) => ({
+    id: t.id(stableId('DeploymentRevision', ({ deploymentId, revision }: RevisionRow) => [deploymentId, revision])),
     number: t.exposeInt('revision', { description: 'Its place among those of its deployment, from 1.' }),
     resourceGroup: t.exposeString('resourceGroup', { description: 'Name of the resource group for its routes.' }),
     image: t.exposeString('image', {

@@ -1,6 +1,7 @@
 import { createProject } from '../../../services/access/create-tenants.ts'
 import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
 import { builder } from '../../builder.ts'
+import { globalId } from '../../stable-id.ts'
 import {
   ConflictError,
   ForbiddenError,
@@ -56,9 +57,19 @@ const SetProjectMemberResult = builder.unionType('SetProjectMemberResult', {
   resolveType: typeOf,
 })
 
+const RemoveProjectMemberPayload = projectPayload<'RemoveProjectMemberPayload', { userId: string }>(
+  'RemoveProjectMemberPayload',
+)
+builder.objectField(RemoveProjectMemberPayload, 'deletedId', (t) =>
+  t.id({
+    description: 'The id that the membership had, for caches.',
+    resolve: ({ id, userId }) => globalId('ProjectMember', [id, userId]),
+  }),
+)
+
 const RemoveProjectMemberResult = builder.unionType('RemoveProjectMemberResult', {
   description: 'The project, or an error that the caller can correct.',
-  types: [projectPayload('RemoveProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
+  types: [RemoveProjectMemberPayload, ValidationError, NotFoundError, ForbiddenError],
   resolveType: typeOf,
 })
 
@@ -100,8 +111,8 @@ interface ProjectPayload<Name extends string> {
 }
 
 /** A payload whose project is read after the commit, in one read shaped by the selection. */
-function projectPayload<Name extends string>(name: Name) {
-  return builder.objectRef<ProjectPayload<Name>>(name).implement({
+function projectPayload<Name extends string, Extra extends object = object>(name: Name) {
+  return builder.objectRef<ProjectPayload<Name> & Extra>(name).implement({
     description: 'What it is now.',
     fields: (t) => ({
       project: t.prismaField({

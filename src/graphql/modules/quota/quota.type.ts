@@ -1,5 +1,6 @@
 import type { UsedQuota } from '../../../services/quota/read-quotas.ts'
 import { builder } from '../../builder.ts'
+import { stableId } from '../../stable-id.ts'
 import { ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 
 export const QuotaScopeEnum = builder.enumType('QuotaScope', {
@@ -28,6 +29,7 @@ export const QuotaType = builder.objectRef<UsedQuota>('Quota').implement({
   description:
     'Limits on what a user, a project or a domain may have at once, and their use. All quotas that cover a session apply.',
   fields: (t) => ({
+    id: t.id(stableId('Quota', ({ scope, name }: UsedQuota) => [scope, name])),
     scope: t.expose('scope', { type: QuotaScopeEnum, description: 'Of what kind it is.' }),
     name: t.exposeString('name', { description: 'Of the user, project or domain.' }),
     slots: t.field({

@@ -2,6 +2,7 @@ import type { ResubmissionItemRow, ResubmissionItemStatus } from '../../../servi
 import { itemList } from '../../../services/resubmission/read-resubmission.ts'
 import { shownOverrides } from '../../../services/session/shown-environ.ts'
 import { builder } from '../../builder.ts'
+import { stableId } from '../../stable-id.ts'
 import { loadSession } from '../../session-reads/load-session.ts'
 import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { serialPage } from '../../paging/serial-page.ts'
@@ -28,9 +29,15 @@ export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStat
   } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
 })
 
+/** A list is named by its resubmission, and what else it is narrowed to. */
+const UUID_LENGTH = 36
+
 const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionItem').implement({
   description: 'One session of a resubmission, or of another action on many.',
   fields: (t) => ({
+    id: t.id(
+      stableId('ResubmissionItem', ({ list, position }: ResubmissionItemRow) => [list.slice(0, UUID_LENGTH), position]),
+    ),
     position: t.exposeInt('position', { description: 'Its place in the resubmission, from 0.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'As it was named: there may be no such session.' }),
     session: t.field({

@@ -9,7 +9,7 @@ import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
-import { RetryDecisionType } from './retry-decision.type.ts'
+import { RetryDecisionNode } from './retry-decision.type.ts'
 
 const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   description: 'All given conditions must match.',
@@ -64,7 +64,7 @@ function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.R
 builder.queryField('retryDecisions', (t) =>
   t.connection(
     {
-      type: RetryDecisionType,
+      type: RetryDecisionNode,
       description: 'Retry decisions about finished sessions, newest first by default.',
       args: {
         filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }),

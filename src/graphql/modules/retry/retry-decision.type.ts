@@ -1,7 +1,9 @@
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
 import { holdWords } from '../../../domain/retry/retry-state.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession } from '../../session-reads/load-session.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
 
@@ -20,8 +22,14 @@ const RetryHoldType = builder.prismaObject('RetryWait', {
   }),
 })
 
-export const RetryDecisionType = builder.prismaObject('RetryDecision', {
+export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
   description: 'What was decided when a batch session ended, and why. Every finished batch session has exactly one.',
+  id: { field: 'sessionId' },
+  nullable: true,
+  findUnique: (sessionId, { viewer }) => ({
+    sessionId: isUuid(sessionId) ? sessionId : NO_UUID,
+    ...projectScope(viewer),
+  }),
   select: { sessionId: true },
   fields: (t) => ({
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that was over.' }),

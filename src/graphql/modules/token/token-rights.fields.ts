@@ -1,6 +1,6 @@
 import { mayAdminister, mayChange } from '../../../services/access/authorize.ts'
 import { builder } from '../../builder.ts'
-import { TokenType } from './token.type.ts'
+import { TokenNode } from './token.type.ts'
 
 interface Rights {
   change: boolean
@@ -21,7 +21,7 @@ const TokenRights = builder.objectRef<Rights>('TokenRights').implement({
   }),
 })
 
-builder.prismaObjectField(TokenType, 'can', (t) =>
+builder.prismaObjectField(TokenNode, 'can', (t) =>
   t.field({
     type: TokenRights,
     description:

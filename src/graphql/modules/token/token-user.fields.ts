@@ -1,8 +1,8 @@
 import { builder } from '../../builder.ts'
 import { UserNode } from '../user/user.type.ts'
-import { TokenType } from './token.type.ts'
+import { TokenNode } from './token.type.ts'
 
-builder.prismaObjectField(TokenType, 'user', (t) =>
+builder.prismaObjectField(TokenNode, 'user', (t) =>
   t.relation('user', {
     type: UserNode,
     nullable: true,

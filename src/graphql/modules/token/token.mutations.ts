@@ -1,9 +1,10 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { createToken } from '../../../services/access/create-token.ts'
 import { revokeToken } from '../../../services/access/revoke-token.ts'
 import { builder } from '../../builder.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
-import { TokenRoleEnum, TokenType } from './token.type.ts'
+import { TokenRoleEnum, TokenNode } from './token.type.ts'
 
 const CreateTokenInput = builder.inputType('CreateTokenInput', {
   description: 'A token to create.',
@@ -36,6 +37,12 @@ builder.objectField(CreateTokenPayload, 'secret', (t) =>
 )
 
 const RevokeTokenPayload = tokenPayload<'RevokeTokenPayload', object>('RevokeTokenPayload', 'A revoked token.')
+builder.objectField(RevokeTokenPayload, 'deletedId', (t) =>
+  t.id({
+    description: 'Its global id, for caches: what shows tokens that are valid shows it no more.',
+    resolve: ({ tokenId }) => encodeGlobalID('Token', tokenId),
+  }),
+)
 
 const CreateTokenResult = builder.unionType('CreateTokenResult', {
   description: 'The token, or an error that the caller can correct.',
@@ -83,7 +90,7 @@ function tokenPayload<Name extends string, Extra extends object>(name: Name, des
   builder.objectType(ref, { description })
   builder.objectField(ref, 'token', (t) =>
     t.prismaField({
-      type: TokenType,
+      type: TokenNode,
       description: 'The token, as it is now.',
       resolve: (query, { tokenId }, _args, { services }) =>
         services.prisma.apiToken.findUniqueOrThrow({ ...query, where: { id: tokenId } }),

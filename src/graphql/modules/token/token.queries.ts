@@ -5,12 +5,12 @@ import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { TokenType } from './token.type.ts'
+import { TokenNode } from './token.type.ts'
 
 builder.queryField('tokens', (t) =>
   t.connection(
     {
-      type: TokenType,
+      type: TokenNode,
       nullable: true,
       description:
         'Tokens, newest first, revoked and expired ones included, those that browsers got in return for one left out; null, with an error, unless you are an administrator.',
@@ -36,7 +36,7 @@ builder.queryField('tokens', (t) =>
 
 builder.queryField('viewer', (t) =>
   t.prismaField({
-    type: TokenType,
+    type: TokenNode,
     nullable: true,
     description: 'The token in use: who you are and what you may do.',
     resolve: (query, _root, _args, { services, viewer }) =>

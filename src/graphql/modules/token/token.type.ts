@@ -1,4 +1,7 @@
+import { mayAdminister } from '../../../services/access/authorize.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../uuid.ts'
 import { ProjectNode } from '../project/project.type.ts'
 
 export const TokenRoleEnum = builder.enumType('TokenRole', {
@@ -14,9 +17,16 @@ export const TokenRoleEnum = builder.enumType('TokenRole', {
   } as const,
 })
 
-export const TokenType = builder.prismaObject('ApiToken', {
+/** Read by administrators, as in the list; by others only their own. */
+export const TokenNode = builder.prismaNode('ApiToken', {
   name: 'Token',
   description: 'An access token. Only a hash of the secret is stored.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({
+    id: isUuid(id) ? id : NO_UUID,
+    AND: mayAdminister(viewer) ? [projectScope(viewer)] : [{ id: viewer.tokenId }],
+  }),
   select: { id: true },
   fields: (t) => ({
     tokenId: t.expose('id', { type: 'UUID', description: 'Its id, which is not secret.' }),

@@ -1,4 +1,5 @@
 import { builder } from '../../builder.ts'
+import { stableId } from '../../stable-id.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { ProjectNode } from '../project/project.type.ts'
 import { QuotaType } from '../quota/quota.type.ts'
@@ -8,6 +9,9 @@ const ProjectMembership = builder.prismaObject('ProjectMember', {
   description: "A user's role in a project.",
   select: { projectId: true, userId: true },
   fields: (t) => ({
+    id: t.id(
+      stableId('ProjectMember', ({ projectId, userId }: { projectId: string; userId: string }) => [projectId, userId]),
+    ),
     project: t.relation('project', { type: ProjectNode, description: 'Where.' }),
     role: t.expose('role', { type: TokenRoleEnum, description: 'The role.' }),
   }),
