@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { hasEnded, type Attempt, type AttemptLog, type Client } from '../../client/node/index.ts'
 import { isOver } from '../session/describe-session.ts'
 
 export interface ChainFollower {
   onAttempt(attempt: Attempt): void
+  /** Nothing runs yet, for this reason. Called within a second, and when the reason changes. */
+  onWait(reason: string): void
   onLog(chunk: AttemptLog): void
   /** The attempt has ended and its outcome is decided. Called once per attempt. */
   onAttemptEnd(attempt: Attempt): void
@@ -29,8 +32,16 @@ export async function followChain(
       if (attempt.attempt > shown) {
         shown = attempt.attempt
         follower.onAttempt(attempt)
-        for await (const chunk of client.sessionLogs(attempt.sessionId, { signal })) {
-          if (kernel === undefined || chunk.kernel === kernel) follower.onLog(chunk)
+        const begun = new AbortController()
+        const waited = tellWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
+        try {
+          for await (const chunk of client.sessionLogs(attempt.sessionId, { signal })) {
+            begun.abort()
+            if (kernel === undefined || chunk.kernel === kernel) follower.onLog(chunk)
+          }
+        } finally {
+          begun.abort()
+          await waited
         }
       }
       if (attempt.attempt > ended && isDecided(attempt)) {
@@ -42,6 +53,33 @@ export async function followChain(
     if (hasEnded(attempts)) break
   }
   return last!
+}
+
+/** Less than a second; what starts at once says nothing. */
+const LOOK_INTERVAL_MS = 700
+const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
+  'PENDING',
+  'SCHEDULED',
+  'PREPARING',
+  'PULLING',
+  'PREPARED',
+  'CREATING',
+])
+
+/**
+ * Until the attempt runs or the signal aborts. A reason that changes is no event, so it is asked for; what goes wrong
+ * with that goes wrong with the logs, too, and is said there.
+ */
+async function tellWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
+  let told: string | null = null
+  const look = async (): Promise<boolean> => {
+    await sleep(LOOK_INTERVAL_MS, undefined, { signal })
+    const { status, pendingReason, statusReason } = await client.session(sessionId, { signal })
+    const reason = status === 'PENDING' ? pendingReason : statusReason
+    if (NOT_BEGUN.has(status) && reason !== null && reason !== told) follower.onWait((told = reason))
+    return NOT_BEGUN.has(status)
+  }
+  while (await look().catch(() => false));
 }
 
 function isDecided(attempt: Attempt): boolean {

@@ -17,6 +17,10 @@ export function attemptNotes(out: Output): ChainFollower {
       const head = `── ${retryState.label} · session ${sessionId} `
       out.note(out.notes.style('bold', head.padEnd(Math.min(out.notes.columns ?? 72, 72), '─')))
     },
+    onWait(reason) {
+      if (out.json) return out.item({ type: 'waiting', reason }, () => '')
+      out.note(out.notes.style('dim', `   waiting: ${reason}`))
+    },
     onLog: logs.write,
     onAttemptEnd(attempt) {
       logs.flush()

@@ -61,6 +61,9 @@ function statusOf({ result, exitCode }: Attempt): number {
   return exitCode < 0 ? SIGNALLED - exitCode : exitCode
 }
 
+/** `kill` and service managers mean what Ctrl-C means. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
 /** npm forwards a Ctrl-C that the terminal has sent already: people do not press it again this soon. */
 const SAME_CTRL_C_WITHIN_MS = 200
 
@@ -69,7 +72,7 @@ function onInterrupt(
   what: 'DETACH' | 'TERMINATE',
   { client, out, sessionId, stopped }: { client: Client; out: Output; sessionId: string; stopped: AbortController },
 ) {
-  const state = { interrupted: false, dispose: () => void process.off('SIGINT', interrupt) }
+  const state = { interrupted: false, dispose: () => SIGNALS.forEach((name) => process.off(name, interrupt)) }
   let firstAt = -Infinity
   function interrupt(): void {
     if (performance.now() - firstAt < SAME_CTRL_C_WITHIN_MS) return
@@ -87,6 +90,6 @@ function onInterrupt(
       stopped.abort()
     })
   }
-  process.on('SIGINT', interrupt)
+  for (const name of SIGNALS) process.on(name, interrupt)
   return state
 }
