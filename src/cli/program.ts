@@ -9,6 +9,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     list: async () => (await import('./session/list.ts')).listCommand(),
     info: async () => (await import('./session/info.ts')).infoCommand(),
     logs: async () => (await import('./session/logs.ts')).logsCommand(),
+    events: async () => (await import('./event/events.ts')).eventsCommand(),
     watch: async () => (await import('./event/watch.ts')).watchCommand(),
     chains: async () => (await import('./chain/chains.ts')).chainsCommand(),
     chain: async () => (await import('./chain/chains.ts')).chainCommand(),

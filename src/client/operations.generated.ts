@@ -1583,13 +1583,24 @@ export type RetryEventsSubscriptionVariables = Exact<{
 
 export type RetryEventsSubscription = { retryEvents: { cursor: string, type: RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null } };
 
+export type EventFieldsFragment = { cursor: string, type: SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: SessionStatus | null, toStatus: SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
+
 export type SessionEventsSubscriptionVariables = Exact<{
   filter?: SessionEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type SessionEventsSubscription = { sessionEvents: { cursor: string, type: SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: SessionStatus | null, toStatus: SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: FailureCause | null, runningSeconds: number, waitingSeconds: number } | null } };
+export type SessionEventsSubscription = { sessionEvents: EventFieldsFragment };
+
+export type EventsQueryVariables = Exact<{
+  filter?: SessionEventFilter | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
 export type KernelLogsSubscriptionVariables = Exact<{
   kernelId: string;
@@ -2495,6 +2506,25 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
   createdAt
   destroyedAt
 }`, {"fragmentName":"DeploymentDetail"}) as unknown as TypedDocumentString<DeploymentDetailFragment, unknown>;
+export const EventFieldsFragmentDoc = new TypedDocumentString(`
+    fragment EventFields on SessionEvent {
+  cursor
+  type
+  occurredAt
+  sessionId
+  chainId
+  fromStatus
+  toStatus
+  reason
+  chainEnd {
+    epoch
+    attempts
+    cause
+    runningSeconds
+    waitingSeconds
+  }
+}
+    `, {"fragmentName":"EventFields"}) as unknown as TypedDocumentString<EventFieldsFragment, unknown>;
 export const FailureFragmentDoc = new TypedDocumentString(`
     fragment Failure on Error {
   __typename
@@ -3767,24 +3797,58 @@ export const RetryEventsDocument = new TypedDocumentString(`
 export const SessionEventsDocument = new TypedDocumentString(`
     subscription SessionEvents($filter: SessionEventFilter, $after: String) {
   sessionEvents(filter: $filter, after: $after) {
-    cursor
-    type
-    occurredAt
-    sessionId
-    chainId
-    fromStatus
-    toStatus
-    reason
-    chainEnd {
-      epoch
-      attempts
-      cause
-      runningSeconds
-      waitingSeconds
+    ...EventFields
+  }
+}
+    fragment EventFields on SessionEvent {
+  cursor
+  type
+  occurredAt
+  sessionId
+  chainId
+  fromStatus
+  toStatus
+  reason
+  chainEnd {
+    epoch
+    attempts
+    cause
+    runningSeconds
+    waitingSeconds
+  }
+}`) as unknown as TypedDocumentString<SessionEventsSubscription, SessionEventsSubscriptionVariables>;
+export const EventsDocument = new TypedDocumentString(`
+    query Events($filter: SessionEventFilter, $last: Int, $before: String) {
+  events(filter: $filter, last: $last, before: $before) {
+    pageInfo {
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+    edges {
+      node {
+        ...EventFields
+      }
     }
   }
 }
-    `) as unknown as TypedDocumentString<SessionEventsSubscription, SessionEventsSubscriptionVariables>;
+    fragment EventFields on SessionEvent {
+  cursor
+  type
+  occurredAt
+  sessionId
+  chainId
+  fromStatus
+  toStatus
+  reason
+  chainEnd {
+    epoch
+    attempts
+    cause
+    runningSeconds
+    waitingSeconds
+  }
+}`) as unknown as TypedDocumentString<EventsQuery, EventsQueryVariables>;
 export const KernelLogsDocument = new TypedDocumentString(`
     subscription KernelLogs($kernelId: UUID!, $after: String) {
   kernelLogs(kernelId: $kernelId, after: $after) {

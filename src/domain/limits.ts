@@ -360,6 +360,8 @@ export const EVENTS_TOGETHER_MAX = 100
  * filter and no age of a cursor makes a statement long.
  */
 export const SCANNED_EVENTS_MAX = 10_000
+/** The same of one page of past events, and of counting them, in several statements: some 100 ms. */
+export const PAGE_SCANNED_EVENTS_MAX = 100_000
 
 // Webhooks
 /** How often the outbox is polled for events that webhooks want. */

@@ -1,10 +1,11 @@
 import { Option, type Command } from 'commander'
-import type { RetryEvent, SessionEvent } from '../../client/node/index.ts'
+import type { RetryEvent } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
-import { duration, timeOfDay } from '../output/time.ts'
+import { timeOfDay } from '../output/time.ts'
 import { findSession } from '../session/find-session.ts'
+import { CHAIN_EVENTS, sessionLine } from './event-line.ts'
 
 interface WatchOptions {
   project?: string
@@ -12,8 +13,6 @@ interface WatchOptions {
   retries?: boolean
   only?: 'chains' | 'retries'
 }
-
-const CHAIN_EVENTS: SessionEvent['type'][] = ['CHAIN_SUCCEEDED', 'CHAIN_FAILED', 'CHAIN_CANCELLED', 'CHAIN_REOPENED']
 
 export function watchCommand(): Command {
   const command = describedCommand('watch', 'show events as they happen, until Ctrl-C; waits for restarting servers', [
@@ -62,20 +61,4 @@ function retryLine(event: RetryEvent, { terminal }: Output): string {
     childSessionId && `→ ${childSessionId}`,
   ]
   return parts.filter(Boolean).join('  ')
-}
-
-function sessionLine(event: SessionEvent, { terminal }: Output): string {
-  const { type, fromStatus, toStatus, reason } = event
-  const style = toStatus ? statusStyle(toStatus) : undefined
-  const move = toStatus && `${fromStatus ?? ''} → ${style ? terminal.style(style, toStatus) : toStatus}`.trim()
-  const parts = [terminal.style('dim', timeOfDay(event.occurredAt)), event.sessionId, type, move, ends(event), reason]
-  return parts.filter(Boolean).join('  ')
-}
-
-/** `3 attempts, ran 4 m, waited 1 m 20 s` */
-function ends({ chainEnd }: SessionEvent): string | null {
-  if (!chainEnd) return null
-  const { attempts, runningSeconds, waitingSeconds } = chainEnd
-  const counted = attempts === 1 ? '1 attempt' : `${attempts} attempts`
-  return `${counted}, ran ${duration(runningSeconds)}, waited ${duration(waitingSeconds)}`
 }

@@ -33,9 +33,12 @@ export async function eventStream<Event extends OutboxEvent>(
 }
 
 /** @throws RepriseError VALIDATION_FAILED */
-export function eventCursorOf(after: string | null | undefined): EventCursor | undefined {
-  const cursor = after == null ? undefined : decodeCursor(after)
-  if (after != null && !cursor) throw invalidCursor('after')
+export function eventCursorOf(
+  text: string | null | undefined,
+  name: 'after' | 'before' = 'after',
+): EventCursor | undefined {
+  const cursor = text == null ? undefined : decodeCursor(text)
+  if (text != null && !cursor) throw invalidCursor(name)
   return cursor
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../store/sql/access/read-audit.sql.ts'
 import { assertMayAdminister } from './authorize.ts'
 import { assemblePage, type Page } from '../paging/keyset.ts'
-import { invalidCursor, pageSize } from '../paging/page-arguments.ts'
+import { invalidCursor, pageSize, type PageArguments } from '../paging/page-arguments.ts'
 import { parseInput } from '../input/parse-input.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { text } from '../input/text-input.ts'
@@ -47,7 +47,7 @@ const filterSchema = z.object({
  */
 export async function readAudit(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
-  options: { filter: AuditFilterInput; page: { first?: number | null; after?: string | null } },
+  options: { filter: AuditFilterInput; page: PageArguments },
 ): Promise<Page<AuditRow>> {
   assertMayAdminister(viewer, 'PROJECT')
   const { at, ...given } = options.filter
@@ -58,8 +58,10 @@ export async function readAudit(
     actions: action,
     visibleProjectId: viewer.projectId,
   }
-  const { size } = pageSize(options.page)
-  const rows = await readAuditPage(db, wanted, { olderThan: idOf(options.page.after), limit: size + 1 })
+  const { after, before } = options.page
+  const { size, backward } = pageSize(options.page)
+  const bounds = { olderThan: idOf('after', after), newerThan: idOf('before', before) }
+  const rows = await readAuditPage(db, wanted, { ...bounds, backward, limit: size + 1 })
   return assemblePage({ args: options.page, rows, cursorOf, count: () => countAudit(db, wanted) })
 }
 
@@ -78,9 +80,9 @@ function cursorOf({ id }: AuditRow): string {
   return Buffer.from(`a:${id}`).toString('base64url')
 }
 
-function idOf(cursor: string | null | undefined): string | null {
+function idOf(name: 'after' | 'before', cursor: string | null | undefined): string | null {
   if (cursor == null) return null
   const match = /^a:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw invalidCursor('after')
+  if (!match) throw invalidCursor(name)
   return match[1]!
 }

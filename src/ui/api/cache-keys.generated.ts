@@ -120,6 +120,8 @@ export const KEYLESS_TYPES = [
   'SessionDurations',
   'SessionEdge',
   'SessionEvent',
+  'SessionEventConnection',
+  'SessionEventEdge',
   'SessionFigures',
   'SessionStatistics',
   'SetProjectMemberPayload',

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bundleUi } from '../../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../../src/http/ui-files.ts'
 import { ROOT } from '../../guard/source-files.ts'
+import type { SessionEventType } from '../../../src/domain/events.ts'
+import { writeEvents } from '../../support/database/outbox.ts'
 import { commandLine, MAIN, startCommand } from '../../support/programs/command-line.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
@@ -165,6 +167,45 @@ test('chains: by what was asked for, in the order that was, and counted', { time
   expect(await names('--on-agent', UNKNOWN)).toEqual([])
   const { stdout } = await reprise('chains', '--in-project', project, '--state', 'live', '--counts')
   expect(stdout).toMatch(/WAITING_RETRY +1\n.*HELD +1\n.*SUCCEEDED +1\n/)
+})
+
+test('events: what has happened, and then what happens, without a gap', { timeout: 60_000 }, async () => {
+  const [mine, other] = [
+    await server.factory.session({ name: 'told' }),
+    await server.factory.session({ name: 'untold' }),
+  ]
+  const tell = async (type: SessionEventType, { id: sessionId, chainId }: typeof mine) => {
+    await writeEvents(server.db, [{ type, sessionId, chainId }])
+    server.wake.wake('events')
+  }
+  await tell('session.created', mine)
+  await tell('session.created', other)
+  await tell('session.error', mine)
+  const types = (stdout: string) =>
+    stdout.split('\n').flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { type: string }).type]))
+  await vi.waitFor(
+    async () => {
+      const { stdout } = await reprise('events', 'told', '--since', '1h', '--json')
+      expect(types(stdout)).toEqual(['CREATED', 'ERROR'])
+    },
+    { timeout: 30_000 },
+  )
+  const limited = await reprise('events', 'told', '--limit', '1')
+  expect(limited).toMatchObject({
+    stdout: expect.stringMatching(/^[^\n]+ERROR\n$/),
+    stderr: expect.stringContaining('--limit'),
+  })
+  expect(types((await reprise('events', 'told', '--type', 'created', '--json')).stdout)).toEqual(['CREATED'])
+  expect((await reprise('events', '--since', '2100-01-01')).stdout).toBe('')
+
+  const { child, output, ended } = startCommand(['events', 'told', '--json', '--follow'], environment)
+  await vi.waitFor(() => expect(output.stderr).toContain('watching from'), { timeout: 20_000 })
+  expect(types(output.stdout)).toEqual(['CREATED', 'ERROR'])
+  await tell('chain.failed', mine)
+  const all = ['CREATED', 'ERROR', 'CHAIN_FAILED']
+  await vi.waitFor(() => expect(types(output.stdout)).toEqual(all), { timeout: 20_000 })
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({ status: 130 })
 })
 
 test('defaults, switch, quotas: set, shown, taken away', { timeout: 90_000 }, async () => {

@@ -26,8 +26,9 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 const ENTRY = 'entryId at actor tokenId userId requestId address action projectId sessionId details'
-const LOG = `query ($filter: AuditFilter, $first: Int, $after: String) { auditLog(filter: $filter, first: $first, after: $after) {
-  totalCount pageInfo { hasNextPage endCursor } edges { node { ${ENTRY} } } } }`
+const LOG = `query ($filter: AuditFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  auditLog(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
+  totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } edges { node { ${ENTRY} } } } }`
 const CREATE =
   'mutation ($input: CreateSessionInput!) { createSession(input: $input) { __typename ... on Error { code } } }'
 const WORK = { name: 'work', command: ['true'], project: 'audited' }
@@ -123,14 +124,25 @@ describe('it is read', () => {
       after = data.auditLog.pageInfo.endCursor
     }
     expect(found).toEqual(all.map(({ entryId }: any) => entryId))
+    const back: string[][] = []
+    for (let before: string | null = null; ;) {
+      const { data } = await server.query(LOG, { last: 2, before })
+      back.unshift(data.auditLog.edges.map(({ node }: any) => node.entryId))
+      if (!data.auditLog.pageInfo.hasPreviousPage) break
+      before = data.auditLog.pageInfo.startCursor
+    }
+    expect(back.length).toBeGreaterThan(2)
+    expect(back.flat()).toEqual(found)
     const [newest] = all
     expect((await log({ at: { gte: newest.at } })).every(({ at }: any) => at >= newest.at)).toBe(true)
     expect(await log({ at: { gt: '2100-01-01T00:00:00Z' } })).toEqual([])
     expect(new Set((await log({ action: ['session.create'] })).map(({ action }: any) => action))).toEqual(
       new Set(['session.create']),
     )
-    const { errors } = await server.query(LOG, { after: 'bent' })
-    expect(errors?.[0]?.extensions['code']).toBe('VALIDATION_FAILED')
+    for (const wrong of [{ after: 'bent' }, { before: 'bent' }]) {
+      const { errors } = await server.query(LOG, wrong)
+      expect(errors?.[0]?.extensions['code']).toBe('VALIDATION_FAILED')
+    }
   })
 })
 
@@ -144,9 +156,14 @@ test('a page of a large log is found by an index', async () => {
   )
   await server.db.query('ANALYZE audit_log')
   const indexOf = async (conditions: Partial<AuditConditions>) => {
-    const page = { olderThan: null, limit: 21 }
-    const { text, values } = auditPageStatement({ visibleProjectId: null, ...conditions }, page)
-    return JSON.stringify(await planOf(server.db, { text, values }))
+    const plans = [false, true].map(async (backward) => {
+      const page = { olderThan: null, newerThan: null, backward, limit: 21 }
+      const { text, values } = auditPageStatement({ visibleProjectId: null, ...conditions }, page)
+      return (await planOf(server.db, { text, values })).map((node) => node['Index Name'])
+    })
+    const [forward, back] = await Promise.all(plans)
+    expect(back).toEqual(forward)
+    return forward
   }
   expect(await indexOf({})).toContain('audit_log_pkey')
   expect(await indexOf({ visibleProjectId: projectId })).toContain('audit_log_project')

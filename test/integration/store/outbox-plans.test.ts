@@ -7,6 +7,7 @@ import { parseRetention } from '../../../src/domain/retention.ts'
 import { removeOld } from '../../../src/scheduler/retention/retention-service.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { readEvents, readHorizon, readMatchingEvents } from '../../../src/store/sql/event/read-events.sql.ts'
+import { countEvents, readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/agent/kernel-logs.sql.ts'
 import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -108,6 +109,30 @@ test('from an old cursor each statement looks at a bounded number of events, and
   expect(reads).toBeGreaterThan(15)
   expect(found).toHaveLength(theirs)
   expect(found.every(({ chainId }) => chainId === chain)).toBe(true)
+})
+
+test.each([
+  ['forward', false],
+  ['backward', true],
+])('a page of past events is read %s from its place, and looks at a bounded number', async (_name, backward) => {
+  const { rows } = await database.db.query<{ xid: string; id: string }>(
+    `SELECT xid::text, id::text FROM session_events ORDER BY xid, id OFFSET (SELECT count(*) / 2 FROM session_events) LIMIT 1`,
+  )
+  const middle = { xid: BigInt(rows[0]!.xid), id: BigInt(rows[0]!.id) }
+  const end = await readHorizon(database.db)
+  const stretch = backward ? { after: { xid: 0n, id: 0n }, before: middle } : { after: middle, before: end }
+  const filter = { sessionId: '00000000-0000-7000-9000-000000000035', types: new Set(['session.created'] as const) }
+  const statements = await statementsOf(async (db) => {
+    await readEventWindow(db, { ...stretch, filter, backward, limit: 21, scannedMax: 200 })
+    await countEvents(db, stretch, { filter, scannedMax: 200 })
+  })
+  for (const statement of statements) {
+    const nodes = await analysedPlanOf(database.db, statement)
+    const read = nodes.filter((node) => node['Relation Name'] === 'session_events')
+    expect(read.map((node) => node['Index Name'])).toEqual(['session_events_xid_id_idx'])
+    expect(rowsRead(read)).toBe(200)
+  }
+  expect(statements).toHaveLength(2)
 })
 
 test('webhooks read what is new, and what is due', async () => {

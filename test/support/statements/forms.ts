@@ -21,6 +21,7 @@ import {
   type ChainsQuery,
 } from '../../../src/store/sql/chain/list-chains.sql.ts'
 import { lockQuotas, readLimits } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
+import { readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/access/read-audit.sql.ts'
 import {
   countResubmissionItems,
@@ -121,13 +122,22 @@ function* audit(): Generator<Run> {
     for (const visibleProjectId of [null, ID]) {
       const conditions = { visibleProjectId, ...some }
       yield (db) => countAudit(db, conditions)
-      yield (db) => readAuditPage(db, conditions, { olderThan: null, limit: 1 })
-      yield (db) => readAuditPage(db, conditions, { olderThan: '1', limit: 1 })
+      for (const backward of [false, true]) {
+        yield (db) => readAuditPage(db, conditions, { olderThan: null, newerThan: null, backward, limit: 1 })
+        yield (db) => readAuditPage(db, conditions, { olderThan: '2', newerThan: '1', backward, limit: 1 })
+      }
     }
   }
 }
 
 const COUNTED = { name: 'train', label: { key: 'team', value: 'vision' }, resourceGroup: 'default', user: 'ann' }
+
+function* events(): Generator<Run> {
+  const stretch = { after: { xid: 0n, id: 0n }, before: { xid: 1n, id: 0n } }
+  for (const backward of [false, true]) {
+    yield (db) => readEventWindow(db, { ...stretch, filter: {}, backward, limit: 1, scannedMax: 1 })
+  }
+}
 
 function* statistics(): Generator<Run> {
   const span = { project: null, visibleProjectId: null, from: NOON, to: NOON, bucketSeconds: 1 }
@@ -165,6 +175,7 @@ function* resubmissions(): Generator<Run> {
 export const FORMS: readonly Run[] = [
   ...chains(),
   ...audit(),
+  ...events(),
   ...statistics(),
   ...sessions(),
   ...pending(),

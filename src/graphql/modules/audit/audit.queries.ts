@@ -1,7 +1,6 @@
 import { readAudit, type AuditRow } from '../../../services/access/read-audit.ts'
 import { builder } from '../../builder.ts'
 import { stableId } from '../../stable-id.ts'
-import { forwardArguments } from '../../paging/forward-arguments.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
 
@@ -37,11 +36,6 @@ const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
   }),
 })
 
-const AuditEntryConnection = builder.connectionObject(
-  { type: AuditEntry, name: 'AuditEntryConnection', description: 'A page of the audit log.' },
-  { name: 'AuditEntryEdge', description: 'One entry and its place.' },
-)
-
 const AuditFilter = builder.inputType('AuditFilter', {
   description: 'Which entries. All given conditions must match.',
   fields: (t) => ({
@@ -58,13 +52,17 @@ const AuditFilter = builder.inputType('AuditFilter', {
 })
 
 builder.queryField('auditLog', (t) =>
-  t.field({
-    type: AuditEntryConnection,
-    nullable: true,
-    description:
-      'The audit log, newest first; null, with an error, unless you are an administrator. Those of one project see what concerns it. Values of environments and secrets are never in it.',
-    args: { filter: t.arg({ type: AuditFilter, description: 'Which entries.' }), ...forwardArguments(t) },
-    complexity: pageComplexity,
-    resolve: (_root, { filter, ...page }, context) => readAudit(context, { filter: filter ?? {}, page }),
-  }),
+  t.connection(
+    {
+      type: AuditEntry,
+      nullable: true,
+      description:
+        'The audit log, newest first; null, with an error, unless you are an administrator. Those of one project see what concerns it. Values of environments and secrets are never in it.',
+      args: { filter: t.arg({ type: AuditFilter, description: 'Which entries.' }) },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, ...page }, context) => readAudit(context, { filter: filter ?? {}, page }),
+    },
+    { name: 'AuditEntryConnection', description: 'A page of the audit log.' },
+    { name: 'AuditEntryEdge', description: 'One entry and its place.' },
+  ),
 )

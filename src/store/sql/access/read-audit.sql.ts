@@ -55,30 +55,30 @@ function where(conditions: AuditConditions, values: unknown[]): string {
   return parts.length === 0 ? 'true' : parts.join(' AND ')
 }
 
-/**
- * A page, newest first. Indexes: the primary key, audit_log_project, audit_log_token, audit_log_session,
- * audit_log_refused.
- */
-export function auditPageStatement(
-  conditions: AuditConditions,
-  page: { olderThan: string | null; limit: number },
-): { text: string; values: unknown[] } {
+/** Between two entries, both exclusive. */
+export interface AuditPage {
+  olderThan: string | null
+  newerThan: string | null
+  /** Begins with the oldest instead of the newest. */
+  backward: boolean
+  limit: number
+}
+
+/** Indexes, in either direction: the primary key, audit_log_project, audit_log_token, audit_log_session, audit_log_refused. */
+export function auditPageStatement(conditions: AuditConditions, page: AuditPage): { text: string; values: unknown[] } {
   const values: unknown[] = [page.limit]
   const matches = where(conditions, values)
-  if (page.olderThan !== null) values.push(page.olderThan)
-  const older = page.olderThan === null ? '' : `AND id < $${values.length}::int8`
+  const bound = (operator: '<' | '>', id: string | null) =>
+    id === null ? '' : ` AND id ${operator} $${values.push(id)}::int8`
+  const bounds = bound('<', page.olderThan) + bound('>', page.newerThan)
   const text = `
 SELECT id::text, at, actor, token_id AS "tokenId", user_id AS "userId", request_id AS "requestId", address, action,
   project_id AS "projectId", session_id AS "sessionId", details
-FROM audit_log WHERE ${matches} ${older} ORDER BY audit_log.id DESC LIMIT $1`
+FROM audit_log WHERE ${matches}${bounds} ORDER BY audit_log.id ${page.backward ? 'ASC' : 'DESC'} LIMIT $1`
   return { text, values }
 }
 
-export async function readAuditPage(
-  db: Queryable,
-  conditions: AuditConditions,
-  page: { olderThan: string | null; limit: number },
-): Promise<AuditRow[]> {
+export async function readAuditPage(db: Queryable, conditions: AuditConditions, page: AuditPage): Promise<AuditRow[]> {
   const { text, values } = auditPageStatement(conditions, page)
   return (await db.query<AuditRow>(text, values)).rows
 }

@@ -7,7 +7,8 @@ export const HORIZON = 'outbox_position(pg_snapshot_xmin(pg_current_snapshot()))
 /** Position that no transaction has had yet. */
 const NEXT_POSITION = 'outbox_position(pg_snapshot_xmax(pg_current_snapshot()))'
 
-const COLUMNS = `e.xid::text AS xid, e.id::text AS id, e.type, e.session_id AS "sessionId", e.chain_id AS "chainId",
+/** Of events `e`. */
+export const EVENT_COLUMNS = `e.xid::text AS xid, e.id::text AS id, e.type, e.session_id AS "sessionId", e.chain_id AS "chainId",
   e.deployment_id AS "deploymentId", e.route_id AS "routeId", e.project_id AS "projectId", e.data,
   e.occurred_at AS "occurredAt"`
 const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
@@ -19,10 +20,10 @@ const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
  * Index: session_events(xid, id); the row comparison and the horizon both bound the index scan.
  */
 const READ_EVENTS_SQL = `
-SELECT ${COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`
+SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`
 
 /** A CHECK guarantees that a row is about either a session or a deployment and has only the columns of that kind. */
-type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
+export type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 
 /** Fewer than `limit` means that there are no more. */
 export async function readEvents(db: Queryable, after: EventCursor, limit: number): Promise<OutboxEvent[]> {
@@ -40,7 +41,7 @@ const MATCHING_SQL = `
 WITH seen AS MATERIALIZED (
   SELECT e.* FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3
 ), matching AS (
-  SELECT ${COLUMNS} FROM seen e
+  SELECT ${EVENT_COLUMNS} FROM seen e
   WHERE ($4::uuid IS NULL OR project_id = $4) AND ($5::uuid IS NULL OR chain_id = $5)
     AND ($6::uuid IS NULL OR session_id = $6) AND ($7::text[] IS NULL OR type = ANY($7))
     AND ($8::uuid IS NULL OR deployment_id = $8) AND ($9::uuid[] IS NULL OR chain_id = ANY($9))
@@ -80,7 +81,7 @@ export async function readMatchingEvents(
   return { events, through: { xid: BigInt(throughXid), id: BigInt(throughId) }, more: seen === scannedMax }
 }
 
-function toEvent({ xid, id, ...event }: EventRow): OutboxEvent {
+export function toEvent({ xid, id, ...event }: EventRow): OutboxEvent {
   return { cursor: { xid: BigInt(xid), id: BigInt(id) }, ...event } as OutboxEvent
 }
 

@@ -1,0 +1,95 @@
+import type { EventCursor } from '../../../domain/event-cursor.ts'
+import type { EventFilter, OutboxEvent } from '../../../domain/events.ts'
+import type { Queryable } from '../../database.ts'
+import { EVENT_COLUMNS, toEvent, type EventRow } from './read-events.sql.ts'
+
+const BETWEEN = '(e.xid, e.id) > ($1::xid8, $2::int8) AND (e.xid, e.id) < ($3::xid8, $4::int8)'
+
+const MATCHES = `($5::uuid IS NULL OR e.project_id = $5) AND ($6::uuid IS NULL OR e.chain_id = $6)
+    AND ($7::uuid IS NULL OR e.session_id = $7) AND ($8::text[] IS NULL OR e.type = ANY($8))
+    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9))`
+
+/**
+ * Of the $10 events next to one end of a stretch, those that match, beginning at that end, with the place of the last one
+ * that was looked at. Index: session_events(xid, id), in either direction.
+ */
+function pageStatement(direction: 'ASC' | 'DESC'): string {
+  const order = (table: string) => `ORDER BY ${table}.xid ${direction}, ${table}.id ${direction}`
+  return `
+WITH seen AS MATERIALIZED (
+  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $10
+), matching AS (
+  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${MATCHES} ${order('e')} LIMIT $11
+), through AS (
+  SELECT seen.xid::text AS "throughXid", seen.id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
+  FROM seen ORDER BY seen.xid ${direction === 'ASC' ? 'DESC' : 'ASC'}, seen.id ${direction === 'ASC' ? 'DESC' : 'ASC'} LIMIT 1
+)
+SELECT through.*, xid, id, type, "sessionId", "chainId", "deploymentId", "routeId", "projectId", data, "occurredAt"
+FROM through LEFT JOIN matching ON true ORDER BY matching.place ${direction}, matching.number ${direction}`
+}
+
+const FORWARD_SQL = pageStatement('ASC')
+const BACKWARD_SQL = pageStatement('DESC')
+
+/** What lies between two places, both exclusive. */
+export interface EventStretch {
+  after: EventCursor
+  before: EventCursor
+}
+
+export interface EventWindow extends EventStretch {
+  filter: EventFilter
+  /** From the end of the stretch. */
+  backward: boolean
+  limit: number
+  /** At most so many events are looked at. */
+  scannedMax: number
+}
+
+export interface WindowOfEvents {
+  /** In the direction of reading. */
+  events: OutboxEvent[]
+  /** How many were looked at; fewer than asked for means that there are no more. */
+  seen: number
+  /** The last one that was looked at; null if there was none. */
+  through: EventCursor | null
+}
+
+export async function readEventWindow(db: Queryable, window: EventWindow): Promise<WindowOfEvents> {
+  type Row = { [Column in keyof EventRow]: EventRow[Column] | null } & {
+    throughXid: string
+    throughId: string
+    seen: number
+  }
+  const values = [...valuesOf(window, window.filter), window.scannedMax, window.limit]
+  const { rows } = await db.query<Row>(window.backward ? BACKWARD_SQL : FORWARD_SQL, values)
+  const [first] = rows
+  if (!first) return { events: [], seen: 0, through: null }
+  const events = rows
+    .filter(({ xid }) => xid !== null)
+    .map(({ throughXid: _xid, throughId: _id, seen: _seen, ...row }) => toEvent(row as unknown as EventRow))
+  return { events, seen: first.seen, through: { xid: BigInt(first.throughXid), id: BigInt(first.throughId) } }
+}
+
+const COUNT_SQL = `
+WITH seen AS (
+  SELECT e.project_id, e.chain_id, e.session_id, e.type FROM session_events e WHERE ${BETWEEN}
+  ORDER BY e.xid DESC, e.id DESC LIMIT $10
+)
+SELECT count(*) AS seen, count(*) FILTER (WHERE ${MATCHES}) AS matching FROM seen e`
+
+/** How many of the newest `scannedMax` events match. */
+export async function countEvents(
+  db: Queryable,
+  stretch: EventStretch,
+  { filter, scannedMax }: Pick<EventWindow, 'filter' | 'scannedMax'>,
+): Promise<{ seen: number; matching: number }> {
+  const values = [...valuesOf(stretch, filter), scannedMax]
+  return (await db.query<{ seen: number; matching: number }>(COUNT_SQL, values)).rows[0]!
+}
+
+function valuesOf({ after, before }: EventStretch, filter: EventFilter): unknown[] {
+  const { projectId = null, chainId = null, sessionId = null, types, chainIds } = filter
+  const places = [after.xid, after.id, before.xid, before.id].map(String)
+  return [...places, projectId, chainId, sessionId, types ? [...types] : null, chainIds ? [...chainIds] : null]
+}
