@@ -49,8 +49,9 @@ async function run(environment: Record<string, string>) {
   return { status, log: Buffer.concat(log).toString() }
 }
 
+/** In the directory that has the admin token of the database. */
 async function startWith(environment: Record<string, string>) {
-  const dataDir = join(root, `data-${made++}`)
+  const dataDir = join(root, 'data')
   const log: string[] = []
   const env = {
     REPRISE_EXECUTOR: 'noop',
@@ -94,7 +95,7 @@ async function useIt({ url, token, log }: { url: string; token: string; log: rea
   const ended = new Set<string>()
   for await (const event of client.sessionEvents(
     { types: ['TERMINATED'] },
-    { after, signal: AbortSignal.timeout(60_000) },
+    { after, signal: AbortSignal.timeout(120_000) },
   )) {
     ended.add(event.sessionId)
     if (created.every(({ sessionId }) => ended.has(sessionId))) break
@@ -120,7 +121,7 @@ async function doctor({ url, token }: { url: string; token: string }): Promise<s
 }
 
 describe.skipIf(missing)(`PgBouncer${missing ? `: ${missing}` : ''}`, () => {
-  test('in transaction mode, with the database itself beside it', { timeout: 120_000 }, async () => {
+  test('in transaction mode, with the database itself beside it', { timeout: 300_000 }, async () => {
     await using pooled = await pooler('transaction')
     const server = await startWith({
       REPRISE_DATABASE_URL: pooled.url,
@@ -151,7 +152,7 @@ describe.skipIf(missing)(`PgBouncer${missing ? `: ${missing}` : ''}`, () => {
     await other.drop()
   })
 
-  test('in session mode, for everything', { timeout: 120_000 }, async () => {
+  test('in session mode, for everything', { timeout: 300_000 }, async () => {
     await using pooled = await pooler('session', 40)
     const server = await startWith({ REPRISE_DATABASE_URL: pooled.url })
     await useIt(server)
