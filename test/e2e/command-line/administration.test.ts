@@ -73,6 +73,10 @@ describe('exit statuses and what to do', () => {
     const wrong = await reprise('list', '--status', 'finished')
     expect(wrong).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('terminated, error') })
     expect(await reprise('lits')).toMatchObject({ status: 2, stderr: expect.stringContaining('list') })
+    expect(await reprise('agents', 'drian', 'node-7')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("unknown command 'drian' of reprise agents, which has list, drain, resume"),
+    })
   })
 
   test('2: the server finds the input wrong, and tells all that is', async () => {
