@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { ApiError, HttpStatusError, type FoundServer } from '../../client/node/index.ts'
+import { HttpStatusError, typeOfCode, type FoundServer } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { UsageError } from '../present-error.ts'
 
@@ -41,7 +41,8 @@ async function addressOf({ urls, token }: FoundServer): Promise<string> {
   const answer = (await response.json().catch(() => ({}))) as { code?: string; detail?: string }
   if (response.status === 200) return new URL(`login#code=${answer.code}`, server).href
   if (answer.detail === undefined) throw new HttpStatusError(response.status, `The server answered ${response.status}`)
-  throw new ApiError(answer.code ?? 'INTERNAL', answer.detail)
+  const { code = 'INTERNAL', detail } = answer
+  throw new (typeOfCode(code))(code, detail)
 }
 
 /** Elsewhere than on a screen, starting one fails, or starts one that nobody sees. */
