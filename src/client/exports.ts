@@ -7,7 +7,7 @@ export type { Client, ClientOptions } from './client.ts'
 export type { CallOptions, Connection, Document, RequestOptions } from './connection/connection.ts'
 export type { DeploymentWaitOptions } from './deployments.ts'
 export type { DeploymentEvent, FollowOptions, RetryEvent, SessionEvent } from './events.ts'
-export type { AttemptLog, LogChunk, LogOptions } from './logs.ts'
+export type { AttemptLog, AttemptLogOptions, LogChunk, LogOptions } from './logs.ts'
 export * from './operations.generated.ts'
 export type {
   AttemptFragment as Attempt,

@@ -7,6 +7,7 @@ import {
   type AttemptFragment,
   type KernelLogsSubscription,
 } from './operations.generated.ts'
+import { readLogTail } from './streams/log-tail.ts'
 import { allPages } from './pages.ts'
 import { closeable, picked } from './streams/closeable.ts'
 
@@ -26,6 +27,11 @@ export interface LogOptions extends CallOptions {
   after?: string
 }
 
+export interface AttemptLogOptions extends CallOptions {
+  /** Begin with so many lines before the end of what each kernel has written; without it, at the beginning. */
+  tail?: number | undefined
+}
+
 /** All of them follow the output as it is written, across server restarts, and end when the kernels have ended. */
 export function logOperations(connection: Connection) {
   const { chain, watchChain } = chainOperations(connection)
@@ -36,11 +42,28 @@ export function logOperations(connection: Connection) {
     return picked(chunks, (data) => data.kernelLogs)
   }
 
-  async function* ofAttempt(attempt: AttemptFragment, options: CallOptions): AsyncGenerator<AttemptLog, void, void> {
+  async function* fromTail(
+    kernel: { id: string; kernelId: string },
+    tail: number,
+    options: CallOptions,
+  ): AsyncGenerator<LogChunk, void, void> {
+    const { chunks, cursor } = await readLogTail(connection, kernel, tail, options)
+    yield* chunks
+    yield* kernelLogs(kernel.kernelId, { ...options, ...(cursor !== null && { after: cursor }) })
+  }
+
+  async function* ofAttempt(
+    attempt: AttemptFragment,
+    { tail, ...options }: AttemptLogOptions,
+  ): AsyncGenerator<AttemptLog, void, void> {
     const { sessionId } = attempt
-    const sources = attempt.kernels.map(({ kernelId, role, index }) => {
+    const sources = attempt.kernels.map(({ id, kernelId, role, index }) => {
       const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
-      return closeable([options.signal], (signal) => labelled(kernelLogs(kernelId, { ...options, signal }), labels))
+      return closeable([options.signal], (signal) => {
+        const call = { ...options, signal }
+        const logs = tail === undefined ? kernelLogs(kernelId, call) : fromTail({ id, kernelId }, tail, call)
+        return labelled(logs, labels)
+      })
     })
     yield* merge(sources)
   }
@@ -50,9 +73,10 @@ export function logOperations(connection: Connection) {
     kernelLogs,
 
     /** Of all kernels of one attempt. @throws NotFoundError */
-    sessionLogs(sessionId: string, options: CallOptions = {}): AsyncIterableIterator<AttemptLog> {
+    sessionLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
-        const attempts = await chain(sessionId, { ...options, signal })
+        const { tail: _tail, ...call } = options
+        const attempts = await chain(sessionId, { ...call, signal })
         yield* ofAttempt(
           attempts.find((attempt) => attempt.sessionId === sessionId)!,
           { ...options, signal },
@@ -61,10 +85,18 @@ export function logOperations(connection: Connection) {
     },
 
     /** The output so far of the kernels of one attempt, one kernel after the other. @throws NotFoundError */
-    async *writtenLogs(sessionId: string, options: CallOptions = {}): AsyncGenerator<AttemptLog, void, void> {
+    async *writtenLogs(
+      sessionId: string,
+      { tail, ...options }: AttemptLogOptions = {},
+    ): AsyncGenerator<AttemptLog, void, void> {
       const attempt = (await chain(sessionId, options)).find((one) => one.sessionId === sessionId)!
       for (const { id, kernelId, role, index } of attempt.kernels) {
         const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
+        if (tail !== undefined) {
+          const { chunks } = await readLogTail(connection, { id, kernelId }, tail, options)
+          for (const chunk of chunks) yield { ...chunk, ...labels }
+          continue
+        }
         const pages = allPages(async (page) => {
           const { node } = await connection.request(KernelLogPageDocument, { id, ...page }, options)
           if (node?.__typename === 'Kernel') return node.logs

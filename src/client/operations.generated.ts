@@ -2095,6 +2095,31 @@ export type UpdateRetryMutation = { updateRetry:
     )
    };
 
+export type KernelLogTailQueryVariables = Exact<{
+  id: string | number;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type KernelLogTailQuery = { node:
+    | { __typename: 'Agent' }
+    | { __typename: 'Chain' }
+    | { __typename: 'Deployment' }
+    | { __typename: 'Domain' }
+    | { __typename: 'Kernel', logs: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: LogStream, text: string, at: string } }> } }
+    | { __typename: 'Project' }
+    | { __typename: 'ResourceGroup' }
+    | { __typename: 'Resubmission' }
+    | { __typename: 'RetryDecision' }
+    | { __typename: 'Route' }
+    | { __typename: 'Session' }
+    | { __typename: 'Token' }
+    | { __typename: 'User' }
+    | { __typename: 'Webhook' }
+    | { __typename: 'WebhookDelivery' }
+   | null };
+
 export type KernelLogPageQueryVariables = Exact<{
   id: string | number;
   first?: number | null | undefined;
@@ -5479,6 +5504,30 @@ fragment SessionSummary on Session {
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
+export const KernelLogTailDocument = new TypedDocumentString(`
+    query KernelLogTail($id: ID!, $last: Int, $before: String) {
+  node(id: $id) {
+    __typename
+    ... on Kernel {
+      logs(last: $last, before: $before) {
+        pageInfo {
+          hasPreviousPage
+          startCursor
+        }
+        edges {
+          cursor
+          node {
+            cursor
+            stream
+            text
+            at
+          }
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<KernelLogTailQuery, KernelLogTailQueryVariables>;
 export const KernelLogPageDocument = new TypedDocumentString(`
     query KernelLogPage($id: ID!, $first: Int, $after: String) {
   node(id: $id) {

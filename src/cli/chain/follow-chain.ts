@@ -17,10 +17,18 @@ export interface ChainFollower {
  */
 export async function followChain(
   client: Client,
-  options: { sessionId: string; signal: AbortSignal; from?: 'session' | 'first'; kernel?: string },
+  options: {
+    sessionId: string
+    signal: AbortSignal
+    from?: 'session' | 'first'
+    kernel?: string | undefined
+    /** Of what the first attempt has written, only so many lines of each kernel. */
+    tail?: number | undefined
+  },
   follower: ChainFollower,
 ): Promise<Attempt> {
   const { sessionId, signal, from = 'session', kernel } = options
+  let { tail } = options
   let shown = 0
   let ended = 0
   let last: Attempt | undefined
@@ -35,7 +43,7 @@ export async function followChain(
         const begun = new AbortController()
         const waited = tellWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
         try {
-          for await (const chunk of client.sessionLogs(attempt.sessionId, { signal })) {
+          for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail })) {
             begun.abort()
             if (kernel === undefined || chunk.kernel === kernel) follower.onLog(chunk)
           }
@@ -43,6 +51,7 @@ export async function followChain(
           begun.abort()
           await waited
         }
+        tail = undefined
       }
       if (attempt.attempt > ended && isDecided(attempt)) {
         ended = attempt.attempt

@@ -203,6 +203,8 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   const followed = await reprise('logs', '--follow', id)
   expect(followed).toMatchObject({ status: 0, stdout: 'part 1\npart 2\n' })
   expect((await reprise('logs', 'looked-at', '--attempt', '1')).stdout).toBe('part 1\n')
+  expect((await reprise('logs', 'looked-at', '--tail', '1')).stdout).toBe('part 2\n')
+  expect((await reprise('logs', id, '--tail', '0', '--follow')).stdout).toBe('part 2\n')
   expect(await reprise('logs', 'looked-at', '--attempt', '3')).toMatchObject({ status: 3, stdout: '' })
 
   const [first, second] = (await client.chain(id)).map(({ sessionId }) => sessionId)

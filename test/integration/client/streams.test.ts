@@ -8,6 +8,7 @@ import {
   type Client,
   type Progress,
 } from '../../../src/client/node/index.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startStalledListener } from '../../support/agents/stalled-listener.ts'
 import { runProgram } from '../../support/programs/run-program.ts'
@@ -94,6 +95,38 @@ test('several streams share one connection, and each is ended by itself', async 
   await client.close()
   await expect(streams[1]!.next()).rejects.toMatchObject({ code: 'CLIENT_CLOSED' })
   await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 5_000)
+})
+
+test('logs begin with their last lines, without reading what is before, and go on from there', async () => {
+  const { id, kernelIds } = await server.factory.session({ status: 'RUNNING' })
+  const kernelId = kernelIds[0]!
+  await server.db.query(
+    `INSERT INTO kernel_logs (kernel_id, assignment, stream, "offset", bytes, text, at)
+     SELECT $1, 1, 'STDOUT', 11 * (n - 1), 11, 'line ' || lpad(n::text, 5, '0') || E'\n', now() FROM generate_series(1, 60000) AS n`,
+    [kernelId],
+  )
+  const written = async (tail: number) => {
+    let text = ''
+    for await (const chunk of client.writtenLogs(id, { tail })) text += chunk.text
+    return text
+  }
+  expect(await written(2)).toBe('line 59999\nline 60000\n')
+  expect(await written(0)).toBe('')
+  // More than one answer has.
+  const many = (await written(50_000)).split('\n')
+  expect([many[0], many.length]).toEqual(['line 10001', 50_001])
+
+  const { result: taken, statements } = await recordStatements(async () => {
+    const logs = client.sessionLogs(id, { tail: 1 })
+    const first = (await logs.next()).value
+    await server.factory.log(kernelId, 'and on\n')
+    const second = (await logs.next()).value
+    await logs.return!()
+    return [first, second]
+  })
+  expect(taken.map(({ text, kernel }) => `${kernel} ${text}`)).toEqual(['main1 line 60000\n', 'main1 and on\n'])
+  const backward = statements.filter((sql) => sql.includes('kernel_logs') && sql.includes('ORDER BY id DESC'))
+  expect(backward).toHaveLength(1)
 })
 
 test('what will not get better is thrown', async () => {
