@@ -33,6 +33,9 @@ const OTHERS = [
   '--only',
 ]
 
+/** Of Relay, Apollo Client and urql: what test/contract/caches uses. */
+const OF_CACHES = ['deleteRecord', 'deleteEdge', 'prependNode', 'keyFields', 'relayStylePagination', 'relayPagination']
+
 const client = createClient({ url: 'http://127.0.0.1:1', token: 'none' })
 const program = await addClientCommands(new Command('reprise'))
 for (const command of [...serverCommands({}), agentCommand('0', {})]) program.addCommand(command)
@@ -42,6 +45,7 @@ const protocol = (await readSourceFiles()).filter(({ path }) => path.endsWith('/
 
 const names = new Set<string>([
   ...OTHERS,
+  ...OF_CACHES,
   ...Object.keys(ERRORS),
   ...CONFIGURATION.map(({ name }) => name),
   ...CLIENT_VARIABLES.map(({ name }) => name),
