@@ -1,3 +1,5 @@
+import { parseAnsi } from './ansi.ts'
+
 export interface LogPiece {
   stream: string
   text: string
@@ -24,6 +26,8 @@ interface Chunk extends LogPiece {
   /** Where lines begin after the line breaks within it: not at its own beginning, nor at its end. */
   starts: Uint16Array
   endsLine: boolean
+  /** Something in it is not seen as it is. */
+  hasControls: boolean
   /** The chunk before it ended a line, or is of the other stream. */
   startsLine: boolean
   /** Lines that begin before it. */
@@ -80,6 +84,16 @@ export class LogText {
       text += next.text.slice(0, Math.min(to, LINE_UNITS_MAX - text.length))
     }
     return { stream, text: withoutBreak(text), isCut }
+  }
+
+  /** How many units of it are seen; of what has escapes, they are counted out. */
+  lengthOf(index: number): number {
+    const at = this.chunkOf(index)
+    const chunk = this.chunks[at]!
+    const { from, to } = this.spanIn(chunk, index)
+    const isWhole = to < chunk.text.length || chunk.endsLine
+    if (isWhole && !chunk.hasControls) return Math.min(LINE_UNITS_MAX, to - from - 1)
+    return seenLength(this.line(index).text)
   }
 
   /** The lines that have `query`, in whatever case, each once; at most `limit`. */
@@ -173,7 +187,15 @@ function indexed({ stream, text }: LogPiece): Chunk {
     starts.push(at + 1)
   }
   const endsLine = text.endsWith('\n')
-  return { stream, text, starts: Uint16Array.from(starts), endsLine, startsLine: true, linesBefore: 0 }
+  const hasControls = CONTROLS.test(text)
+  return { stream, text, starts: Uint16Array.from(starts), endsLine, hasControls, startsLine: true, linesBefore: 0 }
+}
+
+// oxlint-disable-next-line no-control-regex -- what is looked for
+const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
+
+function seenLength(line: string): number {
+  return parseAnsi(line).reduce((sum, { text }) => sum + text.length, 0)
 }
 
 function withoutBreak(text: string): string {

@@ -33,6 +33,8 @@ export interface Drawing {
   numbers: readonly { x: number; text: string; bar: DrawnBar }[]
   /** The bars within which their mark has room. */
   marked: readonly DrawnBar[]
+  /** The planned retry, as wide as the median run but never too narrow to be seen; null if there is none in view. */
+  ghost: { x: number; width: number } | null
 }
 
 /** Of one drawing, with its axis and all else. */
@@ -44,6 +46,7 @@ const CHARACTER_PX = 6.4
 const NUMBER_CHARACTER_PX = 7
 const TEXTS_APART_PX = 8
 const MARK_ROOM_PX = 22
+const GHOST_PX_MIN = 14
 
 /**
  * `textsOf`: what can stand under an item, the longest first. The narrower the bars, the more of them are one, until
@@ -86,9 +89,13 @@ function drawnWith(
     .filter((item): item is Gap => item.type === 'gap' && !within.has(item.attempt))
     .map((gap) => ({ ...spanOf(gap), gap, isCut: cuts.has(gap.from) }))
     .filter((gap) => isSeen(gap) && gap.width > 0)
+  const { ghost } = timeline
+  const ghostX = ghost === null ? 0 : scale.x(ghost.at) - offset
+  const ghostWidth = Math.max(GHOST_PX_MIN, scale.width - offset - ghostX)
   return {
     bars,
     gaps,
+    ghost: ghost === null || ghostX > width ? null : { x: Math.min(ghostX, width - GHOST_PX_MIN), width: ghostWidth },
     labels: labelsOf(bars, gaps, width, textsOf),
     numbers: numbersOf(bars, width),
     marked: bars.filter((bar) => bar.bars.length === 1 && bar.width >= MARK_ROOM_PX),

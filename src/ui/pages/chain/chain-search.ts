@@ -2,8 +2,31 @@
 export interface ChainSearch {
   /** The chosen one; without it the newest. */
   attempt?: number
+  tab?: ChainTab
+  /** Waits are not cut. */
+  scale?: 'true'
+  /** The part of its time that is seen, in milliseconds since 1970. */
+  from?: number
+  to?: number
+  /** The line of the log that somebody linked to, from 1. */
+  line?: number
 }
 
-export function readChainSearch({ attempt }: Record<string, unknown>): ChainSearch {
-  return typeof attempt === 'number' && Number.isInteger(attempt) && attempt > 0 ? { attempt } : {}
+export const CHAIN_TABS = ['logs', 'decision', 'history', 'spec', 'kernels'] as const
+export type ChainTab = (typeof CHAIN_TABS)[number]
+
+/** Without what is not understood. */
+export function readChainSearch({ attempt, tab, scale, from, to, line }: Record<string, unknown>): ChainSearch {
+  const isRange = typeof from === 'number' && typeof to === 'number' && Number.isFinite(from) && to > from
+  return {
+    ...(isCount(attempt) && { attempt }),
+    ...(CHAIN_TABS.some((each) => each === tab) && tab !== 'logs' && { tab: tab as ChainTab }),
+    ...((scale === true || scale === 'true') && { scale: 'true' as const }),
+    ...(isRange && { from: Math.round(from), to: Math.round(to) }),
+    ...(isCount(line) && { line }),
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }

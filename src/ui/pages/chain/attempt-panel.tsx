@@ -1,0 +1,160 @@
+import { useEffect } from 'react'
+import { useQuery } from 'urql'
+import { letterOf, toneOf } from '../../design/endings.ts'
+import type { Bar, Ghost, PartKind } from '../../timeline/bars.ts'
+import { endOf, lengthOf } from '../../timeline/item-words.ts'
+import { countdown, duration } from '../../words/duration.ts'
+import type { Moments } from '../../words/moment.ts'
+import { UiAttemptDocument, type UiDecisionFragment } from './chain.generated.ts'
+import { DelayParts, decisionWords } from './decision-parts.tsx'
+import { amountWords, differenceWords } from './spec-words.ts'
+
+interface Props {
+  bar: Bar
+  now: number
+  moments: Moments
+  changes: readonly { attempt: number; differences: Parameters<typeof differenceWords>[0][] }[]
+  isNewest: boolean
+  ghost: Ghost | null
+}
+
+const PARTS: readonly { kind: PartKind; word: string }[] = [
+  { kind: 'QUEUED', word: 'queued' },
+  { kind: 'PREPARING', word: 'preparing' },
+  { kind: 'RUNNING', word: 'ran' },
+  { kind: 'ENDING', word: 'ending' },
+]
+
+export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Props) {
+  const { attempt, session } = bar
+  const data = useAttempt(session.sessionId, `${session.status} ${isNewest} ${ghost?.at}`)
+  const decision = data?.retryDecision ?? null
+  const parent = data?.parentSession?.retryDecision ?? null
+  const own = changes.find((each) => each.attempt === attempt)?.differences ?? []
+  const next = changes.find((each) => each.attempt === attempt + 1)?.differences ?? []
+  const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
+  const tone = toneOf(bar)
+  return (
+    <section className="panel attempt" aria-labelledby="attempt-title">
+      <h2 id="attempt-title">
+        <span className={`attempt-mark tone-${tone}`} aria-hidden="true">
+          {letterOf({ ...bar, exitCode: session.exitCode }) ?? (tone === 'succeeded' && <Check />)}
+        </span>
+        Attempt {attempt}
+        <span className="attempt-end">{endOf(bar)}</span>
+        <span className="attempt-total">{duration(lengthOf(bar))}</span>
+      </h2>
+      {bar.reason !== null && bar.outcome !== 'SUCCEEDED' && (
+        <p className="attempt-reason">{data?.pendingReason ?? bar.reason}</p>
+      )}
+      <dl className="durations">
+        {PARTS.map(({ kind, word }) => {
+          const seconds = bar.parts.filter((part) => part.kind === kind).reduce((sum, part) => sum + lengthOf(part), 0)
+          return (
+            <div key={kind} className={seconds === 0 ? 'none' : undefined}>
+              <dt>{word}</dt>
+              <dd>{seconds === 0 ? '–' : duration(seconds)}</dd>
+            </div>
+          )
+        })}
+      </dl>
+      <dl className="facts-list">
+        <dt>began</dt>
+        <dd>
+          <time dateTime={new Date(bar.from).toISOString()}>{moments.absolute(bar.from)}</time>
+        </dd>
+        <dt>agent</dt>
+        <dd>{agent?.name ?? '–'}</dd>
+        <dt>resources</dt>
+        <dd>
+          {data?.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ') ?? '–'}
+        </dd>
+        {data?.terminatedBy && (
+          <>
+            <dt>terminated by</dt>
+            <dd>{data.terminatedBy}</dd>
+          </>
+        )}
+      </dl>
+      {decision && <WhyNext decision={decision} attempt={attempt} ghost={isNewest ? ghost : null} now={now} />}
+      {decision && hasNext(decision) && <Changes title={`What changes in attempt ${attempt + 1}`} differences={next} />}
+      {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
+    </section>
+  )
+}
+
+function Check() {
+  return (
+    <svg width="12" height="12" viewBox="0 0 12 12">
+      <path
+        d="m2.5 6.5 2.5 2.5 4.5-5.5"
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="2"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+    </svg>
+  )
+}
+
+/** The detail of an attempt; read again when `version` changes. */
+export function useAttempt(sessionId: string, version: string) {
+  const [{ data }, refresh] = useQuery({
+    query: UiAttemptDocument,
+    variables: { sessionId },
+    requestPolicy: 'cache-and-network',
+  })
+  useEffect(() => refresh({ requestPolicy: 'network-only' }), [version, refresh])
+  return data?.session
+}
+
+function hasNext({ phase }: UiDecisionFragment): boolean {
+  return phase === 'DISPATCHED'
+}
+
+function WhyNext({
+  decision,
+  attempt,
+  ghost,
+  now,
+}: {
+  decision: UiDecisionFragment
+  attempt: number
+  ghost: Ghost | null
+  now: number
+}) {
+  const goesOn = decision.phase === 'DISPATCHED' || decision.phase === 'SCHEDULED' || decision.phase === 'HELD'
+  return (
+    <div className="why">
+      <h3>{goesOn ? `Why there is an attempt ${attempt + 1}` : 'Why no attempt follows'}</h3>
+      <p>{decision.explanation}</p>
+      <p className="why-words">{decisionWords(decision).join(' · ')}</p>
+      <DelayParts decision={decision} />
+      {ghost && !ghost.isHeld && <p className="why-next">due in {countdown((ghost.at - now) / 1000)}</p>}
+    </div>
+  )
+}
+
+function Changes({
+  title,
+  differences,
+}: {
+  title: string
+  differences: readonly Parameters<typeof differenceWords>[0][]
+}) {
+  return (
+    <div className="why">
+      <h3>{title}</h3>
+      {differences.length === 0 ? (
+        <p className="soft">nothing</p>
+      ) : (
+        <ul className="differences">
+          {differences.map((difference) => (
+            <li key={difference.field}>{differenceWords(difference)}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,122 @@
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { duration } from '../../words/duration.ts'
+import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
+import { amountWords } from './spec-words.ts'
+
+type Spec = NonNullable<UiSpecQuery['session']>
+
+/** What the attempt was told to run, and how it is retried. */
+export function SpecTab({ sessionId }: { sessionId: string }) {
+  const [{ data, error }] = useQuery({ query: UiSpecDocument, variables: { sessionId } })
+  if (error)
+    return (
+      <p className="empty" role="alert">
+        {error.message}
+      </p>
+    )
+  const spec = data?.session
+  if (!spec) return <div className="skeleton skeleton-rows" aria-busy="true" />
+  return (
+    <div className="tab-pad">
+      <pre className="command">{spec.command.map(quoted).join(' ')}</pre>
+      <dl className="facts-list">
+        {rowsOf(spec).map(([name, value]) => (
+          <Row key={name} name={name} value={value} />
+        ))}
+      </dl>
+      <h3>Retries</h3>
+      <dl className="facts-list">
+        {policyRows(spec.retryPolicy).map(([name, value]) => (
+          <Row key={name} name={name} value={value} />
+        ))}
+      </dl>
+      {spec.environ.length + spec.secretEnviron.length > 0 && (
+        <>
+          <h3>Environment</h3>
+          <dl className="facts-list">
+            {spec.environ.map(({ name, value }) => (
+              <Variable key={name} name={name} value={value} />
+            ))}
+            {spec.secretEnviron.map((name) => (
+              <Row key={name} name={name} value="secret" />
+            ))}
+          </dl>
+        </>
+      )}
+    </div>
+  )
+}
+
+function Row({ name, value }: { name: string; value: string }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  )
+}
+
+/** Masked until somebody asks for it. */
+function Variable({ name, value }: { name: string; value: string }) {
+  const [isShown, setIsShown] = useState(false)
+  return (
+    <>
+      <dt className="mono">{name}</dt>
+      <dd className="mono">
+        {isShown ? value : '••••••'}{' '}
+        <button
+          type="button"
+          className="tool"
+          aria-label={`${isShown ? 'Hide' : 'Show'} ${name}`}
+          onClick={() => setIsShown(!isShown)}
+        >
+          {isShown ? 'hide' : 'show'}
+        </button>
+      </dd>
+    </>
+  )
+}
+
+function rowsOf(spec: Spec): [string, string][] {
+  const agents = [spec.allowAgents, spec.avoidAgents, spec.excludeAgents].map(({ length }) => length)
+  const rows: [string, string | null | false][] = [
+    ['image', spec.image],
+    ['resources', spec.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
+    ['kernels', spec.clusterSize > 1 && `${spec.clusterSize}, ${spec.clusterMode.toLowerCase().replace('_', ' ')}`],
+    ['resource group', spec.resourceGroup.name],
+    ['priority', String(spec.priority)],
+    ['timeout', spec.batchTimeout === null ? 'none' : duration(spec.batchTimeout)],
+    [
+      'agents',
+      agents.some((count) => count > 0) && `${agents[0]} allowed, ${agents[1]} avoided, ${agents[2]} excluded`,
+    ],
+    ['agent labels', spec.agentLabels.map(({ key, value }) => `${key}=${value}`).join(', ')],
+    ['creation id', spec.creationId],
+    ['session', spec.sessionId],
+  ]
+  return rows.filter((row): row is [string, string] => Boolean(row[1]))
+}
+
+function policyRows(policy: Spec['retryPolicy']): [string, string][] {
+  const growth = policy.backoff === 'EXPONENTIAL' ? `, then × ${policy.backoffMultiplier}` : ''
+  return [
+    ['retries', String(policy.maxRetries)],
+    [
+      'delay',
+      `${duration(policy.retryDelay)}${growth}${policy.maxRetryDelay === null ? '' : `, at most ${duration(policy.maxRetryDelay)}`}`,
+    ],
+    ['jitter', `${policy.jitter.toLowerCase()}${policy.jitter === 'NONE' ? '' : `, ratio ${policy.jitterRatio}`}`],
+    [
+      'eligible',
+      policy.eligibleCauses.map((cause) => cause.toLowerCase().replaceAll('_', ' ')).join(', ') || 'nothing',
+    ],
+    ['rules', policy.rules.length === 0 ? 'none' : String(policy.rules.length)],
+    ['within', policy.maxElapsed === null ? 'no limit' : duration(policy.maxElapsed)],
+  ]
+}
+
+/** As a shell would take it. */
+function quoted(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`
+}

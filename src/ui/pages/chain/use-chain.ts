@@ -1,0 +1,107 @@
+import { useEffect, useEffectEvent, useMemo, useState } from 'react'
+import { useClient, useQuery } from 'urql'
+import type { Segment } from '../../timeline/bars.ts'
+import {
+  UiChainDocument,
+  UiChangesDocument,
+  UiEarlierTimelineDocument,
+  UiScheduleDocument,
+  type UiChainQuery,
+  type UiSegmentsFragment,
+} from './chain.generated.ts'
+
+export type Chain = NonNullable<UiChainQuery['chain']>
+
+/** Chains of more attempts show the newest of them. */
+const SEGMENTS_MAX = 5_000
+
+type Edge = UiSegmentsFragment['edges'][number]
+
+/** A chain with its timeline: the newest segments at once, and earlier ones as they are read. */
+export function useChain(chainId: string) {
+  const [{ data, error, fetching }, refresh] = useQuery({
+    query: UiChainDocument,
+    variables: { chainId },
+    requestPolicy: 'cache-and-network',
+  })
+  const newest = data?.chain?.timeline
+  const earlier = useEarlier(chainId, newest)
+  const segments = useMemo(() => joined(earlier.edges, newest?.edges ?? []).map(segmentOf), [earlier.edges, newest])
+  return { data, error, fetching, refresh, segments, isPartial: earlier.isReading }
+}
+
+/** What changes between attempts; what is left of the policy's schedule after the newest one. */
+export function usePlans(chain: Chain | undefined | null) {
+  const chainId = chain?.chainId ?? ''
+  const goesOn = chain !== null && chain !== undefined && chain.endedAt === null
+  const [changes, refreshChanges] = useQuery({
+    query: UiChangesDocument,
+    variables: { chainId },
+    pause: chainId === '' || chain!.attempts < 2,
+  })
+  const [schedule] = useQuery({
+    query: UiScheduleDocument,
+    variables: { sessionId: chain?.newestAttempt.sessionId ?? '' },
+    pause: !goesOn,
+  })
+  const attempts = chain?.attempts ?? 0
+  useEffect(() => {
+    if (attempts > 1) refreshChanges({ requestPolicy: 'network-only' })
+  }, [attempts, refreshChanges])
+  return {
+    changes: changes.data?.chain?.changes.edges.map(({ node }) => node) ?? [],
+    schedule: goesOn ? (schedule.data?.retryPolicyPreview.schedule ?? []) : [],
+  }
+}
+
+function useEarlier(chainId: string, newest: UiSegmentsFragment | undefined) {
+  const client = useClient()
+  const [edges, setEdges] = useState<Edge[]>([])
+  const [isReading, setIsReading] = useState(false)
+  const first = newest?.pageInfo.hasPreviousPage ? newest.pageInfo.startCursor : null
+  const hasEarlier = first !== null
+  const read = useEffectEvent(async (signal: AbortSignal) => {
+    setIsReading(true)
+    const pages: Edge[][] = []
+    let before = first
+    for (let left = SEGMENTS_MAX; before !== null && left > 0;) {
+      const { data } = await client.query(UiEarlierTimelineDocument, { chainId, before }).toPromise()
+      const page: UiSegmentsFragment | undefined = data?.chain?.timeline
+      if (page === undefined || signal.aborted) break
+      pages.unshift(page.edges)
+      left -= page.edges.length
+      before = page.pageInfo.hasPreviousPage ? page.pageInfo.startCursor : null
+    }
+    if (signal.aborted) return
+    setEdges(pages.flat())
+    setIsReading(false)
+  })
+  useEffect(() => {
+    if (!hasEarlier) return
+    const left = new AbortController()
+    void read(left.signal)
+    return () => {
+      left.abort()
+      setIsReading(false)
+      setEdges([])
+    }
+  }, [chainId, hasEarlier])
+  // What has come since then slides out of the newest page: it is kept.
+  useEffect(() => {
+    if (newest) setEdges((last) => (last.length === 0 ? last : joined(last, newest.edges)))
+  }, [newest])
+  return { edges, isReading }
+}
+
+/** `newer` where it begins; all of `older` before that. */
+function joined(older: readonly Edge[], newer: readonly Edge[]): Edge[] {
+  const first = newer.at(0)
+  if (first === undefined) return [...older]
+  const at = older.findIndex(({ cursor }) => cursor === first.cursor)
+  if (at >= 0) return [...older.slice(0, at), ...newer]
+  return [...older.filter(({ node }) => node.attempt < first.node.attempt), ...newer]
+}
+
+function segmentOf({ node }: Edge): Segment {
+  return { ...node, from: Date.parse(node.from), to: node.to === null ? null : Date.parse(node.to) }
+}
