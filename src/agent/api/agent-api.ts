@@ -1,4 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
 import { AGENT_REGISTER_PATH, AGENT_SYNC_PATH, type AgentErrorAnswer } from '../../domain/agent/http-protocol.ts'
 import type { RegisterRequest, SyncRequest } from '../../domain/agent/protocol.ts'
 import { RepriseError, ERRORS, maskedFault } from '../../domain/errors.ts'
@@ -8,11 +12,11 @@ import type { AgentOwnership } from '../../services/agent/agent-ownership.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
 import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
+import { parseInput } from '../../services/input/parse-input.ts'
+import { parseJson, readBody, RequestGone } from '../../services/input/read-body.ts'
 import type { Viewer } from '../../services/service-context.ts'
 import type { ServerGateway } from '../gateway.ts'
-import { readJson, RequestGone } from './read-json.ts'
-import { z } from 'zod'
-import { parseInput } from '../../services/input/parse-input.ts'
+import { createPolls } from './polls.ts'
 
 /** The fields that the gateway needs before the service validates the whole sync. */
 const schema = z.looseObject({
@@ -42,79 +46,102 @@ export interface AgentApi {
   end(): void
 }
 
-type Call = (request: IncomingMessage, viewer: Viewer, gone: AbortSignal) => Promise<object>
+interface AgentEnvironment {
+  Bindings: HttpBindings & { requestId: string }
+  Variables: {
+    viewer: Viewer
+    /** Aborts when the client has left, or has its answer. */
+    gone: AbortSignal
+  }
+}
 
 export function createAgentApi(context: AgentApiContext): AgentApi {
-  const { gateway, ownership, log, bodyWithinMs: withinMs = AGENT_BODY_WITHIN_MS } = context
+  const { gateway, authenticate, ownership, log, bodyWithinMs: withinMs = AGENT_BODY_WITHIN_MS } = context
   const polls = createPolls()
+  const app = new Hono<AgentEnvironment>()
 
-  const calls: Record<string, Call> = {
-    async [AGENT_REGISTER_PATH](request, viewer, gone) {
-      const body = await readJson(request, { bytesMax: REGISTER_BYTES_MAX, withinMs })
-      return gateway.register(body as RegisterRequest, gone, viewer)
-    },
-    async [AGENT_SYNC_PATH](request, viewer, gone) {
-      const body = await readJson(request, { bytesMax: SYNC_BYTES_MAX, withinMs })
-      const sync = parseEnvelope(body)
-      await ownership.assertOwns(viewer, sync.agentId)
-      return polls.run(`${sync.agentId} ${sync.instanceId}`, gone, (signal) => gateway.sync(sync, signal))
-    },
-  }
-
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<object> {
-    const call = calls[request.url!.split('?', 1)[0]!]!
-    if (request.method !== 'POST') throw new RepriseError('METHOD_NOT_ALLOWED', 'only POST is allowed here')
+  app.use(async (c, next) => {
+    if (c.req.method !== 'POST') throw new RepriseError('METHOD_NOT_ALLOWED', 'only POST is allowed here')
     if (polls.ended)
       throw new RepriseError('SERVER_STOPPING', 'the server is shutting down; try again later, or use another one')
-    const { authorization } = request.headers
-    const { viewer } = await identifyBearer(context.authenticate, authorization, request.socket.remoteAddress)
+    const { incoming, outgoing } = c.env
+    const { viewer } = await identifyBearer(authenticate, incoming.headers.authorization, incoming.socket.remoteAddress)
     ownership.assertIsAgent(viewer)
     const gone = new AbortController()
-    response.once('close', () => gone.abort())
-    return call(request, viewer, gone.signal)
+    outgoing.once('close', () => gone.abort())
+    c.set('viewer', viewer)
+    c.set('gone', gone.signal)
+    await next()
+  })
+  app.all(AGENT_REGISTER_PATH, async (c) => {
+    const body = await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs })
+    return answer(c, await gateway.register(body as RegisterRequest, c.get('gone'), c.get('viewer')))
+  })
+  app.all(AGENT_SYNC_PATH, async (c) => {
+    const sync = parseEnvelope(await readJson(c.env.incoming, { bytesMax: SYNC_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), sync.agentId)
+    const key = `${sync.agentId} ${sync.instanceId}`
+    return answer(c, await polls.run(key, c.get('gone'), (signal) => gateway.sync(sync, signal)))
+  })
+  app.onError((thrown, c) => {
+    if (thrown instanceof RequestGone) return RESPONSE_ALREADY_SENT
+    const error = isDatabaseOutage(thrown) ? databaseUnavailable() : thrown
+    const { requestId, incoming, outgoing } = c.env
+    if (!(error instanceof RepriseError))
+      log.error({ err: error, requestId, url: incoming.url }, 'a request met a fault')
+    cutOffLater(incoming)
+    return answerError(outgoing, error, requestId)
+  })
+
+  function answer({ env }: Context<AgentEnvironment>, body: object): Response {
+    return send(env.outgoing, 200, body, polls.ended && { Connection: 'close' })
   }
 
   return {
-    paths: Object.keys(calls),
+    paths: [AGENT_REGISTER_PATH, AGENT_SYNC_PATH],
     async handle(request, response, requestId) {
-      try {
-        const answer = await serve(request, response)
-        if (polls.ended) response.setHeader('Connection', 'close')
-        answerJson(response, 200, answer)
-      } catch (thrown) {
-        if (thrown instanceof RequestGone) return
-        const error = isDatabaseOutage(thrown) ? databaseUnavailable() : thrown
-        if (!(error instanceof RepriseError))
-          log.error({ err: error, requestId, url: request.url }, 'a request met a fault')
-        answerError(request, response, requestId, error)
-      }
+      const listener = getRequestListener((given, env) => app.fetch(given, { ...env, requestId }), {
+        overrideGlobalObjects: false,
+        autoCleanupIncoming: false,
+        // Of a request of HTTP/1.0 that names none.
+        hostname: 'localhost',
+        // Not even a `Request` can be made of it, because of its Host.
+        errorHandler: (thrown) => {
+          const error = thrown instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', thrown.message) : thrown
+          return answerError(response, error, requestId)
+        },
+      })
+      await listener(request, response)
     },
     end: () => polls.end(),
   }
 }
 
-function answerJson(response: ServerResponse, status: number, body: object): void {
-  if (response.destroyed) return
+/**
+ * Written at once: a `Response` of the platform, which is read as a stream, costs a quarter of a request to this API.
+ */
+function send(response: ServerResponse, status: number, body: object, headers: OutgoingHttpHeaders | false): Response {
+  if (response.destroyed) return RESPONSE_ALREADY_SENT
   const text = JSON.stringify(body)
   response.writeHead(status, {
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(text),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    ...headers,
   })
   response.end(text)
+  return RESPONSE_ALREADY_SENT
 }
 
 /** Known errors are sent as they are; any other shows only the request id, under which the log has the details. */
-function answerError(request: IncomingMessage, response: ServerResponse, requestId: string, error: unknown): void {
+function answerError(response: ServerResponse, error: unknown, requestId: string): Response {
   const { status, body } = describe(error, requestId)
-  if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer')
-  if (status === 405) response.setHeader('Allow', 'POST')
-  if (status === 408 || status === 503) response.setHeader('Connection', 'close')
-  answerJson(response, status, body)
-  if (request.complete) return
-  const timer = setTimeout(() => request.destroy(), LINGER_MS)
-  request.once('close', () => clearTimeout(timer))
+  return send(response, status, body, {
+    ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
+    ...(status === 405 && { Allow: 'POST' }),
+    ...((status === 408 || status === 503) && { Connection: 'close' }),
+  })
 }
 
 function describe(error: unknown, requestId: string): { status: number; body: AgentErrorAnswer } {
@@ -126,36 +153,16 @@ function describe(error: unknown, requestId: string): { status: number; body: Ag
   return { status: ERRORS[code].httpStatus, body: { code, message, issues, requestId } }
 }
 
-/**
- * Syncs in flight, one per agent instance. A newer sync ends the wait of the previous one, whose connection may have
- * been dead for a long time.
- */
-interface Polls {
-  run<T>(key: string, gone: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>
-  /** Ends all waits, including those of later syncs. */
-  end(): void
-  readonly ended: boolean
+function cutOffLater(request: IncomingMessage): void {
+  if (request.complete) return
+  const timer = setTimeout(() => request.destroy(), LINGER_MS)
+  request.once('close', () => clearTimeout(timer))
 }
 
-function createPolls(): Polls {
-  const ending = new AbortController()
-  const latest = new Map<string, AbortController>()
-  return {
-    async run(key, gone, work) {
-      const replaced = new AbortController()
-      latest.get(key)?.abort()
-      latest.set(key, replaced)
-      try {
-        return await work(AbortSignal.any([gone, replaced.signal, ending.signal]))
-      } finally {
-        if (latest.get(key) === replaced) latest.delete(key)
-      }
-    },
-    end: () => ending.abort(),
-    get ended() {
-      return ending.signal.aborted
-    },
-  }
+/** @throws RepriseError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, MALFORMED_REQUEST */
+async function readJson(request: IncomingMessage, limits: { bytesMax: number; withinMs: number }): Promise<unknown> {
+  const messageOf = (excess: string) => `the request is too large: ${excess}`
+  return parseJson(await readBody(request, { ...limits, messageOf }), 'not JSON in UTF-8')
 }
 
 /** @throws RepriseError VALIDATION_FAILED */

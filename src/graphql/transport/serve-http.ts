@@ -12,6 +12,7 @@ import {
 import type { Logger } from '../../observability/log.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayChange } from '../../services/access/authorize.ts'
+import { readBody, RequestGone, type BodyBounds } from '../../services/input/read-body.ts'
 import { nextTurn } from '../../services/next-turn.ts'
 import { identify } from './authentication.ts'
 import { presentFault } from '../error-presentation.ts'
@@ -49,17 +50,17 @@ export function createServeHttp(
     const isStranger = identity instanceof GraphQLError
     if (isStranger && (!introspectionForStrangers || identity.extensions['code'] === 'TOO_MANY_REQUESTS'))
       return refuse(request, response, identity)
-    const body = await readWhole(request, boundsFor(identity)).catch((error: RepriseError) => {
+    const body = await readBody(request, boundsFor(identity)).catch((error: unknown) => {
+      if (error instanceof RequestGone) return null
       throw isStranger ? identity : error
     })
     if (body === null) return
     const gone = new AbortController()
     const abort = () => gone.abort()
     response.once('close', abort)
-    const { text: given, bytes } = body
-    const isLarge = bytes > REQUEST_BYTES_MAX
+    const isLarge = body.length > REQUEST_BYTES_MAX
     const { remoteAddress: address } = request.socket
-    const parts = { url, body: given, signal: gone.signal, requestId, address, identity, isLarge }
+    const parts = { url, body: body.toString(), signal: gone.signal, requestId, address, identity, isLarge }
     const whole = newWholeRequest(request, parts)
     if (isLarge) await nextTurn()
     const answer = await server.handleRequest(whole, NO_CONTEXT)
@@ -88,11 +89,20 @@ export function createServeHttp(
   }
 }
 
-/** Only callers that may create sessions may send large requests. */
-function boundsFor(identity: Identity | GraphQLError) {
-  if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, json: REQUEST_VALUES_MAX }
-  if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, json: REQUEST_VALUES_MAX }
-  return { bytesMax: CREATE_SESSIONS_BYTES_MAX, json: CREATE_SESSIONS_VALUES_MAX }
+/** Only callers that may create sessions may send large requests. The HTTP server limits how long they may take. */
+function boundsFor(identity: Identity | GraphQLError): BodyBounds {
+  if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, excessOf: counting(REQUEST_VALUES_MAX) }
+  if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, excessOf: counting(REQUEST_VALUES_MAX) }
+  return { bytesMax: CREATE_SESSIONS_BYTES_MAX, excessOf: counting(CREATE_SESSIONS_VALUES_MAX) }
+}
+
+/** What its JSON holds too much of, seen before it is parsed. */
+function counting(max: JsonBounds): (chunk: Buffer) => string | undefined {
+  const counter = new JsonCounter()
+  return (chunk) => {
+    counter.add(chunk)
+    return exceeded(counter, max)
+  }
 }
 
 /** Remembers the last URL: almost all requests have the same one. */
@@ -131,45 +141,4 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: Repri
 
 function ofReprise({ code }: RepriseError): Record<string, unknown> {
   return { code, http: { status: ERRORS[code].httpStatus } }
-}
-
-interface WholeBody {
-  text: string
-  bytes: number
-}
-
-/**
- * The body of a request as UTF-8; null if the client hung up before the end. The HTTP server limits how long it may
- * take to arrive.
- * @throws RepriseError REQUEST_TOO_LARGE, for its bytes or for what its JSON holds; the rest of it is discarded
- */
-function readWhole(
-  request: IncomingMessage,
-  { bytesMax, json }: { bytesMax: number; json: JsonBounds },
-): Promise<WholeBody | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<WholeBody | null>()
-  const chunks: Buffer[] = []
-  const counter = new JsonCounter()
-  let bytes = 0
-  const refuseBody = (why: string) => {
-    request.off('data', take).resume()
-    reject(new RepriseError('REQUEST_TOO_LARGE', `The request is too large: ${why}.`))
-  }
-  const tooLong = () => refuseBody(`the limit is ${bytesMax} bytes`)
-  const take = (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > bytesMax) return tooLong()
-    counter.add(chunk)
-    const excess = exceeded(counter, json)
-    if (excess !== undefined) return refuseBody(excess)
-    chunks.push(chunk)
-  }
-  if (Number(request.headers['content-length']) > bytesMax) tooLong()
-  else request.on('data', take)
-  request.once('end', () =>
-    resolve({ text: (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)).toString(), bytes }),
-  )
-  request.once('error', () => resolve(null))
-  request.once('close', () => resolve(null))
-  return promise
 }

@@ -36,7 +36,7 @@ const route = createRoute({
 export function serveCreateDeployment(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const input = writtenInput(await readJsonObject(c.req.raw)) as CreateDeploymentInput
+    const input = writtenInput(await readJsonObject(c.env.incoming)) as CreateDeploymentInput
     const { deploymentId, created } = await createDeployment(context, input)
     const deployment = toDeployment(await describeDeployment(context, deploymentId))
     if (!created) return c.json(deployment, 200)

@@ -27,7 +27,7 @@ const route = createRoute({
 export function serveScaleDeployment(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const change = writtenInput(await readJsonObject(c.req.raw)) as Omit<ScaleDeploymentInput, 'deploymentId'>
+    const change = writtenInput(await readJsonObject(c.env.incoming)) as Omit<ScaleDeploymentInput, 'deploymentId'>
     const { deploymentId } = await scaleDeployment(context, { ...change, deploymentId: c.req.valid('param').id })
     return c.json(toDeployment(await describeDeployment(context, deploymentId)), 200)
   })

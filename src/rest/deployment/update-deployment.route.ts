@@ -31,7 +31,7 @@ const route = createRoute({
 export function serveUpdateDeployment(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const change = writtenInput(await readJsonObject(c.req.raw)) as Omit<UpdateDeploymentInput, 'deploymentId'>
+    const change = writtenInput(await readJsonObject(c.env.incoming)) as Omit<UpdateDeploymentInput, 'deploymentId'>
     const { deploymentId } = await updateDeployment(context, { ...change, deploymentId: c.req.valid('param').id })
     return c.json(toDeployment(await describeDeployment(context, deploymentId)), 200)
   })

@@ -64,7 +64,7 @@ export function serveChangeRetry(app: RestApp): void {
   })
   app.openapi(updateRoute, async (c) => {
     const context = c.get('context')
-    const given = renamed(await readJsonObject(c.req.raw), camelCase) as object
+    const given = renamed(await readJsonObject(c.env.incoming), camelCase) as object
     const { sessionId } = await updateRetry(context, { ...given, sessionId: c.req.valid('param').id })
     return c.json(toSession(await readSession(context, sessionId)), 200)
   })

@@ -45,7 +45,7 @@ const route = createRoute({
 export function serveCreateSession(app: RestApp): void {
   app.openapi(route, async (c) => {
     const context = c.get('context')
-    const input = writtenInput(await readJsonBody(c.req.raw)) as CreateSessionInput
+    const input = writtenInput(await readJsonBody(c.env.incoming)) as CreateSessionInput
     const { sessionId, created } = await createSession(context, input)
     const session = toSession(await readSession(context, sessionId))
     if (!created) return c.json(session, 200)
