@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { createLogTextIndex } from '../../services/agent/log-text-index.ts'
 import { measureLogText, readLogText } from '../../services/agent/read-log-text.ts'
 import { readFor } from '../../services/consistent-reads.ts'
 import { COMMON_PROBLEMS, problems } from '../answers.ts'
@@ -38,11 +39,13 @@ const route = createRoute({
 })
 
 export function serveGetKernelLog(app: RestApp): void {
+  const index = createLogTextIndex()
   app.openapi(route, async (c) => {
     const context = c.get('context')
     const { id: kernelId } = c.req.valid('param')
     const { stream = null } = c.req.valid('query')
-    const { bytes, lastId } = await measureLogText(context, { kernelId, stream })
+    const measured = await measureLogText(context, index, { kernelId, stream })
+    const { bytes, lastId } = measured
     // Logs only grow: what ends with this piece is always the same.
     const tag = `"${lastId}-${bytes}"`
     const headers: Record<string, string> = {
@@ -67,7 +70,7 @@ export function serveGetKernelLog(app: RestApp): void {
     if (range) headers['Content-Range'] = `bytes ${first}-${last}/${bytes}`
     if (bytes === 0) return c.body(null, 200, headers)
     c.set('streams', true)
-    const text = readLogText(context, { kernelId, stream, lastId }, { first, last })
+    const text = readLogText(context, { kernelId, stream }, measured, { first, last })
     const reader = { party: context.viewer.tokenId, signal: c.get('gone') }
     const body = new ReadableStream<Uint8Array>(
       {

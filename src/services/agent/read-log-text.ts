@@ -1,18 +1,8 @@
 import { LOG_CHUNK_BYTES_MAX } from '../../domain/limits.ts'
-import {
-  readLogTextBounds,
-  readLogTextPieces,
-  seekLogText,
-  type LogTextBounds,
-} from '../../store/sql/agent/read-log-text.sql.ts'
+import { readLogTextPieces, seekLogText } from '../../store/sql/agent/read-log-text.sql.ts'
+import type { LogTextIndex, LogTextOf, MeasuredLog } from './log-text-index.ts'
 import { assertKernelVisible } from './read-kernel-logs.ts'
 import type { ServiceContext } from '../service-context.ts'
-
-/** Of one stream, or of both as they arrived. */
-export interface LogTextOf {
-  kernelId: string
-  stream: 'STDOUT' | 'STDERR' | null
-}
 
 type Source = Pick<ServiceContext, 'db'>
 
@@ -23,10 +13,11 @@ const BYTES_PER_READ = 2 * LOG_CHUNK_BYTES_MAX
 /** How much of a kernel's log there is now. @throws RepriseError KERNEL_NOT_FOUND */
 export async function measureLogText(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
-  { kernelId, stream }: LogTextOf,
-): Promise<LogTextBounds> {
-  await assertKernelVisible(context, kernelId)
-  return readLogTextBounds(context.db, kernelId, stream)
+  index: LogTextIndex,
+  of: LogTextOf,
+): Promise<MeasuredLog> {
+  await assertKernelVisible(context, of.kernelId)
+  return index.measure(context, of)
 }
 
 /**
@@ -36,10 +27,17 @@ export async function measureLogText(
  */
 export async function* readLogText(
   { db }: Source,
-  { lastId, ...of }: LogTextOf & Pick<LogTextBounds, 'lastId'>,
+  of: LogTextOf,
+  { lastId, marks }: MeasuredLog,
   { first, last }: { first: number; last: number },
 ): AsyncGenerator<Uint8Array, void, void> {
-  const begin = await seekLogText(db, { ...of, byte: first, lastId })
+  const next = marks.findIndex(({ begins }) => begins > first)
+  const from = marks.at(next < 0 ? -1 : next - 1)
+  const bounds = {
+    from: next === 0 || !from ? { id: '0', begins: 0 } : from,
+    lastId: next < 0 ? lastId : marks[next]!.id,
+  }
+  const begin = await seekLogText(db, { ...of, byte: first, ...bounds })
   let left = last - first + 1
   let skip = first - (begin?.begins ?? 0)
   for (let id = begin?.id; left > 0;) {

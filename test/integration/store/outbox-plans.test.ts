@@ -9,6 +9,7 @@ import type { Database } from '../../../src/store/database.ts'
 import { readEvents, readHorizon, readMatchingEvents } from '../../../src/store/sql/event/read-events.sql.ts'
 import { countEvents, readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/agent/kernel-logs.sql.ts'
+import { readLogTextPieces, readLogTextPlaces, seekLogText } from '../../../src/store/sql/agent/read-log-text.sql.ts'
 import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -185,7 +186,11 @@ test('gauges and logs', async () => {
     await readKernelLogs(db, kernelIds, { ...window, backward: false })
     await readKernelLogs(db, kernelIds, { ...window, before: '9', backward: true })
     await countKernelLogs(db, kernelIds)
+    const text = { kernelId: kernelIds[0]!, stream: null }
+    await readLogTextPlaces(db, { ...text, afterId: '0', bytes: 0, everyBytes: 1_000, wantedId: null })
+    await seekLogText(db, { ...text, byte: 10, from: { id: '0', begins: 0 }, lastId: '9' })
+    await readLogTextPieces(db, { ...text, id: '0', lastId: '9', piecesMax: 10, bytesMax: 1_000 })
   })
   expect(await readFromEndToEnd(statements)).toEqual([])
-  expect(statements).toHaveLength(4)
+  expect(statements).toHaveLength(7)
 })
