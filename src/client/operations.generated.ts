@@ -1068,6 +1068,8 @@ export type SessionFilter = {
   dependsOn?: string | null | undefined;
   /** Failed for one of these causes. */
   failureCause?: Array<FailureCause> | null | undefined;
+  /** Whose id begins so: its first 8 hexadecimal digits, or more of it. */
+  idPrefix?: string | null | undefined;
   /** With this label. */
   label?: LabelInput | null | undefined;
   /** By `maxRetries`. */

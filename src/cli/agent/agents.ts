@@ -27,7 +27,7 @@ function list(): Command {
     await out.table(
       await takeAll(client.agents({ status, resourceGroup }, { signal })),
       [
-        { title: 'AGENT', value: ({ agentId }) => agentId },
+        { title: 'AGENT', value: ({ agentId }) => agentId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status) },
         { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
@@ -51,7 +51,7 @@ function gigabytes(bytes: string): string {
 
 function move(name: 'drain' | 'resume', description: string): Command {
   const command = describedCommand(name, description, [`reprise agents ${name} node-7 --reason "new disk"`])
-    .argument('<agent>', 'id or name')
+    .argument('<agent>', 'id, its beginning, or name')
     .option('--reason <text>', 'reason, stored for later')
   return act<{ reason?: string }>(command, async ({ client, out }, { reason }, [text]) => {
     const id = await findAgent(client, text!)
@@ -60,10 +60,18 @@ function move(name: 'drain' | 'resume', description: string): Command {
   })
 }
 
+function isBeginning(text: string, id: string): boolean {
+  return text.length >= 8 && id.startsWith(text)
+}
+
 async function findAgent(client: Client, text: string): Promise<string> {
-  const found = (await takeAll(client.agents())).filter(({ agentId, name }) => agentId === text || name === text)
+  const agents = await takeAll(client.agents())
+  const exact = agents.filter(({ agentId, name }) => agentId === text || name === text)
+  const found = exact.length > 0 ? exact : agents.filter(({ agentId }) => isBeginning(text, agentId))
   if (found.length === 1) return found[0]!.agentId
   const message =
-    found.length === 0 ? `There is no agent ${text}.` : `${found.length} agents are called ${text}: use an id.`
+    found.length === 0
+      ? `There is no agent ${text}.`
+      : `${found.length} agents are called or begin with ${text}: use more of an id.`
   throw new NotFoundError('AGENT_NOT_FOUND', message)
 }

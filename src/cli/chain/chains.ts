@@ -70,7 +70,7 @@ export function chainsCommand(): Command {
     await out.table(
       items,
       [
-        { title: 'CHAIN', value: ({ chainId }) => chainId },
+        { title: 'CHAIN', value: ({ chainId }) => chainId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'STATE', value: (row) => row.state, style: (row) => statusStyle(row.state) },
         { title: 'ATTEMPTS', value: ({ attempts }) => attempts, align: 'right' },

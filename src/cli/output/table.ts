@@ -6,10 +6,10 @@ export interface Column<Row> {
   value: (row: Row) => string | number | null | undefined
   style?: (row: Row) => Style | undefined
   align?: 'right'
-  /**
-   * May be shortened in the middle if the terminal is too narrow. Ids are not shortened, so that they can be copied.
-   */
+  /** May be shortened in the middle if the terminal is too narrow. */
   flexible?: true
+  /** An id: on a terminal only as much of it as tells it from the others, which is what commands take. */
+  id?: true
 }
 
 const GAP = 2
@@ -22,7 +22,8 @@ export async function formatTable<Row>(
   columns: readonly Column<Row>[],
   terminal: Terminal,
 ): Promise<string> {
-  const cells = rows.map((row) => columns.map(({ value }) => oneLine(String(value(row) ?? '–'))))
+  const whole = rows.map((row) => columns.map(({ value }) => oneLine(String(value(row) ?? '–'))))
+  const cells = terminal.columns === undefined ? whole : withShortIds(whole, columns)
   const { width, cut } = await measureFor(cells)
   const natural = columns.map(({ title }, index) => Math.max(title.length, ...cells.map((line) => width(line[index]!))))
   const widths = terminal.columns === undefined ? natural : fit(natural, columns, terminal.columns)
@@ -44,6 +45,21 @@ export async function formatTable<Row>(
   )
   const body = cells.map((texts, row) => line(texts, (index) => columns[index]!.style?.(rows[row]!)))
   return [head, ...body].map((text) => text.trimEnd()).join('\n')
+}
+
+function withShortIds(cells: readonly string[][], columns: readonly { id?: true }[]): string[][] {
+  const lengths = columns.map(({ id }, index) => (id ? prefixLength(cells.map((line) => line[index]!)) : undefined))
+  return cells.map((line) => line.map((text, index) => text.slice(0, lengths[index]).replace(/-$/, '')))
+}
+
+/** The milliseconds of a time-ordered UUID: with fewer digits, ids of the same minute would be taken for each other. */
+const PREFIX_LENGTH_MIN = '00000000-0000'.length
+
+function prefixLength(ids: readonly string[]): number {
+  const distinct = new Set(ids)
+  let length = PREFIX_LENGTH_MIN
+  while (new Set([...distinct].map((id) => id.slice(0, length))).size < distinct.size) length++
+  return length
 }
 
 async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMeasure> {

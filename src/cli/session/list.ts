@@ -12,7 +12,7 @@ import { take } from './take.ts'
 const LIMIT = 50
 
 export const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
-  { title: 'SESSION', value: ({ sessionId }) => sessionId },
+  { title: 'SESSION', value: ({ sessionId }) => sessionId, id: true },
   { title: 'NAME', value: ({ name }) => name, flexible: true },
   { title: 'STATUS', value: ({ status }) => status, style: ({ status }) => statusStyle(status) },
   { title: 'ATTEMPT', value: ({ retryState }) => retryState.label.replace('attempt ', ''), flexible: true },

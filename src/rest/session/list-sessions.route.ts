@@ -33,6 +33,10 @@ const FILTER = {
     .openapi({ description: 'That start only once this chain has succeeded.' }),
   retry_count: range('By retry count:'),
   max_retries: range('By budget of retries:'),
+  id_prefix: z
+    .string()
+    .optional()
+    .openapi({ description: 'Whose id begins so: its first 8 hexadecimal digits, or more of it.' }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
   name_contains: z.string().optional().openapi({ description: 'With this in the name.' }),
   label: z
@@ -82,6 +86,7 @@ function toFilter(given: Omit<z.output<typeof Parameters>, 'limit' | 'cursor'>):
     failureCause: given.failure_cause ?? null,
     retryPhase: given.retry_phase ?? null,
     project: given.project ?? null,
+    idPrefix: given.id_prefix ?? null,
     chainId: given.chain_id ?? null,
     parentSessionId: given.parent_session_id ?? null,
     agent: given.agent_id ?? null,

@@ -16,6 +16,8 @@ export interface SessionFilterInput {
   failureCause?: FailureCause[] | null
   retryPhase?: RetryPhase[] | null
   project?: string | null
+  /** The beginning of its id, at least 8 hexadecimal digits. */
+  idPrefix?: string | null
   chainId?: string | null
   parentSessionId?: string | null
   /** Id of an agent on which some kernel of it is, or was. */
@@ -73,6 +75,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...oneOf('origin', origin),
     ...oneOf('failureCause', failureCause),
     ...(project != null && { project: { name: project } }),
+    ...(filter.idPrefix != null && { id: beginningWith(filter.idPrefix) }),
     ...(chainId != null && { chainId }),
     ...(parentSessionId != null && { parentSessionId }),
     ...(agent != null && { kernels: { some: { agentId: agent } } }),
@@ -123,6 +126,22 @@ function oneOf<K extends string, T>(field: K, values: readonly T[] | null | unde
   if (!values) return {}
   if (values.length > FILTER_LIST_MAX) throw argumentError(`filter.${field}`, `At most ${FILTER_LIST_MAX} values.`)
   return { [field]: { in: [...values] } } as never
+}
+
+const PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/i
+const UUID_DIGITS = 32
+
+/** From the first id with the prefix to the last, which the primary key finds. */
+function beginningWith(prefix: string): { gte: string; lte: string } {
+  const digits = prefix.replaceAll('-', '').toLowerCase()
+  if (!PREFIX.test(prefix) || digits.length > UUID_DIGITS) {
+    throw argumentError('filter.idPrefix', 'It must be the first 8 hexadecimal digits of an id, or more of it.')
+  }
+  return { gte: asUuid(digits.padEnd(UUID_DIGITS, '0')), lte: asUuid(digits.padEnd(UUID_DIGITS, 'f')) }
+}
+
+function asUuid(digits: string): string {
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** As `retryState` derives it: sessions without a decision are UNDECIDED if they may be retried, else NONE. */

@@ -56,6 +56,29 @@ describe.each<[given: object, parameters: string, places: string[]]>([
   })
 })
 
+test('the filter by the beginning of an id, with hyphens and without, in either case', async () => {
+  const [{ id }] = chain as [SessionRow]
+  const begins = [id, id.slice(0, -1), id.slice(0, 24), id.replaceAll('-', '').slice(0, 30), id.toUpperCase()]
+  const later = `${id.slice(0, 8)}-ffff`
+  for (const prefix of [...begins, id.slice(0, 8), later]) {
+    const { data } = await server.query(
+      'query ($prefix: String!) { sessions(filter: { idPrefix: $prefix }) { edges { node { sessionId } } } }',
+      { prefix },
+      server.adminToken,
+    )
+    const found = data.sessions.edges.map(({ node }: { node: { sessionId: string } }) => node.sessionId)
+    const all = [single, ...chain].map((row) => row.id)
+    const begin = prefix.replaceAll('-', '').toLowerCase()
+    expect(found.toSorted()).toEqual(all.filter((one) => one.replaceAll('-', '').startsWith(begin)).toSorted())
+    const { body } = await rest('GET', `/v2/sessions?id_prefix=${prefix}`)
+    expect(body.items.map((item: { id: string }) => item.id).toSorted()).toEqual(found.toSorted())
+  }
+  for (const wrong of ['', '0123456', '0123456g', `${id}0`, '--------', "01234567' OR 1=1"]) {
+    const { status, body } = await rest('GET', `/v2/sessions?id_prefix=${encodeURIComponent(wrong)}`)
+    expect({ status, body }).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } })
+  }
+})
+
 test.each(['retry_count=', 'retry_count=..', 'retry_count=-1', 'retry_count=1..2..3', 'max_retries=9999999999'])(
   'REST refuses %s',
   async (parameter) => {

@@ -46,6 +46,22 @@ describe('tables', () => {
     ])
   })
 
+  test('show of ids what tells them apart, on a terminal', async () => {
+    const ids = ['01a206b1-0435-74b4-9fdc-c7fb721f898b', '01a206b1-0dce-7168-8698-37a9e747c196']
+    const shown = async (values: readonly string[], columns?: number) => {
+      const table = await formatTable(values, [{ title: 'ID', value: (id) => id, id: true }], plain(columns))
+      return table.split('\n').slice(1)
+    }
+    expect(await shown(ids)).toEqual(ids)
+    expect(await shown(ids, 80)).toEqual(['01a206b1-0435', '01a206b1-0dce'])
+    expect(await shown([ids[0]!, ids[0]!], 80)).toEqual(['01a206b1-0435', '01a206b1-0435'])
+    expect(await shown([ids[0]!, ids[0]!.replace('7fb', '7fc')], 80)).toEqual([
+      '01a206b1-0435-74b4-9fdc-c7fb',
+      '01a206b1-0435-74b4-9fdc-c7fc',
+    ])
+    expect(await shown([ids[0]!, ids[0]!.replace('74b4', '84b4')], 80)).toEqual(['01a206b1-0435-7', '01a206b1-0435-8'])
+  })
+
   test('leave out columns from the right where that is not enough, and never the first', async () => {
     expect((await formatTable(rows, COLUMNS, plain(17))).split('\n')[0]).toBe('ID      NAME')
     expect((await formatTable(rows, COLUMNS, plain(4))).split('\n')).toEqual(['ID', 'ab…f', 'b'])

@@ -14,6 +14,7 @@ export const SessionFilter = ref.implement({
     result: t.field({ type: [SessionResultEnum], description: 'With one of these results.' }),
     sessionType: t.field({ type: [SessionTypeEnum], description: 'Of one of these types.' }),
     project: t.string({ description: 'In the project of this name.' }),
+    idPrefix: t.string({ description: 'Whose id begins so: its first 8 hexadecimal digits, or more of it.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     parentSessionId: t.field({ type: 'UUID', description: 'The attempt after this one.' }),
     agent: t.field({ type: 'UUID', description: 'With a kernel that is, or was, on the agent of this id.' }),
