@@ -44,6 +44,20 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: 'test/support/run/run.setup.ts',
+          // A browser has processes of its own.
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+          env: { REPRISE_DATABASE_CONNECTIONS: '5' },
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
     ],
   },
 })

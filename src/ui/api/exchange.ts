@@ -1,6 +1,8 @@
 import { makeErrorResult, makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
 import { filter, fromPromise, mergeMap, pipe, takeUntil } from 'wonka'
+import { isUnauthenticated } from './problem.ts'
 import { connection } from './connection.ts'
+import { session } from './session.ts'
 
 /** Sends queries and mutations through the client's own transport, with its timeouts and retries. */
 export const connectionExchange: Exchange = () => (operations) =>
@@ -22,8 +24,10 @@ async function send(operation: Operation) {
       stringifyDocument(operation.query),
       (operation.variables as object | undefined) ?? {},
     )
+    if (session.get() === 'unknown') session.set('known')
     return makeResult(operation, { data: data as Record<string, unknown>, hasNext: false })
   } catch (error) {
+    if (isUnauthenticated(error) && session.get() === 'known') session.set('gone')
     return makeErrorResult(operation, error instanceof Error ? error : new Error(String(error)))
   }
 }

@@ -15,7 +15,7 @@ import { useChain, usePlans, type Chain } from './use-chain.ts'
 import { useLiveChain } from './use-live-chain.ts'
 import { useNow } from './use-now.ts'
 
-const route = getRouteApi('/chains/$chainId')
+const route = getRouteApi('/frame/chains/$chainId')
 
 export function ChainPage() {
   const { chainId } = route.useParams()

@@ -1,0 +1,25 @@
+import { CombinedError } from '@urql/core'
+import { RepriseClientError } from '../../client/connection/create-connection.ts'
+
+/** What went wrong, as people are told. */
+export interface Problem {
+  message: string
+  code: string | null
+  requestId: string | null
+}
+
+export function problemOf(error: unknown): Problem {
+  const cause = causeOf(error)
+  if (cause instanceof RepriseClientError) {
+    return { message: cause.message, code: cause.code, requestId: cause.requestId ?? null }
+  }
+  return { message: cause instanceof Error ? cause.message : String(cause), code: null, requestId: null }
+}
+
+export function isUnauthenticated(error: unknown): boolean {
+  return problemOf(error).code === 'UNAUTHENTICATED'
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof CombinedError ? (error.networkError ?? error.graphQLErrors[0] ?? error) : error
+}

@@ -1,0 +1,29 @@
+import { createStore } from './store.ts'
+
+/** Whether the server knows who this is: `gone` once it no longer does, with a page open that it was read for. */
+export type SessionState = 'unknown' | 'known' | 'gone'
+
+export const session = createStore<SessionState>('unknown')
+
+export class LoginError extends Error {
+  override readonly name = 'LoginError'
+}
+
+/** @throws LoginError with the server's sentence */
+export async function logIn(given: { token: string } | { code: string }): Promise<void> {
+  const authorization = 'token' in given ? `Bearer ${given.token}` : `Code ${given.code}`
+  const response = await fetch('/ui/session', { method: 'POST', headers: { authorization } }).catch(() => null)
+  if (response === null) throw new LoginError('The server did not answer. Is it running?')
+  if (response.ok) return session.set('known')
+  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
+  if (response.status === 401 && 'token' in given) {
+    throw new LoginError('The server does not know this token, or it is no longer valid.')
+  }
+  throw new LoginError(detail ?? `The server answered with ${response.status}.`)
+}
+
+/** Then the page is loaded anew, so that nothing stays of what was read. */
+export async function logOut(): Promise<void> {
+  await fetch('/ui/session', { method: 'DELETE' }).catch(() => null)
+  location.assign('/login')
+}
