@@ -29,7 +29,7 @@ export interface AgentOptions {
   version: string
   slots: Record<string, string>
   labels: Record<string, string>
-  /** Missing: not told. */
+  /** Missing: not reported. */
   isolation?: AgentIsolation
   log: Logger
   /** If the first registration is refused with one of these, the agent stops and `done` rejects. */

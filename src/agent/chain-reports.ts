@@ -5,11 +5,11 @@ import type { Logger } from '../observability/log.ts'
 import type { ChainDirectories } from './executors/executor.ts'
 
 /**
- * Tells the server now and then for which chains there are directories, part by part, and drops those that it says are
- * removed. A report is repeated until an answer has come; the directories are listed beside the syncs.
+ * Reports to the server now and then for which chains there are directories, part by part, and drops those of chains
+ * that have been removed. A report is repeated until an answer has come; the directories are listed beside the syncs.
  */
 export interface ChainReports {
-  /** What to tell with the next sync. */
+  /** What to report with the next sync. */
   next(): ChainReport | undefined
   /** The answer to a sync with that report. */
   answered(report: ChainReport, dropChains: readonly string[]): void

@@ -91,7 +91,7 @@ export class RepriseError extends Error {
   }
 }
 
-/** What clients are told of an internal error. */
+/** The message that clients get for an internal error. */
 export function maskedFault(requestId: string): string {
   return `Unexpected error. The log has more under the request id ${requestId}.`
 }

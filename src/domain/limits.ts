@@ -52,7 +52,7 @@ export const SUSPECT_AFTER_MS = 15_000
 export const LOST_AFTER_MS = 40_000
 /** Added to `fenceAfter` to allow for clocks that run at different speeds and for a slow kill. */
 export const FENCE_MARGIN_MS = 15_000
-/** How long a sync waits at the server for news before it returns without any. */
+/** How long a sync waits at the server for orders before it returns without any. */
 export const SYNC_WAIT_MAX_MS = 5_000
 /** If no server was present for this long, it was an outage: each agent then gets a full lease. */
 export const SERVER_OUTAGE_AFTER_MS = 8_000
@@ -132,7 +132,7 @@ export const ROUTE_BACKOFF_MAX_MS = 300_000
 export const DESTROY_TIMEOUT_MS = 600_000
 /** Concurrent health checks of one server: each occupies a socket for up to its timeout. */
 export const HEALTH_CHECKS_AT_ONCE_MAX = 256
-/** How often due checks are looked for without a wake-up. */
+/** How often due checks are claimed without a wake-up. */
 export const HEALTH_CHECK_INTERVAL_MS = 1_000
 /** Added to a check's own timeout before another server repeats a check whose server has died. */
 export const HEALTH_CHECK_LEASE_MARGIN_MS = 2_000
@@ -311,7 +311,7 @@ export const RATE_LIMIT_PERIOD_MAX_SECONDS = 172_800
 /** The hard ceiling of every retry delay: 24 hours. */
 export const RETRY_DELAY_CEILING_MS = 86_400_000
 
-// What programs say
+// Verdicts of programs
 /** A program's verdict file: several times the longest reason that is kept. */
 export const VERDICT_BYTES_MAX = 16 * 1024
 
@@ -320,13 +320,13 @@ export const VERDICT_BYTES_MAX = 16 * 1024
 export const LOG_BYTES_PER_KERNEL_MAX = 16 * 1024 * 1024
 /** The beginning, which arrives while the kernel runs. Of two long streams, 4 MiB are left for their ends. */
 export const LOG_HEAD_BYTES_PER_STREAM_MAX = 6 * 1024 * 1024
-/** A stream's file on the agent's disk is cut back when it takes this much: what is kept, and room to grow. */
+/** A stream's file on the agent's disk is cut back when it takes this much: what is kept, and what comes until then. */
 export const LOG_FILE_CUT_BYTES = 20 * 1024 * 1024
-/** How often files are looked at: twenty times as long as a look at 64 kernels takes. */
-export const LOG_FILE_LOOK_MS = 100
-/** The same while one grows faster than it is cut back at every look. */
-export const LOG_FILE_FLOOD_LOOK_MS = 20
-/** What a file takes at most of a program that writes 300 MB/s: that is 43 MiB in the time of one and a half looks. */
+/** How often files are checked: twenty times as long as a check of 64 kernels takes. */
+export const LOG_FILE_CHECK_MS = 100
+/** The same while one grows faster than it is cut back at every check. */
+export const LOG_FILE_FLOOD_CHECK_MS = 20
+/** What a file takes at most of a program that writes 300 MB/s: that is 43 MiB in the time of one and a half checks. */
 export const LOG_FILE_BYTES_MAX = 64 * 1024 * 1024
 /** One chunk of a stream, as agents send it. */
 export const LOG_CHUNK_BYTES_MAX = 64 * 1024
@@ -349,7 +349,7 @@ export const WAKE_TOPICS_PER_HINT_MAX = 40
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
 /** Events read from the outbox at once. */
 export const RELAY_BATCH_EVENTS_MAX = 2_000
-/** How often a subscription to changes may be told of them. */
+/** How often a subscription to changes may be sent them. */
 export const CHANGES_EVERY_MS = { default: 500, min: 100, max: 60_000 }
 /** Ids of each kind that one message about changes names: more is for a client to read anew as a whole. */
 export const CHANGED_IDS_MAX = 1_000

@@ -13,7 +13,7 @@ import type { Standings, Watch } from './standings.ts'
 
 /** What has changed, by id, since the batch before. */
 export interface ChangeBatch {
-  /** Everything up to here has been told. */
+  /** Everything up to here has been sent. */
   cursor: EventCursor
   chainIds: string[]
   sessionIds: string[]
@@ -29,7 +29,7 @@ const IDLE_MS = 60_000
 
 /**
  * The ids of what changes, from a cursor or from now on: a batch as soon as something has, and the next one not before
- * `everyMs` later. Each event is told by one batch, whose cursor lies at or behind it. Agents and resubmissions have no
+ * `everyMs` later. Each event is part of one batch, whose cursor lies at or behind it. Agents and resubmissions have no
  * place in the order of events: from a cursor on, the first batch names all of them that have changed lately.
  * A follower that is slow gets larger batches; its memory is bounded by what a batch may name.
  */
@@ -46,30 +46,30 @@ export function followChanges(options: {
   const { db, bus, standings, filter, after, everyMs, closing } = options
   return abortableGenerator(async function* (signal) {
     const over = AbortSignal.any([signal, closing])
-    const news = createWakeSignal([over])
-    const gathered = createGathering(news.raise)
+    const wakeSignal = createWakeSignal([over])
+    const gathered = createGathering(wakeSignal.raise)
     const { position, detach } = bus.attach(filter, gathered)
     let watch: Watch | undefined
     try {
-      watch = await standings?.watch(news.raise, { everything: after !== undefined })
-      let told = after ? await catchUp(db, { after, filter, gathered }) : position
-      if (after) news.raise()
+      watch = await standings?.watch(wakeSignal.raise, { everything: after !== undefined })
+      let sent = after ? await catchUp(db, { after, filter, gathered }) : position
+      if (after) wakeSignal.raise()
       while (!over.aborted && !gathered.closed) {
-        await news.wait(IDLE_MS)
+        await wakeSignal.wait(IDLE_MS)
         for (const standing of watch?.take() ?? []) {
           if (standing.kind === 'AGENT') gathered.add('agentIds', standing.id)
           else if (!filter.projectId || standing.projectId === filter.projectId)
             gathered.add('resubmissionIds', standing.id)
         }
         if (gathered.isEmpty || over.aborted) continue
-        if (compareCursors(bus.position, told) > 0) told = bus.position
-        yield [{ cursor: told, ...gathered.take() }]
+        if (compareCursors(bus.position, sent) > 0) sent = bus.position
+        yield [{ cursor: sent, ...gathered.take() }]
         await wait(everyMs, { signal: over })
       }
     } finally {
       detach()
       watch?.end()
-      news.stop()
+      wakeSignal.stop()
     }
   })
 }

@@ -6,7 +6,7 @@ import { readLogEnds } from '../store/sql/agent/kernel-logs.sql.ts'
 import type { Topics } from './topics.ts'
 
 /**
- * Looks for all followers of logs in this process whether their kernels have written or ended, in one statement every
+ * Finds for all followers of logs in this process whether their kernels have written or ended, in one statement every
  * RELAY_POLL_INTERVAL_MS, and signals the topics of those that have. Rests while nobody follows. Output that arrives at
  * this server is signalled at once by its gateway; the relay finds what other servers have received.
  */
@@ -19,7 +19,7 @@ export interface LogRelay {
 export function createLogRelay(options: { db: Database; topics: Topics; log: Logger }): LogRelay {
   const { db, topics, log } = options
   const followers = new Map<string, number>()
-  /** What was found at the last look; a kernel without an entry is signalled at its first. */
+  /** What was found in the last pass; a kernel without an entry is signalled in its first. */
   const known = new Map<string, string>()
   let timer: NodeJS.Timeout | undefined
   let stopped = false
@@ -32,7 +32,7 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
         topics.signal(`logs:${kernelId}`)
       }
     } catch (error) {
-      log.warn({ error: String(error) }, 'logs could not be looked at')
+      log.warn({ error: String(error) }, 'the ends of logs could not be read')
     }
     timer = undefined
     rest()
@@ -47,7 +47,7 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
   return {
     watch(kernelId) {
       followers.set(kernelId, (followers.get(kernelId) ?? 0) + 1)
-      // The new follower may have read before the last look.
+      // The new follower may have read before the last pass.
       known.delete(kernelId)
       rest()
       return () => {

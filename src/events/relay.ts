@@ -55,7 +55,7 @@ export function createRelay(options: {
         settled = opened
         const events = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
         faults = 0
-        // Read from a server that has not been looked at: it is asked first.
+        // Read from a server that has not been settled with: that comes first.
         if (db.opened() !== settled) continue
         if (events.length > 0) {
           position = events.at(-1)!.cursor

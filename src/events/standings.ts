@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts'
 import { readStandings, type Standing } from '../store/sql/event/read-standings.sql.ts'
 
 /**
- * Sees for all followers in this process which agents and resubmissions have changed, which no event tells, with one
+ * Sees for all followers in this process which agents and resubmissions have changed, which no event reports, with one
  * statement every RELAY_POLL_INTERVAL_MS. Rests while nobody follows.
  */
 export interface Standings {
@@ -24,56 +24,56 @@ export interface Watch {
 }
 
 interface Known extends Standing {
-  /** Number of the look that saw its last change. */
+  /** Number of the pass that saw its last change. */
   changedAt: number
 }
 
 /** Of what is gone. */
 const GONE = ''
-/** Everybody has been told of it long before. */
-const GONE_LOOKS_MAX = 1_000
+/** Every follower has had it long before. */
+const GONE_PASSES_MAX = 1_000
 
 export function createStandings(options: { db: Database; log: Logger; intervalMs?: number }): Standings {
   const { db, log, intervalMs = RELAY_POLL_INTERVAL_MS } = options
   const known = new Map<string, Known>()
   const listeners = new Set<() => void>()
-  let looks = 0
-  let looking: Promise<void> = Promise.resolve()
+  let passes = 0
+  let passing: Promise<void> = Promise.resolve()
   let next: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let stopped = false
 
-  /** A look that begins from now on; looks follow each other. */
-  function look(): Promise<void> {
+  /** A pass that begins from now on; passes follow each other. */
+  function pass(): Promise<void> {
     if (next) return next
-    const begun = looking.then(async () => {
+    const begun = passing.then(async () => {
       next = undefined
       compare(await readForServer(() => readStandings(db, CHANGED_IDS_MAX)))
     })
     next = begun
-    looking = begun.catch(() => {})
+    passing = begun.catch(() => {})
     return begun
   }
 
   function compare(found: readonly Standing[]): void {
-    looks += 1
+    passes += 1
     const present = new Set(found.map(({ id }) => id))
     const gone = [...known.values()].filter(({ id }) => !present.has(id))
     let changed = false
     for (const standing of [...found, ...gone.map((each) => ({ ...each, digest: GONE }))]) {
       if (known.get(standing.id)?.digest === standing.digest) continue
-      known.set(standing.id, { ...standing, changedAt: looks })
+      known.set(standing.id, { ...standing, changedAt: passes })
       changed = true
     }
-    for (const { id, changedAt } of gone) if (looks - changedAt > GONE_LOOKS_MAX) known.delete(id)
+    for (const { id, changedAt } of gone) if (passes - changedAt > GONE_PASSES_MAX) known.delete(id)
     if (changed) for (const listener of listeners) listener()
   }
 
   function rest(): void {
     if (timer !== undefined || stopped || listeners.size === 0) return
     timer = setTimeout(() => {
-      void look()
-        .catch((error) => log.warn({ error: String(error) }, 'agents and resubmissions could not be looked at'))
+      void pass()
+        .catch((error) => log.warn({ error: String(error) }, 'agents and resubmissions could not be read'))
         .finally(() => {
           timer = undefined
           rest()
@@ -83,14 +83,14 @@ export function createStandings(options: { db: Database; log: Logger; intervalMs
 
   return {
     async watch(onChange, { everything }) {
-      await look()
+      await pass()
       listeners.add(onChange)
       rest()
-      let seen = everything ? 0 : looks
+      let seen = everything ? 0 : passes
       return {
         take() {
           const since = seen
-          seen = looks
+          seen = passes
           return [...known.values()].filter(
             ({ changedAt, digest }) => changedAt > since && !(since === 0 && digest === GONE),
           )

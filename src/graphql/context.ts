@@ -56,7 +56,7 @@ export interface GraphQLContext extends ServiceContext {
   connection: object
   /** Aborts when nobody waits for the answer any more: the client has gone. */
   left: AbortSignal | undefined
-  /** Tells the transport that a subscription was ended because its token is no longer valid. */
+  /** Informs the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void
 }
 

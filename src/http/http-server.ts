@@ -29,7 +29,7 @@ export interface HttpServer {
   listen(host: string, port: number): Promise<string>
   /** Sets the phase that is reported until the server serves. */
   note(phase: 'starting' | 'migrating'): void
-  /** `details`: what a ready server tells of itself beside that. */
+  /** `details`: what a ready server reports beside that. */
   serve(app: HttpApp, details?: Readonly<Record<string, string>>): void
   /** Drains, closes, and waits for requests in flight, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
   close(): Promise<void>

@@ -15,7 +15,7 @@ export interface TlsPair {
 }
 
 /**
- * How often the files are looked at. They are read rather than watched: whoever renews certificates replaces files,
+ * How often the files are checked. They are read rather than watched: whoever renews certificates replaces files,
  * directories or links to them, and watchers of the old ones hear nothing of that.
  */
 const CHECK_INTERVAL_MS = 2_000
@@ -44,7 +44,7 @@ async function readNamed(variable: string, path: string): Promise<Buffer> {
 }
 
 /**
- * Tells when the files hold another pair. One that does not work is logged once, and the old one stays in use: a
+ * Calls back when the files hold another pair. One that does not work is logged once, and the old one stays in use: a
  * renewal may write one file after the other.
  * @returns what ends it
  */

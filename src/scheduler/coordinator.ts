@@ -50,7 +50,7 @@ export interface Handler<Item, Declaration extends { name: string }, Result> {
   execute(tx: Queryable, items: Item[]): Promise<Result>
   /** Topics to wake when an entity has moved. */
   wakes: readonly WakeTopic[]
-  /** Agents that have news about the entity. */
+  /** Agents to wake when an entity has moved. */
   agentsOf(item: Item): string[]
 }
 

@@ -79,7 +79,7 @@ async function askServer(
   }
 }
 
-/** At sessions for which there is no room. */
+/** At sessions for which there is no free capacity. */
 async function openLook(ground: BenchGround, { db }: BenchDatabase): Promise<Work> {
   const server = openServer(ground, db)
   await createSessions(

@@ -12,7 +12,7 @@ const CREATE_BATCH_SESSIONS = 500
 const SINGLE_SESSIONS = 30
 /** Created, moved seven times, decided. */
 const CHANGES_PER_SESSION = 9
-/** What an agent has room for at once. */
+/** What an agent has capacity for at once. */
 const CPU_SLOTS = 2_000
 
 /** Sessions that end at once with the `noop` executor, from the first create to the last decision. */

@@ -3,6 +3,6 @@ import { KERNEL_VARIABLES } from '../../src/domain/session/kernel-variables.ts'
 import { tableRows } from './document-tables.ts'
 
 test('docs/executors.md says of each variable of kernels what the code says', async () => {
-  const rows = await tableRows('docs/executors.md', 'What kernels are told')
+  const rows = await tableRows('docs/executors.md', 'The environment of kernels')
   expect(rows).toEqual(Object.entries(KERNEL_VARIABLES))
 })

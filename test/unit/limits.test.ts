@@ -17,7 +17,7 @@ it('an agent is suspected after some missed heartbeats, lost later, and fenced w
   expect(limits.FENCE_MARGIN_MS).toBeGreaterThanOrEqual(2 * limits.HEARTBEAT_INTERVAL_MS)
 })
 
-it('a sync that waits for news is a heartbeat in time', () => {
+it('a sync that waits for orders is a heartbeat in time', () => {
   expect(limits.SYNC_WAIT_MAX_MS).toBeLessThanOrEqual(limits.HEARTBEAT_INTERVAL_MS)
 })
 

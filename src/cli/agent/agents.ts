@@ -32,7 +32,7 @@ function list(): Command {
         { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status) },
         { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
         { title: 'USED', value: ({ slots }) => slots.map(usage).join(' '), flexible: true },
-        { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'not told' },
+        { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
         { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
         { title: 'VERSION', value: ({ version }) => version, flexible: true },
       ],

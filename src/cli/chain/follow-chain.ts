@@ -41,7 +41,7 @@ export async function followChain(
         shown = attempt.attempt
         follower.onAttempt(attempt)
         const begun = new AbortController()
-        const waited = tellWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
+        const waited = followWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
         try {
           for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail })) {
             begun.abort()
@@ -64,8 +64,8 @@ export async function followChain(
   return last!
 }
 
-/** Less than a second; what starts at once says nothing. */
-const LOOK_INTERVAL_MS = 700
+/** Less than a second; of what starts at once nothing is printed. */
+const POLL_INTERVAL_MS = 700
 const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
   'PENDING',
   'SCHEDULED',
@@ -77,18 +77,18 @@ const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
 
 /**
  * Until the attempt runs or the signal aborts. A reason that changes is no event, so it is asked for; what goes wrong
- * with that goes wrong with the logs, too, and is said there.
+ * with that goes wrong with the logs, too, and is printed there.
  */
-async function tellWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
-  let told: string | null = null
-  const look = async (): Promise<boolean> => {
-    await sleep(LOOK_INTERVAL_MS, undefined, { signal })
+async function followWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
+  let shown: string | null = null
+  const poll = async (): Promise<boolean> => {
+    await sleep(POLL_INTERVAL_MS, undefined, { signal })
     const { status, pendingReason, statusReason } = await client.session(sessionId, { signal })
     const reason = status === 'PENDING' ? pendingReason : statusReason
-    if (NOT_BEGUN.has(status) && reason !== null && reason !== told) follower.onWait((told = reason))
+    if (NOT_BEGUN.has(status) && reason !== null && reason !== shown) follower.onWait((shown = reason))
     return NOT_BEGUN.has(status)
   }
-  while (await look().catch(() => false));
+  while (await poll().catch(() => false));
 }
 
 function isDecided(attempt: Attempt): boolean {

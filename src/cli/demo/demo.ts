@@ -34,7 +34,7 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
   const faults: string[] = []
   try {
     server = await startServer({ dataDir, port: 0, onLog })
-    say(`server ready at ${server.url} after ${seconds(server.readyAfterMs)}, data in ${dataDir}`)
+    print(`server ready at ${server.url} after ${seconds(server.readyAfterMs)}, data in ${dataDir}`)
     const { url } = server
     const token = await readAdminToken(dataDir)
     await using client = createClient({ url, token })
@@ -48,11 +48,11 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
     const printing = printEvents(running, beginning, silent).catch((error) => void faults.push(messageOf(error)))
     const acting = act(running, interrupted.signal, async () => {
       await server!.kill()
-      say(styleText('red', 'the server was killed with SIGKILL'))
+      print(styleText('red', 'the server was killed with SIGKILL'))
       server = undefined
       await sleep(DEAD_MS)
       server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
-      say(styleText('green', `the server is back after ${seconds(server.readyAfterMs)}, on the same data`))
+      print(styleText('green', `the server is back after ${seconds(server.readyAfterMs)}, on the same data`))
     }).finally(() => ended.abort())
     const chains = await acting
     await printing
@@ -64,11 +64,11 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
   faults.push(...(await cleanUp(server, dataDir)))
   stopListening()
   if (interrupted.signal.aborted) {
-    say('interrupted: all has been stopped and removed')
+    print('interrupted: all has been stopped and removed')
     return exitStatus('INTERRUPTED')
   }
   for (const fault of faults) console.error(styleText('red', `demo failed: ${fault}`))
-  if (faults.length === 0) say(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
+  if (faults.length === 0) print(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
   return faults.length === 0 ? 0 : 1
 }
 
@@ -76,7 +76,7 @@ async function submitAll({ client, sessions }: Running): Promise<void> {
   for (const { name, about, input } of CASES) {
     const { session } = await client.createSession({ name, creationId: `demo-${name}`, ...input })
     sessions.set(name, session.sessionId)
-    say(`submitted ${styleText('bold', name)}: ${about}`)
+    print(`submitted ${styleText('bold', name)}: ${about}`)
   }
 }
 
@@ -86,7 +86,7 @@ async function printEvents({ client, sessions }: Running, after: string, signal:
   try {
     for await (const event of client.retryEvents({}, { after, signal })) {
       const name = names.get(event.chainId) ?? event.chainId
-      say(`${styleText('bold', event.type)} ${name}: ${event.reason ?? ''}`)
+      print(`${styleText('bold', event.type)} ${name}: ${event.reason ?? ''}`)
       const chain = await readChain(client, event.sessionId).catch(() => undefined)
       if (chain) console.log(drawChain(name, chain))
     }
@@ -132,11 +132,11 @@ async function act(
 
 async function cancel(client: Client, sessionId: string): Promise<void> {
   await client.terminateSession(sessionId, { reason: 'somebody changed their mind' })
-  say('a person ended the session `cancelled`')
+  print('a person ended the session `cancelled`')
 }
 
 function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
-  say('how they ended:')
+  print('how they ended:')
   for (const [name, chain] of chains) console.log(drawChain(name, chain))
 }
 
@@ -152,7 +152,7 @@ async function cleanUp(server: ServerProcess | undefined, dataDir: string): Prom
   return faults
 }
 
-function say(text: string): void {
+function print(text: string): void {
   console.log(`${styleText('dim', new Date().toISOString().slice(11, 23))}  ${text}`)
 }
 

@@ -113,7 +113,7 @@ function readiness(what: string, { status, text }: Answer): Finding {
   return { what, state: 'fault', found: `not ready: ${text}`, advice }
 }
 
-/** A server of an earlier version does not tell. */
+/** A server of an earlier version does not report it. */
 function wayToDatabase(text: string): string {
   try {
     const { database } = JSON.parse(text) as { database?: string }
@@ -123,7 +123,7 @@ function wayToDatabase(text: string): string {
   }
 }
 
-/** What the server says of itself. */
+/** What the server reports of itself. */
 function warnings({ text }: Answer): Finding[] {
   const advice = 'Install bubblewrap where the agent runs, or see "Isolation" in docs/executors.md.'
   try {
@@ -147,7 +147,7 @@ function transport({ protocol, hostname }: URL): Finding {
 function clockSkew({ date, askedAt, answeredAt }: Answer): Finding {
   const what = 'clock'
   const theirs = date === null ? Number.NaN : Date.parse(date)
-  if (Number.isNaN(theirs)) return { what, state: 'skipped', found: 'the server does not tell its time' }
+  if (Number.isNaN(theirs)) return { what, state: 'skipped', found: 'the server does not report its time' }
   // The header is truncated to the second.
   const early = (askedAt - (theirs + 1000)) / 1000
   const late = (theirs - answeredAt) / 1000
@@ -186,7 +186,7 @@ async function checkSchema({ client }: Subject): Promise<Finding> {
     const advice = `Bring both to the same version. It lacks: ${unknown.slice(0, 3).join('; ')}`
     return { what, state: 'fault', found: `${unknown.length} operations are unknown to the server`, advice }
   } catch (error) {
-    return { what, state: 'skipped', found: `the server does not tell it: ${(error as Error).message}` }
+    return { what, state: 'skipped', found: `the server does not report it: ${(error as Error).message}` }
   }
 }
 
@@ -209,7 +209,7 @@ function isolationsOf(agents: readonly { status: string; isolation?: string | nu
   const counts = new Map<string, number>()
   for (const { status, isolation } of agents) {
     if (status === 'LOST' || status === 'TERMINATED') continue
-    const name = isolation ?? 'not told'
+    const name = isolation ?? 'unknown'
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
   const parts = [...counts].map(([name, count]) => `${name} ${count}`)

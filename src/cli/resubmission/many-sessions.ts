@@ -48,15 +48,15 @@ interface Made {
   refused: readonly { sessionId: string; code: string | null; message: string | null }[]
 }
 
-/** What is told of an action: `terminated`, and while it goes on `terminating`. */
+/** How an action is named in messages: `terminated`, and while it goes on `terminating`. */
 export interface ActionWords {
   action: SessionAction
   doing: string
   done: string
 }
 
-/** Says what would be done. */
-export async function tellDryRun(
+/** Prints what would be done. */
+export async function printDryRun(
   { client, out }: ClientContext,
   { action, done }: ActionWords,
   input: Parameters<ClientContext['client']['dryRun']>[1],
@@ -71,7 +71,7 @@ export async function tellDryRun(
   return 0
 }
 
-/** Waits for the end, unless asked not to, and says what was done. Ctrl-C leaves the rest undone. */
+/** Waits for the end, unless asked not to, and prints what was done. Ctrl-C leaves the rest undone. */
 export async function followMany(
   context: ClientContext,
   words: ActionWords,
@@ -84,10 +84,10 @@ export async function followMany(
     const end = await waitForEnd(context, words, made.resubmission)
     const items = client.resubmissionItems(resubmissionId, { status: 'REFUSED' })
     const refused = (await takeAll(items)).map(({ sessionId, code, message }) => ({ sessionId, code, message }))
-    return tell(context, words, { resubmission: end, sessions: [], refused })
+    return print(context, words, { resubmission: end, sessions: [], refused })
   }
   if (state === 'RUNNING') out.note(`${total} sessions go on in the background`)
-  return tell(context, words, made)
+  return print(context, words, made)
 }
 
 async function waitForEnd(
@@ -111,7 +111,7 @@ async function waitForEnd(
   }
 }
 
-function tell({ out, signal }: ClientContext, words: ActionWords, made: Made): number {
+function print({ out, signal }: ClientContext, words: ActionWords, made: Made): number {
   const { done, total, state } = made.resubmission
   out.show(made, () => {
     const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)

@@ -5,7 +5,7 @@ import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/pol
 import { addAgentOptions, addSpecOptions, agentLists, named, secretsOf, slotsOf } from '../options/session-options.ts'
 import type { AgentOptions, SpecOptions } from '../options/session-options.ts'
 import { SESSION_ARGUMENT } from '../session/find-session.ts'
-import { addManyOptions, followMany, readSelection, tellDryRun, type ManyOptions } from './many-sessions.ts'
+import { addManyOptions, followMany, readSelection, printDryRun, type ManyOptions } from './many-sessions.ts'
 
 interface ResubmitOptions extends ManyOptions, SpecOptions, AgentOptions, PolicyOptions {
   includeSucceeded?: true
@@ -34,7 +34,7 @@ async function resubmit(context: ClientContext, options: ResubmitOptions, names:
   const selection = await readSelection(context, options, names)
   const { clientKey, includeSucceeded } = options
   const input = { ...selection, clientKey, overrides: overridesOf(options), includeSucceeded }
-  if (options.dryRun) return tellDryRun(context, WORDS, input)
+  if (options.dryRun) return printDryRun(context, WORDS, input)
   return followMany(context, WORDS, await context.client.resubmitSessions(input), options)
 }
 

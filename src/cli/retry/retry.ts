@@ -6,7 +6,7 @@ import {
   followMany,
   isMany,
   readSelection,
-  tellDryRun,
+  printDryRun,
   type ActionWords,
   type ManyOptions,
 } from '../resubmission/many-sessions.ts'
@@ -72,7 +72,7 @@ function changeMany(
       const { client } = context
       if (!isMany(options, names)) return changeOne(context, await findSession(client, names[0]!))
       const input = { ...(await readSelection(context, options, names)), clientKey: options.clientKey }
-      if (options.dryRun) return tellDryRun(context, words, input)
+      if (options.dryRun) return printDryRun(context, words, input)
       const made = await (words.action === 'RETRY_NOW' ? client.retryNowMany(input) : client.cancelRetries(input))
       return followMany(context, words, made, options)
     },

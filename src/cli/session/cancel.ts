@@ -6,7 +6,7 @@ import {
   followMany,
   isMany,
   readSelection,
-  tellDryRun,
+  printDryRun,
   type ManyOptions,
 } from '../resubmission/many-sessions.ts'
 import { findSession, SESSION_ARGUMENT } from './find-session.ts'
@@ -46,7 +46,7 @@ export function cancelCommand(): Command {
         return 0
       }
       const input = { ...(await readSelection(context, options, names)), clientKey, force, reason }
-      if (options.dryRun) return tellDryRun(context, WORDS, input)
+      if (options.dryRun) return printDryRun(context, WORDS, input)
       return followMany(context, WORDS, await client.terminateSessions(input), options)
     },
     { endsItself: true },

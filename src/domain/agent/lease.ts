@@ -12,7 +12,7 @@ import {
  * that long use values other than LEASE.
  */
 export interface Lease {
-  /** How often an agent without news is heard from. */
+  /** How often an agent without anything to report is heard from. */
   heartbeatMs: number
   checkIntervalMs: number
   suspectAfterMs: number

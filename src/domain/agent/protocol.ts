@@ -62,7 +62,7 @@ export interface ObservedKernel {
   endedAt: string | null
   /** The port chosen for this kernel on the agent's machine; null if it serves on none. */
   port: number | null
-  /** What the program said of its failure, with EXITED. Older agents do not send it. */
+  /** The program's verdict on its failure, with EXITED. Older agents do not send it. */
   verdict?: ProgramVerdict | null
   /**
    * With EXITED: the server had the kernel stopped before it ended; one that its agent stopped for reasons of its own
@@ -143,7 +143,7 @@ export interface SyncRequest {
   /** Every kernel that the agent has. */
   observed: ObservedKernel[]
   logs: LogPiece[]
-  /** How long the server may wait for news before it answers; 0 to answer immediately. */
+  /** How long the server may wait for orders before it answers; 0 to answer immediately. */
   waitMs: number
   /** Now and then. Older agents do not send it. */
   chains?: ChainReport | undefined

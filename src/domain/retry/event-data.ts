@@ -12,7 +12,7 @@ interface Planned {
   dueAt: Date | null
 }
 
-/** What an event about a decision says; null for what is not known, or does not come. */
+/** The data of an event about a decision; null for what is not known, or does not come. */
 export function retryEventData(
   session: Attempt,
   { cause, delayMs, dueAt }: Planned,
@@ -32,7 +32,7 @@ export function retryEventData(
 /** The same of a retry in the queue; null if its policy disables retry events. */
 export function queuedRetryEventData(
   retry: Attempt & Planned & { retryPolicy: { emitRetryEvents?: boolean } },
-  says: { childSessionId?: string; reason: string },
+  outcome: { childSessionId?: string; reason: string },
 ): RetryEventData | null {
-  return (retry.retryPolicy.emitRetryEvents ?? true) ? retryEventData(retry, retry, says) : null
+  return (retry.retryPolicy.emitRetryEvents ?? true) ? retryEventData(retry, retry, outcome) : null
 }

@@ -8,7 +8,7 @@ export interface Waiting {
   holdReason: HoldReason | null
 }
 
-/** When the last of a project's retries held for one reason is due to be looked at, in ms from now; by `lineKey`. */
+/** When the last of a project's retries held for one reason is due to be claimed, in ms from now; by `lineKey`. */
 export type LineEnds = ReadonlyMap<string, number>
 
 export function lineKey(projectId: string, reason: HoldReason): string {
@@ -16,8 +16,8 @@ export function lineKey(projectId: string, reason: HoldReason): string {
 }
 
 /**
- * When each held retry is looked at again, in ms from now. The held retries of a project form a line, spaced as far
- * apart as they may then be dispatched. So they come back at the rate at which they can go, and are not looked at
+ * When each held retry is claimed again, in ms from now. The held retries of a project form a line, spaced as far
+ * apart as they may then be dispatched. So they come back at the rate at which they can go, and are not claimed
  * before.
  */
 export function paceHeldRetries<Retry extends Waiting>(

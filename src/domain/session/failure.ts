@@ -10,7 +10,7 @@ export interface FailureError {
   message: string
   agentId?: string
   exitCode?: number
-  /** What the program says of it. */
+  /** The program's own verdict. */
   verdict?: ProgramVerdict
 }
 

@@ -9,7 +9,7 @@ export type Outcome =
   | { kind: 'success' }
   /** `giveUpNow`: another try cannot succeed, whatever the group's maximum. */
   | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
-  /** `pauseMs`: the session need not be looked at again before this. */
+  /** `pauseMs`: the session need not be claimed again before this. */
   | { kind: 'skipped'; reason: string; pauseMs?: number }
 
 /** What the coordinator knows about the session when it judges. */

@@ -5,7 +5,7 @@ import { toStorableText } from '../storable-text.ts'
 export const VERDICT_RETRIES = ['no', 'yes', 'uncounted'] as const
 export type VerdictRetry = (typeof VERDICT_RETRIES)[number]
 
-/** What a program says of its own failure, in the file named by REPRISE_VERDICT_FILE. */
+/** The verdict of a program on its own failure, in the file named by REPRISE_VERDICT_FILE. */
 export interface ProgramVerdict {
   /** For people and for rules; null if it gives none. */
   reason: string | null

@@ -73,7 +73,7 @@ function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => P
     if (values === null) return []
     const made = await inOneState(values)
     if (values.length === 1 || !context.pace.exceeded) return made
-    // The bound is that of one answer: those that are within it are told one by one.
+    // The bound is that of one answer: those that are within it are sent one by one.
     const each: ExecutionResult[] = []
     for (const value of values) {
       renew(context)

@@ -14,7 +14,7 @@ export function joinSockets(
   options: {
     log: Logger
     pingIntervalMs: number
-    /** A client waits no more for the operation of this id. graphql-ws tells that of subscriptions only. */
+    /** A client waits no more for the operation of this id. graphql-ws reports that of subscriptions only. */
     onComplete(connection: Extra, id: string): void
   },
 ): Disposable {

@@ -22,7 +22,7 @@ export const provisioningRoute = handleRoutes(ROUTE_HANDLERS['provisioning-route
 function explainShortage({ sessionStatus, sessionReason, startTimeoutMs, port }: ClaimedRoute): string {
   const reason = sessionReason === null ? '' : `: ${sessionReason}`
   if (isTerminal(sessionStatus) || sessionStatus === 'TERMINATING') return `its session ended before it served${reason}`
-  if (sessionStatus === 'RUNNING' && port === null) return 'its agent has told no port for it'
+  if (sessionStatus === 'RUNNING' && port === null) return 'its agent has reported no port for it'
   return `its session is ${sessionStatus} after ${startTimeoutMs / 1000} s${reason}`
 }
 

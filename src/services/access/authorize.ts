@@ -20,7 +20,7 @@ export function mayReadEnviron({ role }: Pick<Viewer, 'role'>): boolean {
   return role === 'ADMIN' || role === 'MEMBER'
 }
 
-/** What a token is told that may not read here. */
+/** The message for a token that may not read here. */
 export function noAccess({ name, role }: Viewer): string {
   const uses = role === 'AGENT' ? 'which is for agents' : 'which is for /metrics and service discovery'
   return `The token "${name}" has the role ${role}, ${uses}; it has no access here.`

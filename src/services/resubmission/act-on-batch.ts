@@ -50,8 +50,8 @@ async function changeRetries(
     else pending.push(id)
   }
   const cancels = action === 'CANCEL_RETRY'
-  const says = (cancels ? retryCancelledBy : retryDueBy)(actor)
-  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: pending, actor: actorNamed(actor), says })
+  const message = (cancels ? retryCancelledBy : retryDueBy)(actor)
+  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: pending, actor: actorNamed(actor), message })
   return cancels ? pending.length : 0
 }
 
@@ -67,15 +67,15 @@ async function terminate(
   const live = idsOf(({ status }) => !isTerminal(status))
   await terminateSessionRows(tx, live, { actor, force: force ?? false, reason: terminationReason(name, reason) })
   // What has ended may wait for its retry, or be about to.
-  const says = retryCancelledBy(name, reason)
+  const message = retryCancelledBy(name, reason)
   const waiting = idsOf(({ retryPhase }) => retryPhase === 'SCHEDULED' || retryPhase === 'HELD')
-  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, says })
+  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message })
   const undecided = await readUndecided(
     tx,
     idsOf(({ status, retryDecided }) => isTerminal(status) && !retryDecided),
   )
   const decisions = undecided
-    .map((session) => cancelledDecision(session, log, says))
+    .map((session) => cancelledDecision(session, log, message))
     .filter(({ phase }) => phase === 'CANCELLED')
   await recordDecisions(tx, decisions, actor)
   const chainIds = decisions.map(({ chainId }) => chainId)
@@ -83,8 +83,8 @@ async function terminate(
   const done = new Set([...live, ...waiting, ...decisions.map(({ sessionId }) => sessionId)])
   for (const { id, status } of found) {
     if (done.has(id)) continue
-    const { code, message } = alreadyFinished(id, status)
-    refused.set(id, { code, message })
+    const finished = alreadyFinished(id, status)
+    refused.set(id, { code: finished.code, message: finished.message })
   }
   return waiting.length + decisions.length
 }

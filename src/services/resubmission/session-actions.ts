@@ -19,7 +19,7 @@ import { resubmittedChild } from './resubmitted-child.ts'
 
 export interface ActionVerdict {
   action: SessionAction
-  /** What the mutation would say now; null if it would not refuse. */
+  /** The message with which the mutation would refuse now; null if it would not. */
   reason: string | null
 }
 

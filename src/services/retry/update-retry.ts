@@ -67,7 +67,7 @@ async function decideAnew(
   return decision
 }
 
-/** A retry that was announced and will not be made is cancelled: the decision itself would tell nothing. */
+/** A retry that was announced and will not be made is cancelled: the decision itself has no event. */
 function decisionOf(session: UndecidedSession, policy: RetryPolicy, reason: string, log: Logger): DecisionRow {
   const verdict = decideSession(session, log)
   const explanation = `${verdict.explanation}; ${reason}`

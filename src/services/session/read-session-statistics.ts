@@ -109,7 +109,7 @@ function spanIssues(span: Span): ValidationIssue[] {
   if (bucketSeconds < 1) issues.push({ path: 'bucketSeconds', message: '`bucketSeconds` must be at least 1.' })
   else if (!tooLong && buckets > STATISTICS_BUCKETS_MAX) {
     const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
-    const message = `That makes ${buckets} buckets; at most ${STATISTICS_BUCKETS_MAX} are told: \`bucketSeconds\` must be at least ${least}.`
+    const message = `That makes ${buckets} buckets; the most is ${STATISTICS_BUCKETS_MAX}: \`bucketSeconds\` must be at least ${least}.`
     issues.push({ path: 'bucketSeconds', message })
   }
   return issues

@@ -14,7 +14,7 @@ export function alreadyFinished(id: string, status: SessionStatus): RepriseError
   return new RepriseError('SESSION_ALREADY_FINISHED', `session ${id} has ended: it is ${status}`)
 }
 
-/** What the session is told to have ended for. */
+/** The reason that is stored with the session. */
 export function terminationReason(name: string, reason: string | null | undefined): string {
   return reason || `ended by ${name}`
 }

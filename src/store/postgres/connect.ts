@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { connectionSettings, type Patience } from '../connection-settings.ts'
 
-/** All that pg says of it. */
+/** The message of pg. */
 const CONNECT_TIMED_OUT = 'timeout expired'
 
 /** Opens a connection, for work before the server's pools exist or that needs one of its own. The caller ends it. */

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import {
   LOG_FILE_BYTES_MAX,
   LOG_FILE_CUT_BYTES,
-  LOG_FILE_LOOK_MS,
+  LOG_FILE_CHECK_MS,
   LOG_HEAD_BYTES_PER_STREAM_MAX,
 } from '../../../src/domain/limits.ts'
 import { busyMachine } from '../../support/busy-machine.ts'
@@ -85,7 +85,7 @@ test('a faster one, on a busy machine, takes no more than the limit and what it 
   using _ = busyMachine()
   const samples = await samplesOf(fastest)
   const excess = samples.map(({ at, size, allocated }) => {
-    const before = samples.findLast((sample) => sample.at <= at - 1.5 * LOG_FILE_LOOK_MS)?.size ?? 0
+    const before = samples.findLast((sample) => sample.at <= at - 1.5 * LOG_FILE_CHECK_MS)?.size ?? 0
     return allocated - (size - before) - LOG_FILE_CUT_BYTES
   })
   expect(Math.max(...excess)).toBeLessThanOrEqual(0)

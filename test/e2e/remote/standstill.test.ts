@@ -92,7 +92,7 @@ test('two attempts are never alive together, whoever stands still or is gone', {
   const sessions = new Map<string, string>()
   for (const name of Object.keys(MISDEEDS)) {
     await startVictim(name)
-    // It is the only one with room.
+    // It is the only one with free capacity.
     const id = await startNoting(name)
     sessions.set(name, id)
     await fleet.until(id, ([first]) => first!.status === 'RUNNING')

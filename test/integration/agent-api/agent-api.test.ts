@@ -137,7 +137,7 @@ describe('a poll', () => {
     expect(await response.json()).toMatchObject({ code: 'SERVER_STOPPING' })
   })
 
-  test('brings news at once', async () => {
+  test('brings an order at once', async () => {
     const { agent, server, api, token } = given
     const gateway = createHttpGateway({ urls: [api.url], token, log })
     const { rows } = await api.db.query<{ id: string }>('SELECT instance_id AS id FROM agents')

@@ -222,7 +222,7 @@ const LOGS: Lie[] = [
   ],
 ]
 
-const SHAPES: Lie[] = [
+const MALFORMED: Lie[] = [
   ['null', () => null, 'VALIDATION_FAILED'],
   ['a list', () => [], 'VALIDATION_FAILED'],
   ['a number', () => 1, 'VALIDATION_FAILED'],
@@ -273,7 +273,7 @@ describe.each([
   ['about kernels', ABOUT_KERNELS],
   ['about itself', ABOUT_ITSELF],
   ['in logs', LOGS],
-  ['in its very shape', SHAPES],
+  ['that is malformed', MALFORMED],
 ])('%s', (_, lies) => {
   test.each(lies)('%s', async (_what, body, expected) => {
     const before = await given.world()

@@ -23,7 +23,7 @@ it('takes an order, reports the end at once, and forgets when told', async () =>
   await go.write()
   const began = performance.now()
   expect(await reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 4 })
-  // Far below the long poll's 5 s: news interrupt it.
+  // Far below the long poll's 5 s: a change interrupts it.
   expect(performance.now() - began).toBeLessThan(4_500)
   expect(await text(kernelId, 'STDOUT')).toBe('out\n')
   expect(await text(kernelId, 'STDERR')).toBe('err\n')

@@ -77,7 +77,7 @@ it('answers at once when the agent hangs up', async () => {
   expect(await elapsedMs(() => (abort.abort(), answer))).toBeLessThan(HANGS_MS)
 })
 
-it("does not wait where there is an order already, nor for another agent's news", async () => {
+it('does not wait where there is an order already, nor for a signal to another agent', async () => {
   const { server, agent } = given
   const other = playedAgent(server.gateway)
   await other.register({ cpu: '0' })

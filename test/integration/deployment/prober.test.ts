@@ -126,7 +126,7 @@ describe('the prober', () => {
   const counted = (what: 'successes' | 'failures', count: number) =>
     eventually(async () => (await rows()).every((row) => row[what] === count))
 
-  test('counts in a row, and wakes the handlers only for what tells something', async () => {
+  test('counts in a row, and wakes the handlers only for what changes the health', async () => {
     let status = 200
     const hub = createWakeHub()
     let woken = 0
@@ -236,7 +236,7 @@ describe('the prober', () => {
     )
     const hub = createWakeHub()
     const probe = deploymentServer(database.db, { hub }).services['check-route-health']
-    // An answer makes room for the next check: no interval has to pass.
+    // An answer frees a place for the next check: no interval has to pass.
     hub.on('check-route-health', () => void probe.runOnce())
     await probe.runOnce()
     const checked = async () => (await rows()).filter(({ successes }) => successes > 0).length >= 600

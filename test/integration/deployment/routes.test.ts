@@ -88,11 +88,11 @@ describe.each<[what: string, RouteStatus, Scene, story: string[]]>([
   [
     'has not begun in time',
     'PROVISIONING',
-    { route: { created_at: AGO(301) }, session: { pending_reason: `'no room'` } },
+    { route: { created_at: AGO(301) }, session: { pending_reason: `'no capacity'` } },
     [
-      'provisioning-route FAILURE FAILED_TO_START: its session is PENDING after 300 s: no room',
-      'running-route FAILURE TERMINATING: its session is PENDING after 300 s: no room',
-      'terminating-route SUCCESS TERMINATED: its session is PENDING after 300 s: no room',
+      'provisioning-route FAILURE FAILED_TO_START: its session is PENDING after 300 s: no capacity',
+      'running-route FAILURE TERMINATING: its session is PENDING after 300 s: no capacity',
+      'terminating-route SUCCESS TERMINATED: its session is PENDING after 300 s: no capacity',
     ],
   ],
   [
@@ -100,8 +100,8 @@ describe.each<[what: string, RouteStatus, Scene, story: string[]]>([
     'PROVISIONING',
     { ...RUNNING, route: { created_at: AGO(301) } },
     [
-      'provisioning-route FAILURE FAILED_TO_START: its agent has told no port for it',
-      'running-route FAILURE TERMINATING: its agent has told no port for it',
+      'provisioning-route FAILURE FAILED_TO_START: its agent has reported no port for it',
+      'running-route FAILURE TERMINATING: its agent has reported no port for it',
     ],
   ],
   [

@@ -136,7 +136,7 @@ describe('a refusal names the limit', () => {
 })
 
 describe('subscriptions of one connection', () => {
-  test('are bounded, and make room when they end', async () => {
+  test('are bounded, and give their places back when they end', async () => {
     const connection = connect(server.url, server.adminToken)
     const open = () => connection.subscribe(RETRY_EVENTS)
     const streams = Array.from({ length: SUBSCRIPTIONS_PER_CONNECTION_MAX }, open)

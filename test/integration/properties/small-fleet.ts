@@ -41,7 +41,7 @@ interface Node {
 }
 
 const FENCE_AFTER_SECONDS = 120
-/** Room for the largest session on one agent. */
+/** Free capacity for the largest session on one agent. */
 const FULL = '7.5'
 
 export interface SmallFleet {

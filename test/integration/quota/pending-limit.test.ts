@@ -128,7 +128,7 @@ describe('creation under a limit on pending sessions', () => {
 })
 
 describe('retries under a limit on pending sessions', () => {
-  it('are held, say so once, and go as there is room, the first in the line first', async () => {
+  it('are held, say so once, and go as places become free, the first in the line first', async () => {
     const failed = await dueRetries(given.server.context, { count: 5 })
     await limit({ ...PROJECT, maxPending: 2 })
     expect(await dispatch()).toEqual({ DISPATCHED: 2, 'HELD QUOTA': 3 })
@@ -151,7 +151,7 @@ describe('retries under a limit on pending sessions', () => {
     expect(await dispatch()).toEqual({ DISPATCHED: 5 })
   })
 
-  it('are not looked at while there is no room', async () => {
+  it('are not claimed while no place is free', async () => {
     await dueRetries(given.server.context, { count: 300 })
     await limit({ ...PROJECT, maxPending: 0 })
     await dispatch()

@@ -170,7 +170,7 @@ describe('statistics', () => {
     expect(total.ended).toBe(1)
   })
 
-  test('of another project are not told', async () => {
+  test('of another project are not counted', async () => {
     const { factory } = server
     const ours = await factory.project()
     await knownSessions(await factory.project('not-ours'))
@@ -197,7 +197,7 @@ describe('statistics', () => {
     [
       'of too many buckets',
       { bucketSeconds: 60 },
-      'That makes 1440 buckets; at most 500 are told: `bucketSeconds` must be at least 173.',
+      'That makes 1440 buckets; the most is 500: `bucketSeconds` must be at least 173.',
     ],
   ])('%s are refused', async (_name, variables, message) => {
     const { errors } = await server.query(TEXT, variables)

@@ -193,7 +193,7 @@ export const FORMS: readonly Run[] = [
   ...(['cancel', 'now'] as const).map(
     (change): Run =>
       (db) =>
-        changePendingRetries(db, change, { sessionIds: [ID], actor: ACTOR, says: 'asked' }),
+        changePendingRetries(db, change, { sessionIds: [ID], actor: ACTOR, message: 'asked' }),
   ),
   ...[lockQuotas, readLimits].map(
     (run): Run =>

@@ -51,7 +51,7 @@ describe('the next step', () => {
     ['an update of four goes one over and one under', wanted(4, 2), 'H1 H1 H1 H1', 2, '3', false],
     ['with all that must serve it goes one over', wanted(4, 2, 4, 1), 'H1 H1 H1 H1', 1, '', false],
     ['without surge it goes one under', wanted(4, 2, 3, 0), 'H1 H1 H1 H1', 1, '3', false],
-    ['with room for neither it goes one under', wanted(2, 2, 2, 0), 'H1 H1', 1, '1', false],
+    ['with capacity for neither it goes one under', wanted(2, 2, 2, 0), 'H1 H1', 1, '1', false],
     ['what never served goes at once', wanted(2, 2), 'P1 U1', 2, '1 0', false],
     ['what served until just now stays while others are lacking', wanted(2, 2, 2, 1), 'd1 d1 H2', 0, '', false],
     ['a broken update stops where it is', wanted(4, 2), 'H1 H1 H1 U2 P2', 0, '', false],

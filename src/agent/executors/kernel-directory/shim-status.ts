@@ -10,7 +10,7 @@ export interface ShimStatus {
   never: boolean
   /** The first process of the kernel's PID namespace, as seen from outside; null without one. */
   innerPid: number | null
-  /** The number of that namespace; null where it is not told. */
+  /** The number of that namespace; null where it is not reported. */
   innerNamespace: number | null
   /** That process can take signals, and has begun the command. */
   inside: boolean

@@ -49,7 +49,7 @@ export interface ProcessKernel {
   stopError: FailureError | null
   /** It ended after the server had ordered its stop. */
   stopped: boolean
-  /** The stop has still to be told to the command, which did not take signals yet. */
+  /** The stop has still to reach the command, which did not take signals yet. */
   signalPending: boolean
   killed: boolean
   /** The shim has ended. Reported only once nothing that the command started is left. */
@@ -68,7 +68,7 @@ export interface ProcessKernel {
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
-  /** What its program said of its failure. */
+  /** The verdict of its program. */
   verdict: ProgramVerdict | null
   /** Its verdict file is being read; it is observed as running until then. */
   verdictPending: boolean

@@ -64,7 +64,7 @@ export const AgentNode = builder.prismaNode('Agent', {
     isolation: t.exposeString('isolation', {
       nullable: true,
       description:
-        'What keeps its kernels from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null for an agent of a version that does not tell.',
+        'What keeps its kernels from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null for an agent of a version that does not report it.',
     }),
     drainReason: t.exposeString('drainReason', {
       nullable: true,

@@ -21,7 +21,7 @@ const ChangeBatchType = builder.objectRef<ChangeBatch>('ChangeBatch').implement(
   description: `What has changed since the batch before, by id: at most ${CHANGED_IDS_MAX} of each kind.`,
   fields: (t) => ({
     cursor: t.string({
-      description: 'For `after`: all that happened up to here has been told.',
+      description: 'For `after`: all that happened up to here has been sent.',
       resolve: ({ cursor }) => encodeCursor(cursor),
     }),
     chainIds: t.expose('chainIds', { type: ['UUID'], description: 'Chains of which an attempt or its retry changed.' }),

@@ -4,7 +4,7 @@ import { builder } from '../../builder.ts'
 builder.queryField('eventCursor', (t) =>
   t.string({
     description:
-      'The end of the events at the moment of which the other fields of the query tell. A subscription with it as `after` misses nothing that is not in them, however late it starts.',
+      'The end of the events at the moment at which the other fields of the query are read. A subscription with it as `after` misses nothing that is not in them, however late it starts.',
     resolve: (_root, _args, context) => readEventCursor(context),
   }),
 )

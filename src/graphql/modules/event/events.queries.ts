@@ -17,7 +17,7 @@ builder.queryField('events', (t) =>
   t.connection(
     {
       type: SessionEventObject,
-      description: `Events of sessions that have happened, as \`sessionEvents\` tells them, oldest first: \`last\` is the newest page. Cursors are those of the events, for both: behind \`endCursor\` of the newest page, \`sessionEvents\` goes on without a gap. A page, and its count, look at ${LOOKED_AT} events at most, whether they match or not: if fewer were found by then, even none, the page ends there and \`pageInfo\` says from where to go on.`,
+      description: `Events of sessions that have happened, as \`sessionEvents\` sends them, oldest first: \`last\` is the newest page. Cursors are those of the events, for both: behind \`endCursor\` of the newest page, \`sessionEvents\` goes on without a gap. A page, and its count, look at ${LOOKED_AT} events at most, whether they match or not: if fewer were found by then, even none, the page ends there and \`pageInfo\` says from where to go on.`,
       args: { filter: t.arg({ type: SessionEventFilter, description: 'Which events.' }) },
       // It may look at as many rows as a search.
       complexity: (args) => ({ ...pageComplexity(args), field: SEARCH_COST }),

@@ -13,7 +13,10 @@ const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').impl
       description: 'Whether you may, and it can be done.',
       resolve: ({ reason }) => reason === null,
     }),
-    reason: t.exposeString('reason', { nullable: true, description: 'What the mutation would say; null if allowed.' }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'The message with which the mutation would refuse; null if allowed.',
+    }),
   }),
 })
 

@@ -10,21 +10,21 @@ import type { Queryable } from '../../database.ts'
  * kernels(session_id).
  */
 const SQL = `
-WITH told AS (
+WITH reported AS (
   SELECT DISTINCT unnest($2::uuid[]) AS chain_id
 ), left_behind AS (
   DELETE FROM chain_directories d WHERE agent_id = $1
     AND ($3::uuid IS NULL OR chain_id > $3) AND ($4::uuid IS NULL OR chain_id <= $4)
-    AND NOT EXISTS (SELECT FROM told t WHERE t.chain_id = d.chain_id)
+    AND NOT EXISTS (SELECT FROM reported t WHERE t.chain_id = d.chain_id)
 ), added AS (
   INSERT INTO chain_directories (agent_id, chain_id)
-  SELECT $1, t.chain_id FROM told t
+  SELECT $1, t.chain_id FROM reported t
   WHERE NOT EXISTS (SELECT FROM chain_directories d WHERE d.agent_id = $1 AND d.chain_id = t.chain_id)
     AND EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
       WHERE s.chain_id = t.chain_id AND k.agent_id = $1)
   ON CONFLICT DO NOTHING
 )
-SELECT d.chain_id AS id FROM told JOIN chain_directories d USING (chain_id)
+SELECT d.chain_id AS id FROM reported JOIN chain_directories d USING (chain_id)
 WHERE d.agent_id = $1 AND NOT EXISTS (SELECT FROM sessions s WHERE s.chain_id = d.chain_id)
 ORDER BY d.chain_id LIMIT $5`
 

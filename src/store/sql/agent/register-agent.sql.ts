@@ -2,10 +2,10 @@ import type { LogOffset, RegisterRequest } from '../../../domain/agent/protocol.
 import type { Queryable } from '../../database.ts'
 
 /**
- * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps room for
- * what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent may
- * still follow the longer one: running kernels were told the longer one, and the answer to this registration may be
- * lost. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
+ * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps capacity
+ * for what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent
+ * may still follow the longer one: running kernels were given the longer one, and the answer to this registration may
+ * be lost. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
  * Locks: the agent, then its slots in key order, as everywhere that books slots.
  */
 const REGISTER_AGENT_ROW_SQL = `

@@ -70,11 +70,11 @@ WITH outcomes AS (
     next_check_at = now() + make_interval(secs => held.health_interval_ms * o."spread" / 1000)
   FROM held JOIN outcomes o ON o."routeId" = held.id WHERE r.id = held.id
   RETURNING (r.status <> 'HEALTHY' AND r.successes >= held.healthy_threshold
-    OR r.status <> 'UNHEALTHY' AND r.failures >= held.unhealthy_threshold) AS telling
+    OR r.status <> 'UNHEALTHY' AND r.failures >= held.unhealthy_threshold) AS decisive
 )
-SELECT coalesce(bool_or(telling), false) AS telling FROM settled`
+SELECT coalesce(bool_or(decisive), false) AS decisive FROM settled`
 
 /** Whether the results change the health of a route. */
 export async function settleHealthChecks(db: Queryable, outcomes: readonly CheckOutcome[]): Promise<boolean> {
-  return (await db.query<{ telling: boolean }>(SETTLE_SQL, [JSON.stringify(outcomes)])).rows[0]!.telling
+  return (await db.query<{ decisive: boolean }>(SETTLE_SQL, [JSON.stringify(outcomes)])).rows[0]!.decisive
 }

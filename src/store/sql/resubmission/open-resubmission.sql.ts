@@ -17,7 +17,7 @@ export interface NewResubmission {
   includeSucceeded: boolean
   /** Whom the audit log names. */
   auditedActor: Actor
-  /** What the audit log says of them. */
+  /** What the audit log records of them. */
   auditedOverrides: object
   sessionIds: readonly string[]
   /** Positions of ids that occur earlier in the list. */

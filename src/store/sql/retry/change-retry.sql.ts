@@ -78,14 +78,14 @@ export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): 
 export async function changePendingRetries(
   tx: Queryable,
   change: 'cancel' | 'now',
-  { sessionIds, actor, says }: { sessionIds: readonly string[]; actor: Actor; says: string },
+  { sessionIds, actor, message }: { sessionIds: readonly string[]; actor: Actor; message: string },
 ): Promise<void> {
   if (sessionIds.length === 0) return
   await tx.query<RetryChange>(change === 'cancel' ? CANCEL_SQL : NOW_SQL, [
     sessionIds,
     null,
     JSON.stringify(actor),
-    says,
+    message,
   ])
 }
 

@@ -1,7 +1,7 @@
 import { opendir } from 'node:fs/promises'
 import { runInBackground } from './background-command.ts'
 
-/** A tree that takes longer is not measured at this look: some ten million files. */
+/** A tree that takes longer is not measured this time: some ten million files. */
 const MEASURE_WITHIN_MS = 60_000
 
 /**

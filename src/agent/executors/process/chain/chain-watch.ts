@@ -3,14 +3,14 @@ import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 import { stopKernel } from '../stop-kernel.ts'
 
-/** Between two looks, and what a kernel has after its start to clear up what earlier attempts have left. */
+/** Between two checks, and what a kernel has after its start to clear up what earlier attempts have left. */
 const CHECK_INTERVAL_MS = 5_000
-/** Pauses are at least so many times as long as the look before: the share of a core that large trees cost. */
+/** Pauses are at least so many times as long as the check before: the share of a core that large trees cost. */
 const PAUSE_PER_PASS = 10
 const STOP_GRACE_MS = 5_000
 
 /**
- * Stops the kernels of a chain whose directory has outgrown its bound: one look at each chain that has some running.
+ * Stops the kernels of a chain whose directory has outgrown its bound: one check of each chain that has some running.
  */
 export function createChainWatch(host: ProcessHost): { wake(): void; close(): void } {
   const { chainBytes: most } = host.limits

@@ -2,8 +2,8 @@ import { FENCED_MARK } from './fenced-mark.ts'
 import {
   LOG_BYTES_PER_KERNEL_MAX,
   LOG_FILE_CUT_BYTES,
-  LOG_FILE_FLOOD_LOOK_MS,
-  LOG_FILE_LOOK_MS,
+  LOG_FILE_FLOOD_CHECK_MS,
+  LOG_FILE_CHECK_MS,
   LOG_HEAD_BYTES_PER_STREAM_MAX,
 } from '../../../../domain/limits.ts'
 import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
@@ -13,12 +13,12 @@ const AGENT_FIRST = 1
 /** In seconds: the grace period of these stops, and what its SIGKILL may take. */
 const STOPS_END = 7
 
-/** Of so many kernels at once, a look takes longer than 5 ms; then this is the pause, in seconds. */
+/** Of so many kernels at once, a check takes longer than 5 ms; then this is the pause, in seconds. */
 const MANY_KERNELS = 500
 const MANY_KERNELS_PAUSE = 0.25
 
-/** A flood is over when so many looks in a row have had nothing to cut. */
-const FLOOD_LOOKS = 25
+/** A flood is over when so many checks in a row have had nothing to cut. */
+const FLOOD_CHECKS = 25
 
 /** As `stat` counts blocks. */
 const BLOCK = 512
@@ -32,21 +32,21 @@ const BLOCK = 512
  *   ../kept    pid and start time of the agent, while the agent uses this directory
  *   ../fence   the uptime in whole seconds until which kernels may run, and the boot id
  *
- * every LOG_FILE_LOOK_MS while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
+ * every LOG_FILE_CHECK_MS while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
  * known by pid and start time from its `status`; besides its process group, its session and its cgroup are killed, and
  * a PID namespace ends with its first process, the child of what the shim has started. It leaves when the
  * agent is gone and no kernel is left, or none that lives beyond the fence.
  *
- * At each look it also cuts back output: of a file that takes more than LOG_FILE_CUT_BYTES, it gives back to the disk
+ * At each check it also cuts back output: of a file that takes more than LOG_FILE_CUT_BYTES, it gives back to the disk
  * what lies between the parts that are shipped, a head and a tail of together LOG_BYTES_PER_KERNEL_MAX. The file keeps
  * its length, so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and
- * a note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length. A look with
+ * a note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length. A check with
  * nothing to cut starts two programs, find and sleep: 2 ms. Nobody waits for `fallocate`: once it has cut, it writes the
  * rest of the file to the disk (measured: 40 to 400 ms), while the program writes on.
  *
- * A kernel that begins at the same time looks at the fence itself, after its first line in `status`: either it sees
- * that the fence has passed, or the keeper sees the line. So one look that finds nothing alive serves until the fence
+ * A kernel that begins at the same time reads the fence itself, after its first line in `status`: either it sees
+ * that the fence has passed, or the keeper sees the line. So one check that finds nothing alive serves until the fence
  * is renewed.
  */
 export const KEEPER_SCRIPT = `trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE
@@ -102,7 +102,7 @@ cut() {
   [ -n "$large" ] || return
   while read -r blocks size file; do
     [ "$blocks" -gt ${LOG_FILE_CUT_BYTES / BLOCK} ] || continue
-    flood=${FLOOD_LOOKS}
+    flood=${FLOOD_CHECKS}
     hole=$((size - ${LOG_BYTES_PER_KERNEL_MAX}))
     if [ -n "$holes" ]; then fallocate -p -o ${LOG_HEAD_BYTES_PER_STREAM_MAX} -l $hole "$file" &
     else cut_off
@@ -126,9 +126,9 @@ while read -r owner <../keeper && [ "$owner" = "$own" ]; do
   set -- *
   if [ -e "./$1" ]; then
     cut
-    if [ $flood -gt 0 ]; then pause=${LOG_FILE_FLOOD_LOOK_MS / 1000}
+    if [ $flood -gt 0 ]; then pause=${LOG_FILE_FLOOD_CHECK_MS / 1000}
     elif [ $# -gt ${MANY_KERNELS} ]; then pause=${MANY_KERNELS_PAUSE}
-    else pause=${LOG_FILE_LOOK_MS / 1000}
+    else pause=${LOG_FILE_CHECK_MS / 1000}
     fi
   else pause=1
   fi

@@ -6,7 +6,7 @@ export interface ProjectUids {
   /**
    * Always the same one for the same project, and never one of another.
    *
-   * @param projectId null if the server does not tell it: such kernels share an id, as with a server of an older
+   * @param projectId null if the server does not send it: such kernels share an id, as with a server of an older
    * version
    * @throws if the range is used up
    */
