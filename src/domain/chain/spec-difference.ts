@@ -21,11 +21,19 @@ export function specDifference(before: AttemptSpec, after: AttemptSpec): SpecDif
     .filter((difference) => difference.before !== difference.after)
 }
 
+/** A value that a resubmission set, and what it was in the attempt before. */
+export interface SpecOverride {
+  field: string
+  value: string | null
+  before: string | null
+}
+
 /** The overrides of a resubmission, one entry for each value that they set, sorted by field. */
-export function flattenOverrides(overrides: Record<string, unknown>): { field: string; value: string | null }[] {
+export function flattenOverrides(overrides: Record<string, unknown>, specBefore: AttemptSpec): SpecOverride[] {
+  const old = flatten(specBefore)
   return Object.entries(overrides)
     .flatMap(([field, value]) => entriesOf(field, value))
-    .map(([field, value]) => ({ field, value: textOf(value) }))
+    .map(([field, value]) => ({ field, value: textOf(value), before: old.get(field) ?? null }))
     .toSorted((a, b) => (a.field < b.field ? -1 : 1))
 }
 

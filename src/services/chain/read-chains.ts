@@ -1,5 +1,10 @@
 import { CHAIN_STATES, type ChainState } from '../../domain/chain/chain-state.ts'
-import { flattenOverrides, specDifference, type SpecDifference } from '../../domain/chain/spec-difference.ts'
+import {
+  flattenOverrides,
+  specDifference,
+  type SpecDifference,
+  type SpecOverride,
+} from '../../domain/chain/spec-difference.ts'
 import { COUNTED_ROWS_MAX, EPOCHS_LISTED_MAX } from '../../domain/limits.ts'
 import { countChains as count, countChainStates as countStates } from '../../store/sql/chain/count-chains.sql.ts'
 import { listChains as list, selectionOf, type ChainsQuery } from '../../store/sql/chain/list-chains.sql.ts'
@@ -118,17 +123,18 @@ export function readChainTotals({ db }: SeenReader, chainIds: readonly string[])
   return readTotals(db, chainIds)
 }
 
-export interface ChainEpoch extends Omit<EpochRow, 'overrides'> {
-  overrides: { field: string; value: string | null }[]
+export interface ChainEpoch extends Omit<EpochRow, 'overrides' | 'specBefore'> {
+  overrides: SpecOverride[]
 }
 
 export async function readChainEpochs({ db, viewer }: SeenReader, chainIds: readonly string[]): Promise<ChainEpoch[]> {
   const rows = await readEpochs(db, chainIds, EPOCHS_LISTED_MAX)
-  return rows.map((row) => ({
+  return rows.map(({ overrides, specBefore, ...row }) => ({
     ...row,
-    overrides: flattenOverrides(row.overrides ?? {}).map(({ field, value }) => ({
+    overrides: flattenOverrides(overrides ?? {}, specBefore ?? {}).map(({ field, value, before }) => ({
       field,
       value: shownField(viewer, field, value),
+      before: shownField(viewer, field, before),
     })),
   }))
 }

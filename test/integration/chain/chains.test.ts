@@ -15,7 +15,7 @@ const CHAIN = `query ($id: UUID, $sessionId: UUID) { chain(id: $id, sessionId: $
   id chainId name state cause attempts createdAt newestActivityAt endedAt totalSeconds labels { key value } project { name }
   outlook { willRetry reason at } firstAttempt { sessionId } newestAttempt { sessionId chain { attempts } }
   runningSeconds pendingSeconds betweenSeconds waitingSeconds successCount failureCount failures { cause count }
-  epochs { epoch by at attempt resubmissionId overrides { field value } firstSession { sessionId } } } }`
+  epochs { epoch by at attempt resubmissionId overrides { field value before } firstSession { sessionId } } } }`
 
 async function chain(variables: { id?: string; sessionId?: string }) {
   const { data, errors } = await server.query(CHAIN, variables)
@@ -166,7 +166,8 @@ describe('whether it will still retry', () => {
 
 test('epochs tell who gave them, and what was set anew', async () => {
   const created = await server.query(
-    `mutation { createSession(input: { name: "epochs", command: ["true"] }) { ... on CreateSessionPayload { session { sessionId } } } }`,
+    `mutation { createSession(input: { name: "epochs", command: ["true"], environ: [{ name: "LR", value: "0.5" }],
+      resourceSlots: [{ slot: "mem", amount: "1g" }] }) { ... on CreateSessionPayload { session { sessionId } } } }`,
   )
   const first = { ...(await server.factory.session()), id: created.data.createSession.session.sessionId as string }
   await server.db.query(
@@ -208,9 +209,9 @@ test('epochs tell who gave them, and what was set anew', async () => {
       attempt: 2,
       resubmissionId: SOME_ID,
       overrides: [
-        { field: 'batchTimeout', value: '60' },
-        { field: 'environ.LR', value: '0.1' },
-        { field: 'resourceSlots.mem', value: '2147483648' },
+        { field: 'batchTimeout', value: '60', before: null },
+        { field: 'environ.LR', value: '0.1', before: '0.5' },
+        { field: 'resourceSlots.mem', value: '2147483648', before: '1073741824' },
       ],
       firstSession: { sessionId: second.id },
     },

@@ -68,10 +68,11 @@ test.each<[string, Partial<AttemptSpec>, object[]]>([
 
 test('overrides are told one by one', () => {
   const overrides = { priority: 3, batchTimeout: null, resourceSlots: { mem: '1' }, avoidAgents: ['a'] }
-  expect(flattenOverrides(overrides)).toEqual([
-    { field: 'avoidAgents', value: '["a"]' },
-    { field: 'batchTimeout', value: null },
-    { field: 'priority', value: '3' },
-    { field: 'resourceSlots.mem', value: '1' },
+  const before = { priority: 10, batchTimeout: 60, resourceSlots: { cpu: '1', mem: '2' } }
+  expect(flattenOverrides(overrides, before)).toEqual([
+    { field: 'avoidAgents', value: '["a"]', before: null },
+    { field: 'batchTimeout', value: null, before: '60' },
+    { field: 'priority', value: '3', before: '10' },
+    { field: 'resourceSlots.mem', value: '1', before: '2' },
   ])
 })

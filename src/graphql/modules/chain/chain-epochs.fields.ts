@@ -15,6 +15,10 @@ const SpecOverride = builder.objectRef<ChainEpoch['overrides'][number]>('SpecOve
       description:
         'The value: text as it is, everything else as JSON; null for none. `[redacted]` for a VIEWER, of a variable.',
     }),
+    before: t.exposeString('before', {
+      nullable: true,
+      description: 'What the attempt before had, in the same form; null for none.',
+    }),
   }),
 })
 

@@ -14,7 +14,8 @@ export interface ChangeRow extends AttemptRow {
   after: AttemptSpec
 }
 
-const specOf = (row: string) =>
+/** An `AttemptSpec` of a session. */
+export const specOf = (row: string) =>
   `json_build_object(${SPEC_FIELDS.map((field) => `'${field}', ${row}.${SESSION_COLUMNS[field].column}`).join(', ')})`
 
 const DIFFERS = SPEC_FIELDS.map((field) => SESSION_COLUMNS[field].column)
