@@ -61,7 +61,7 @@ async function unpack(): Promise<string> {
     )
     await writeFile(
       join(draft, 'fonts.conf'),
-      `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir prefix="relative">fonts/fonts</dir><cachedir prefix="relative">font-cache</cachedir></fontconfig>\n`,
+      `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir prefix="relative">fonts/fonts</dir><cachedir>${join(directory, 'font-cache')}</cachedir></fontconfig>\n`,
     )
     await chmod(draft, 0o755)
     await rename(draft, directory).catch((error: NodeJS.ErrnoException) => {
