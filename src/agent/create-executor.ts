@@ -16,6 +16,7 @@ export interface ExecutorConfig {
   kernelProcesses: number
   kernelOpenFiles: number
   chainBytesMax: number | null
+  chainFilesMax: number | null
 }
 
 export interface ChosenExecutor {
@@ -43,8 +44,9 @@ export async function chooseExecutor(
       'kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as this user and can read its files, this data directory and the database in it',
     )
   } else log.info(`isolation of kernels: ${name}`)
-  const { kernelProcesses: processes, kernelOpenFiles: openFiles, chainBytesMax } = config
-  const limits = { processes, openFiles, chainBytes: chainBytesMax }
+  const { kernelProcesses: processes, kernelOpenFiles: openFiles } = config
+  const { chainBytesMax: chainBytes, chainFilesMax: chainFiles } = config
+  const limits = { processes, openFiles, chainBytes, chainFiles }
   const { agentDir } = places
   return {
     isolation: { name, byHand: mode !== 'auto' },

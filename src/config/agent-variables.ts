@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { absolutePaths, bytesOrNone, labels, list, slots, uidRange, wholeNumber } from './values.ts'
+import { absolutePaths, bytesOrNone, countOrNone, labels, list, slots, uidRange, wholeNumber } from './values.ts'
 import { variable } from './variable.ts'
 
 const EXECUTORS = ['process', 'noop'] as const
@@ -116,6 +116,13 @@ export const AGENT_VARIABLES = {
       'Disk that the directory of a chain (`REPRISE_CHAIN_DIR`) may take on this agent, or `none`. Attempts of a chain that has more fail with `chain-directory-full`, and are not retried.',
     unit: 'bytes, with k, m, g, t (binary)',
     schema: bytesOrNone().default(64 * 1024 ** 3),
+  }),
+  chainFilesMax: variable({
+    name: 'REPRISE_CHAIN_FILES_MAX',
+    default: '1000000',
+    meaning: 'The same for the number of files and directories in it: a file system has only so many, however small.',
+    unit: 'files',
+    schema: countOrNone(1_000_000_000).default(1_000_000),
   }),
   agentMemoryLimit: variable({
     name: 'REPRISE_AGENT_MEMORY_LIMIT',

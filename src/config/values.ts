@@ -62,6 +62,12 @@ export function bytesOrNone() {
   })
 }
 
+export function countOrNone(max: number) {
+  return z.union([z.literal('none').transform(() => null), wholeNumber(1, max)], {
+    error: `must be a whole number from 1 to ${max}, or none`,
+  })
+}
+
 /** Positive, since 0 is root. */
 export function uidRange() {
   const error = 'must be like 100000-165535'

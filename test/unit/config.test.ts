@@ -35,6 +35,12 @@ test('the bound of a chain’s directory is an amount of bytes, or none', () => 
   for (const text of ['0', '-1', 'all', '1e400']) expect(() => bound(text)).toThrow('REPRISE_CHAIN_BYTES_MAX')
 })
 
+test('the bound of its files is a number of them, or none', () => {
+  const bound = (text: string) => loadConfig({ REPRISE_CHAIN_FILES_MAX: text }).config.chainFilesMax
+  expect([bound(''), bound('500'), bound('none')]).toEqual([1_000_000, 500, null])
+  for (const text of ['0', '-1', 'all', '1e3']) expect(() => bound(text)).toThrow('REPRISE_CHAIN_FILES_MAX')
+})
+
 test('all faults are told at once, each with its variable', () => {
   const environment = {
     REPRISE_PORT: '65536',

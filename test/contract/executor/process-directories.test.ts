@@ -152,8 +152,9 @@ test.skipIf(unreadable !== null)('what its owner has locked is measured and drop
   const program = join(CHECKOUT, 'test/support/programs/chain-store-program.ts')
   const chainId = kernelSpec().chainId
   const [command, ...args] = [...asUser, process.execPath, program, agentDir, chainId]
-  const bytes = Number(execFileSync(command, args, { encoding: 'utf8' }))
+  const [bytes, files] = execFileSync(command, args, { encoding: 'utf8' }).split(' ').map(Number)
   expect(bytes).toBeGreaterThan(3_000_000)
   expect(bytes).toBeLessThan(3_200_000)
+  expect(files).toBe(5)
   expect(readdirSync(join(agentDir, 'chains'))).toEqual([])
 })

@@ -45,6 +45,21 @@ test('a chain that stores more than it may is ended, says so with both numbers, 
   expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
 }, 30_000)
 
+test('so is one that makes more files than it may, however small they are', async () => {
+  await given.newAgent({ limits: { chainBytes: null, chainFiles: 100 } }).start()
+  const make = (count: number) => `cd $REPRISE_CHAIN_DIR; mkdir a; for n in $(seq ${count}); do : >a/$n; done`
+  const [running, failed, modest] = await Promise.all([
+    failureOf(`${make(150)}; chmod 0 a; exec sleep 1000`),
+    failureOf(`${make(150)}; exit 3`),
+    failureOf(`${make(99)}; for n in $(seq 50); do ln a/1 $n; done; exit 3`),
+  ])
+  for (const { reason, phase, cause } of [running, failed]) {
+    expect(reason).toContain("chain's directory holds 151 files, more than the 100 that its agent allows")
+    expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })
+  }
+  expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
+}, 60_000)
+
 /** As when the time of all of them has come that are so old. */
 async function removeOldChains(): Promise<void> {
   const nothing = { chains: FOREVER, events: FOREVER, logs: FOREVER, audit: FOREVER, agentHistory: FOREVER }

@@ -36,7 +36,12 @@ export interface ProcessExecutorOptions {
   cgroupMount?: string | null
 }
 
-export const DEFAULT_LIMITS: ProcessLimits = { processes: 4096, openFiles: 65_536, chainBytes: 64 * 1024 ** 3 }
+export const DEFAULT_LIMITS: ProcessLimits = {
+  processes: 4096,
+  openFiles: 65_536,
+  chainBytes: 64 * 1024 ** 3,
+  chainFiles: 1_000_000,
+}
 
 /** `close` ends the timers. The executor sets `removed`. */
 export type HostWithClose = ProcessHost & { close(): void }

@@ -12,6 +12,8 @@ export interface ProcessLimits {
   openFiles: number
   /** Of the directory of its chain; null: no bound. */
   chainBytes: number | null
+  /** The same for the number of files and directories in it. */
+  chainFiles: number | null
 }
 
 /** The state that all steps of a kernel's life share. */

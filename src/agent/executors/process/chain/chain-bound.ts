@@ -1,15 +1,20 @@
 import type { FailureError } from '../../../../domain/session/failure.ts'
 import { chainDirectory } from './chain-directory.ts'
-import { chainBytes } from './chain-size.ts'
+import { chainSize } from './chain-size.ts'
 import type { ProcessHost } from '../process-host.ts'
 
-/** The failure of those who use a directory beyond its bound; null if it keeps to it, or cannot be measured. */
+const VARIABLES = { bytes: 'REPRISE_CHAIN_BYTES_MAX', files: 'REPRISE_CHAIN_FILES_MAX' } as const
+
+/** The failure of those who use a directory beyond a bound; null if it keeps to them, or cannot be measured. */
 export async function overfull(host: ProcessHost, chainId: string): Promise<FailureError | null> {
-  const { chainBytes: most } = host.limits
-  if (most === null) return null
-  const bytes = await chainBytes(chainDirectory(host, chainId))
-  if (bytes === null) host.log.warn({ chainId }, 'the directory of a chain could not be measured')
-  if (bytes === null || bytes <= most) return null
-  const message = `the chain's directory holds ${bytes} bytes, more than the ${most} that its agent allows (REPRISE_CHAIN_BYTES_MAX)`
-  return { name: 'chain-directory-full', message }
+  const { chainBytes, chainFiles } = host.limits
+  for (const [unit, most] of [['bytes', chainBytes] as const, ['files', chainFiles] as const]) {
+    if (most === null) continue
+    const size = await chainSize(chainDirectory(host, chainId), unit)
+    if (size === null) host.log.warn({ chainId, unit }, 'the directory of a chain could not be measured')
+    if (size === null || size <= most) continue
+    const message = `the chain's directory holds ${size} ${unit}, more than the ${most} that its agent allows (${VARIABLES[unit]})`
+    return { name: 'chain-directory-full', message }
+  }
+  return null
 }

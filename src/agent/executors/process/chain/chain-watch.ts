@@ -13,7 +13,7 @@ const STOP_GRACE_MS = 5_000
  * Stops the kernels of a chain whose directory has outgrown its bound: one check of each chain that has some running.
  */
 export function createChainWatch(host: ProcessHost): { wake(): void; close(): void } {
-  const { chainBytes: most } = host.limits
+  const isBounded = host.limits.chainBytes !== null || host.limits.chainFiles !== null
   let timer: NodeJS.Timeout | null = null
   let tookMs = 0
 
@@ -31,7 +31,7 @@ export function createChainWatch(host: ProcessHost): { wake(): void; close(): vo
   }
 
   function wake(): void {
-    if (most === null || timer !== null || host.closed || running(host).length === 0) return
+    if (!isBounded || timer !== null || host.closed || running(host).length === 0) return
     const pauseMs = Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS)
     timer = setTimeout(() => {
       void pass().finally(() => {
