@@ -2,7 +2,7 @@ import { readTogether, type PrismaClient } from '../store/prisma.ts'
 import { readOnce } from '../store/snapshot.ts'
 
 export { readTogether } from '../store/prisma.ts'
-export { readFor, type Reader } from '../store/reader.ts'
+export { hasReadTooMuch, readFor, type Reader } from '../store/reader.ts'
 export { readApart, readForServer, readShared, renewSnapshot } from '../store/snapshot.ts'
 
 /** What is read together. */

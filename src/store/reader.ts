@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { ANSWER_BYTES_MAX } from '../domain/limits.ts'
 
 /** For whom statements are sent to the database, as follows from where they are called from. */
 export interface Reader {
@@ -36,4 +37,9 @@ export function readForAll<T>(work: () => T): T {
 
 export function currentReader(): Reading | undefined {
   return current.getStore()
+}
+
+/** Whether the answer that is being read for has become larger than it may be. */
+export function hasReadTooMuch(): boolean {
+  return (currentReader()?.answer.bytes ?? 0) > ANSWER_BYTES_MAX
 }

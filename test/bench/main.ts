@@ -3,6 +3,7 @@ import { createLogger } from '../../src/observability/log.ts'
 import { agentLatency } from './agent-latency.bench.ts'
 import { autovacuum } from './autovacuum.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
+import { bursts } from './bursts.bench.ts'
 import { fanOut } from './fan-out.bench.ts'
 import { growth } from './growth.bench.ts'
 import { memory } from './memory.bench.ts'
@@ -31,6 +32,7 @@ const BENCHES: readonly Bench[] = [
   pointQuery,
   statistics,
   fanOut,
+  bursts,
   memory,
   growth,
   autovacuum,

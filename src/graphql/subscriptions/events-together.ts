@@ -1,7 +1,14 @@
-import { createSourceEventStream, execute, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import {
+  createSourceEventStream,
+  execute,
+  visit,
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+} from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { EVENTS_TOGETHER_MAX } from '../../domain/limits.ts'
-import { readFor } from '../../services/consistent-reads.ts'
+import { EVENT_FIELDS_TOGETHER_MAX, EVENTS_TOGETHER_MAX } from '../../domain/limits.ts'
+import { hasReadTooMuch, readFor } from '../../services/consistent-reads.ts'
 import { readerOf, renew, type GraphQLContext } from '../context.ts'
 import type { AuthorizedEvents } from './authorized-events.ts'
 
@@ -56,29 +63,39 @@ function results(args: ExecutionArgs, events: AuthorizedEvents<unknown>): AsyncI
 function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => Promise<ExecutionResult[]> {
   const context = args.contextValue as GraphQLContext
   const { consistently } = context.services
+  const togetherMax = mostTogether(args.document)
   let together = 1
 
-  async function inOneState(values: readonly unknown[]): Promise<ExecutionResult[]> {
+  async function inOneState(values: readonly unknown[]): Promise<{ made: ExecutionResult[]; tooLarge: boolean }> {
     const again = () => renew(context)
     const work = async () => {
       const made = values.map((rootValue) => execute({ ...args, rootValue }))
-      together = made.some((result) => result instanceof Promise) ? EVENTS_TOGETHER_MAX : 1
+      together = made.some((result) => result instanceof Promise) ? togetherMax : 1
       return Promise.all(made.map(async (result) => result))
     }
-    return readFor(readerOf(context), () => consistently({ kind: context, work, again }))
+    return readFor(readerOf(context), async () => {
+      const made = await consistently({ kind: context, work, again })
+      return { made, tooLarge: context.pace.exceeded || hasReadTooMuch() }
+    })
   }
 
   return async (events) => {
     const values = await events.take(together)
     if (values === null) return []
-    const made = await inOneState(values)
-    if (values.length === 1 || !context.pace.exceeded) return made
-    // The bound is that of one answer: those that are within it are sent one by one.
+    const { made, tooLarge } = await inOneState(values)
+    if (values.length === 1 || !tooLarge) return made
+    // The bounds are those of one answer: those that are within them are sent one by one.
     const each: ExecutionResult[] = []
     for (const value of values) {
       renew(context)
-      each.push(...(await inOneState([value])))
+      each.push(...(await inOneState([value])).made)
     }
     return each
   }
+}
+
+function mostTogether(document: DocumentNode): number {
+  let fields = 0
+  visit(document, { Field: () => void fields++ })
+  return Math.min(EVENTS_TOGETHER_MAX, Math.max(1, Math.floor(EVENT_FIELDS_TOGETHER_MAX / fields)))
 }
