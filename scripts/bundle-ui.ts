@@ -36,7 +36,7 @@ export async function bundleUi(root: string): Promise<string> {
       publicDir: false,
       logLevel: 'warn',
       cacheDir: join(root, '.cache/vite'),
-      oxc: { jsx: { runtime: 'automatic' } },
+      oxc: { jsx: { runtime: 'automatic', development: false } },
       define: { 'process.env.NODE_ENV': '"production"' },
       build: {
         outDir: draft,

@@ -41,7 +41,7 @@ export function FindBar({ find, hasEarlier, onAll }: { find: Find; hasEarlier: b
   const { query, matches, index, input } = find
   const found = matches.length >= MATCHES_MAX ? `${count(MATCHES_MAX)}+` : count(matches.length)
   return (
-    <div className="find" role="search">
+    <div className="find">
       <input
         ref={input}
         type="search"

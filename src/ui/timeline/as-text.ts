@@ -5,6 +5,7 @@ import { createScale, stretchesOf } from './elastic-scale.ts'
 import { endOf, gapSentence, lengthOf } from './item-words.ts'
 
 const COLUMNS = 72
+const CUT_COLUMNS = 4
 /** The drawing and the lines are of this many newest attempts. */
 const ATTEMPTS_MAX = 20
 
@@ -48,7 +49,7 @@ function recentOf(timeline: Timeline): Timeline {
 
 /** One character for what is at its middle; `|` where an attempt begins. */
 function drawn(timeline: Timeline): string {
-  const scale = createScale(stretchesOf(timeline), COLUMNS, true)
+  const scale = createScale(stretchesOf(timeline), COLUMNS, true, CUT_COLUMNS)
   const cells = Array.from({ length: COLUMNS }, (_, column) => inkAt(timeline, scale.at(column + 0.5)))
   for (const bar of barsOf(timeline)) cells[Math.min(COLUMNS - 1, Math.floor(scale.x(bar.from)))] = '│'
   if (timeline.ghost !== null) cells[Math.min(COLUMNS - 1, Math.floor(scale.x(timeline.ghost.at)))] = '┆'

@@ -34,8 +34,8 @@ const CUTS_SHARE_MAX = 0.5
  * `elastic`: runs are to scale, and waits that are much longer than them are cut; otherwise all is to scale. The widths
  * of the pieces add up to `width`, whatever they are.
  */
-export function createScale(stretches: readonly Stretch[], width: number, elastic: boolean): Scale {
-  const pieces = placed(stretches, width, elastic)
+export function createScale(stretches: readonly Stretch[], width: number, elastic: boolean, cutPx = CUT_PX): Scale {
+  const pieces = placed(stretches, width, elastic, cutPx)
   return {
     width,
     pieces,
@@ -82,11 +82,11 @@ function stretchesOfBar({ parts }: Bar): Stretch[] {
   return stretches
 }
 
-function placed(stretches: readonly Stretch[], width: number, elastic: boolean): Piece[] {
+function placed(stretches: readonly Stretch[], width: number, elastic: boolean, cutPx: number): Piece[] {
   const cutAbove = elastic ? CUT_ABOVE_MEDIANS * medianRun(stretches) : 0
   const isCut = ({ isWait, from, to }: Stretch) => cutAbove > 0 && isWait && to - from > cutAbove
   const cuts = stretches.filter(isCut).length
-  const cutWidth = Math.min(CUT_PX, (width * CUTS_SHARE_MAX) / cuts)
+  const cutWidth = Math.min(cutPx, (width * CUTS_SHARE_MAX) / cuts)
   const whole = stretches.reduce((sum, each) => sum + (isCut(each) ? 0 : each.to - each.from), 0)
   const scaled = width - (cuts === 0 ? 0 : cuts * cutWidth)
   if (whole === 0) return equal(stretches, width)

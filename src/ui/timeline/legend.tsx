@@ -24,7 +24,7 @@ export function Legend({ timeline }: { timeline: Timeline }) {
   return (
     <ul className="legend" aria-hidden="true">
       {tones.map((tone) => (
-        <li key={tone} className={`tone-${tone}`}>
+        <li key={tone} className={`tint-${tone}`}>
           <i className="swatch solid" />
           {TONE_WORDS[tone]}
         </li>

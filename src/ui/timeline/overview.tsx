@@ -59,7 +59,7 @@ export function Overview({ timeline, stretches, width, elastic, seen, range, onR
       {[...byTone].map(([tone, all]) => (
         <path
           key={tone}
-          className={`overview-bars tone-${tone}`}
+          className={`overview-bars tint-${tone}`}
           d={rectangles(
             all.map(({ x, width: own }) => ({ x, width: Math.max(0.5, own - 0.3), y: 6, height: HEIGHT - 12 })),
           )}

@@ -182,7 +182,7 @@ function Bars({ drawing, timeline, chosen, now, rows, id, focus }: RowProps) {
           role="option"
           aria-selected={drawn.bars.some(({ attempt }) => attempt === chosen)}
           aria-label={labelOf(drawn, after)}
-          className={`bar tone-${toneOf(representative(drawn.bars))}`}
+          className={`attempt-bar tint-${toneOf(representative(drawn.bars))}`}
           x={drawn.x}
           y={rows.top}
           width={Math.max(1, drawn.width)}

@@ -164,6 +164,7 @@ export function TimelineView(props: Props) {
     <section className="timeline" aria-label="Timeline">
       <div className="timeline-head">
         <Legend timeline={timeline} />
+        {props.isPartial && <p className="timeline-note">earlier attempts are being read…</p>}
         <div className="timeline-tools">
           {range !== null && (
             <button type="button" className="tool" onClick={() => onRange(null)}>
@@ -194,7 +195,6 @@ export function TimelineView(props: Props) {
           <CopyButton text={() => timelineText(timeline, { name: props.name, now, moments: props.moments })} />
         </div>
       </div>
-      {props.isPartial && <p className="timeline-note">Earlier attempts are being read…</p>}
       <div ref={frame} className="timeline-frame" style={{ minHeight: heightOf(hasEpochs) }} {...pointer}>
         <div
           className="timeline-bars"

@@ -37,7 +37,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   return (
     <section className="panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
-        <span className={`attempt-mark tone-${tone}`} aria-hidden="true">
+        <span className={`attempt-mark tint-${tone}`} aria-hidden="true">
           {letterOf({ ...bar, exitCode: session.exitCode }) ?? (tone === 'succeeded' && <Check />)}
         </span>
         Attempt {attempt}
@@ -127,7 +127,7 @@ function WhyNext({
   const goesOn = decision.phase === 'DISPATCHED' || decision.phase === 'SCHEDULED' || decision.phase === 'HELD'
   return (
     <div className="why">
-      <h3>{goesOn ? `Why there is an attempt ${attempt + 1}` : 'Why no attempt follows'}</h3>
+      <h3>{goesOn ? `Why there is an attempt ${attempt + 1}` : 'Why no retry follows'}</h3>
       <p>{decision.explanation}</p>
       <p className="why-words">{decisionWords(decision).join(' · ')}</p>
       <DelayParts decision={decision} />

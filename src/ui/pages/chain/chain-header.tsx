@@ -32,7 +32,7 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
           Chains
         </Link>
         <h1 tabIndex={-1}>{chain.name}</h1>
-        <p className={`state tone-${TONES[chain.state]}`}>
+        <p className={`state tint-${TONES[chain.state]}`}>
           <span className="state-dot" data-state={chain.state} aria-hidden="true" />
           {stateWords(chain)}
         </p>

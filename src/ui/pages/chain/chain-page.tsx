@@ -50,7 +50,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedP
   const set = (part: Partial<Record<keyof ChainSearch, unknown>>) =>
     void navigate({ search: (last: ChainSearch) => cleaned({ ...last, ...part }), replace: true, resetScroll: false })
   const choose = (attempt: number) => set({ attempt, line: undefined })
-  useKeys(bars, bar, { choose, onTrueTime: () => set({ scale: search.scale ? undefined : 'true' }) })
+  useKeys(bars, bar, { choose, onTrueTime: () => set({ scale: search.scale ? undefined : true }) })
   return (
     <div className="chain-page">
       <ChainHeader chain={chain} now={now} moments={moments} onDone={refresh} />
@@ -65,7 +65,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedP
         onChoose={choose}
         onOpen={(attempt) => set({ attempt, tab: undefined, line: undefined })}
         isTrueTime={search.scale !== undefined}
-        onTrueTime={(isTrue) => set({ scale: isTrue ? 'true' : undefined })}
+        onTrueTime={(isTrue) => set({ scale: isTrue ? true : undefined })}
         range={search.from !== undefined ? { from: search.from, to: search.to! } : null}
         onRange={(range) => set({ from: range && Math.round(range.from), to: range && Math.round(range.to) })}
         further={schedule.length - (timeline.ghost === null ? 0 : 1)}

@@ -4,7 +4,7 @@ export interface ChainSearch {
   attempt?: number
   tab?: ChainTab
   /** Waits are not cut. */
-  scale?: 'true'
+  scale?: true
   /** The part of its time that is seen, in milliseconds since 1970. */
   from?: number
   to?: number
@@ -21,7 +21,7 @@ export function readChainSearch({ attempt, tab, scale, from, to, line }: Record<
   return {
     ...(isCount(attempt) && { attempt }),
     ...(CHAIN_TABS.some((each) => each === tab) && tab !== 'logs' && { tab: tab as ChainTab }),
-    ...((scale === true || scale === 'true') && { scale: 'true' as const }),
+    ...((scale === true || scale === 'true') && { scale: true as const }),
     ...(isRange && { from: Math.round(from), to: Math.round(to) }),
     ...(isCount(line) && { line }),
   }

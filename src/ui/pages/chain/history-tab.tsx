@@ -21,7 +21,8 @@ export function HistoryTab({ sessionId, status, moments }: { sessionId: string; 
   if (entries === undefined) return <div className="skeleton skeleton-rows" aria-busy="true" />
   if (entries.length === 0) return <p className="empty">Nothing has been done with it yet.</p>
   return (
-    <div className="scroll-x">
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
+    <div className="scroll-x" role="region" aria-label="History" tabIndex={0}>
       <table className="table">
         <thead>
           <tr>

@@ -8,7 +8,8 @@ type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 export function KernelsTab({ kernels, moments }: { kernels: readonly Kernel[]; moments: Moments }) {
   if (kernels.length === 0) return <p className="empty">It has no kernels yet.</p>
   return (
-    <div className="scroll-x">
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
+    <div className="scroll-x" role="region" aria-label="Kernels" tabIndex={0}>
       <table className="table">
         <thead>
           <tr>

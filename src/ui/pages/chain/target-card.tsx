@@ -45,7 +45,7 @@ function BarCard({ bar, moments }: { bar: Bar; moments: Moments }) {
   const words = { QUEUED: 'queued', PREPARING: 'prepared', RUNNING: 'ran', ENDING: 'ended in' }
   return (
     <>
-      <p className={`card-title tone-${toneOf(bar)}`}>
+      <p className={`card-title tint-${toneOf(bar)}`}>
         <i className="swatch solid" />
         Attempt {bar.attempt}: {endOf(bar)}
       </p>

@@ -1,0 +1,268 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bundleUi } from '../../scripts/bundle-ui.ts'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
+import { ROOT } from '../guard/source-files.ts'
+import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+
+/** The page of a chain, in a real browser, on a real server whose agent runs real processes. */
+
+const missing = whyNoBrowser()
+
+describe.skipIf(missing !== null)('the page of a chain', () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let token: string
+  let browser: Browser
+
+  beforeAll(async () => {
+    await bundleUi(ROOT)
+    database = await testDatabase()
+    const dataDir = await temporaryDirectory('chain-page')
+    server = await startServer({
+      dataDir,
+      port: 0,
+      onLog: () => undefined,
+      env: { REPRISE_DATABASE_URL: database.connectionString },
+    })
+    token = await readAdminToken(dataDir)
+    browser = await launchBrowser()
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    await database?.close()
+  }, 60_000)
+
+  async function query(document: string, variables: object = {}): Promise<any> {
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({ query: document, variables }),
+    })
+    const { data, errors } = (await response.json()) as { data: any; errors?: object[] }
+    expect(errors).toBeUndefined()
+    return data
+  }
+
+  async function create(name: string, script: string, retryPolicy: object): Promise<string> {
+    const { createSession } = await query(
+      `mutation ($input: CreateSessionInput!) {
+        createSession(input: $input) { ... on CreateSessionPayload { session { chainId } } ... on Error { message } }
+      }`,
+      { input: { name, command: ['sh', '-c', script], retryPolicy: { jitter: 'NONE', ...retryPolicy } } },
+    )
+    return createSession.session.chainId
+  }
+
+  async function reached(chainId: string, states: readonly string[]): Promise<void> {
+    await eventually(
+      async () => {
+        const { chain } = await query('query ($id: UUID!) { chain(id: $id) { state } }', { id: chainId })
+        return states.includes(chain.state)
+      },
+      { withinMs: 120_000 },
+    )
+  }
+
+  const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {}) => {
+    const { width = 1440, height = 900, ...rest } = options
+    return openPage(browser, { url: server.url, token, viewport: { width, height }, ...rest })
+  }
+  const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
+
+  test('shows what goes on: a failure, the countdown to its retry, the retry, its log, and its end', async () => {
+    const script = `echo attempt $REPRISE_ATTEMPT
+      [ $REPRISE_ATTEMPT = 1 ] && { sleep 0.5; exit 3; }
+      i=0; while :; do i=$((i+1)); printf '\\033[32mtick\\033[0m %s\\n' $i; sleep 0.2; done`
+    const chainId = await create('goes-on', script, { maxRetries: 3, retryDelay: 600 })
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await page.getByRole('heading', { name: 'goes-on' }).waitFor()
+    await page.getByText('waiting for retry 1 of 3').waitFor()
+    await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3, .*ran/ }).waitFor()
+
+    const countdown = page.locator('.countdown')
+    const first = (await countdown.textContent())!
+    expect(first).toMatch(/^\d+:\d\d$/)
+    await eventually(async () => (await countdown.textContent()) !== first)
+    await page.getByText('attempt 1 ended: exit code 3').waitFor()
+    await page.getByRole('heading', { name: 'Why there is an attempt 2' }).waitFor()
+
+    await page.getByRole('button', { name: 'Retry now' }).click()
+    await bar(page, 2).waitFor()
+    await page.getByText('attempt 2 in progress').waitFor()
+    const lastNumber = () => page.locator('.log-number[data-number]').last().getAttribute('data-number').then(Number)
+    await page.locator('.log-line .ansi-2', { hasText: 'tick' }).first().waitFor()
+    const lines = await lastNumber()
+    await eventually(async () => (await lastNumber()) > lines + 30)
+    expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('dialog', { name: 'Terminate 1 chain?' }).waitFor()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('option', { name: /^attempt 2, epoch 0, terminated/ }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is read and walked through by keys alone, and by its address', async () => {
+    const chainId = await create('walked', 'echo no; exit $REPRISE_ATTEMPT', { maxRetries: 2, retryDelay: 0.1 })
+    await reached(chainId, ['FAILED'])
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}?attempt=99`)
+    await bar(page, 3).waitFor()
+    expect(await bar(page, 3).getAttribute('aria-selected')).toBe('true')
+    const list = page.getByRole('listbox', { name: 'Attempts' })
+    for (let presses = 0; presses < 40; presses++) {
+      if (await list.evaluate((element) => element === document.activeElement)) break
+      await page.keyboard.press('Tab')
+    }
+    const active = async () => {
+      const id = await list.getAttribute('aria-activedescendant')
+      return page.locator(`#${id}`).getAttribute('aria-label')
+    }
+    await page.keyboard.press('Home')
+    expect(await active()).toMatch(/^attempt 1, epoch 0, exit code 1, .*then backoff/)
+    await page.locator('.timeline-card').getByText('Attempt 1: exit code 1').waitFor()
+    await page.keyboard.press('ArrowRight')
+    expect(await active()).toMatch(/^attempt 2, /)
+    await page.keyboard.press('ArrowUp')
+    expect(await active()).toMatch(/^(queued|preparing|running) /)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: /^Attempt 2/ }).waitFor()
+    await page.keyboard.press('[')
+    await page.getByRole('heading', { name: /^Attempt 1/ }).waitFor()
+    await page.keyboard.press('t')
+    await page.getByRole('button', { name: 'True time', pressed: true }).waitFor()
+    await page.keyboard.press('+')
+    await page.getByRole('button', { name: 'Show all' }).waitFor()
+    const { searchParams } = new URL(page.url())
+    expect(searchParams.get('attempt')).toBe('1')
+    expect(searchParams.get('scale')).toBe('true')
+    expect(Number(searchParams.get('to'))).toBeGreaterThan(Number(searchParams.get('from')))
+    await page.reload()
+    await page.getByRole('button', { name: 'Show all' }).waitFor()
+    await page.getByRole('heading', { name: /^Attempt 1/ }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('draws as waiting what the chain waited, and no more than 300 elements for 100 attempts', async () => {
+    const chainId = await create('hundred', 'exit 1', { maxRetries: 99, retryDelay: 0.1, backoff: 'FIXED' })
+    await reached(chainId, ['FAILED'])
+    const { chain } = await query(
+      `query ($id: UUID!) { chain(id: $id) { attempts waitingSeconds timeline(last: 100) { edges { node {
+        kind from to attempt epoch cause holdReason reason session { sessionId status result exitCode } } }
+        pageInfo { hasPreviousPage startCursor } } } }`,
+      { id: chainId },
+    )
+    const { edges } = chain.timeline
+    let { pageInfo } = chain.timeline
+    while (pageInfo.hasPreviousPage) {
+      const { chain: more } = await query(
+        `query ($id: UUID!, $before: String!) { chain(id: $id) { timeline(last: 100, before: $before) { edges { node {
+          kind from to attempt epoch cause holdReason reason session { sessionId status result exitCode } } }
+          pageInfo { hasPreviousPage startCursor } } } }`,
+        { id: chainId, before: pageInfo.startCursor },
+      )
+      edges.unshift(...more.timeline.edges)
+      pageInfo = more.timeline.pageInfo
+    }
+    const segments: Segment[] = edges.map(({ node }: any) => ({
+      ...node,
+      from: Date.parse(node.from),
+      to: node.to === null ? null : Date.parse(node.to),
+    }))
+    expect(waitingSeconds(timelineOf(segments, Date.now()))).toBeCloseTo(chain.waitingSeconds, 1)
+
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await bar(page, 100).waitFor()
+    await page.getByRole('option', { name: /^attempts? 1[, ]/ }).waitFor()
+    const elements = () => page.locator('.timeline-svg *').count()
+    expect(await elements()).toBeLessThanOrEqual(300)
+    await page.getByRole('button', { name: 'Zoom in' }).click()
+    await page.getByRole('button', { name: 'Show all' }).waitFor()
+    expect(await elements()).toBeLessThanOrEqual(300)
+    await page.locator('.overview').waitFor()
+    expect(opened.faults).toEqual([])
+  }, 240_000)
+
+  test('opens a log of a million lines at its end, reads all of it, and finds any line', async () => {
+    const chainId = await create('million', 'seq 1 1000000', { maxRetries: 0 })
+    await reached(chainId, ['SUCCEEDED'])
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    const line = (text: string) => page.locator('.log-line').filter({ hasText: new RegExp(`^${text}$`) })
+    await line('1000000').waitFor()
+    await page.getByRole('log').evaluate((element) => element.scrollTo(0, 0))
+    await page.getByRole('button', { name: 'Read all that came before' }).click()
+    await page.getByText('1\u202f000\u202f000 lines', { exact: true }).waitFor()
+    await page.getByRole('log').focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type('424242')
+    await page.keyboard.press('Enter')
+    await line('424242').waitFor()
+    await page.getByRole('button', { name: 'Link to line 424242' }).click()
+    await page.waitForURL(/line=424242/)
+    const height = await page.locator('.log-space').evaluate((element) => element.getBoundingClientRect().height)
+    expect(height).toBe(8_000_000)
+    expect(await page.locator('.log-line').count()).toBeLessThan(100)
+    await page.reload()
+    await line('424242').waitFor()
+    expect(opened.faults).toEqual([])
+  }, 120_000)
+
+  test('resubmits with what somebody changed, and says so where the new epoch begins', async () => {
+    const chainId = await create('again', 'exit 9', { maxRetries: 0 })
+    await reached(chainId, ['FAILED'])
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await page.getByRole('button', { name: 'Resubmit…' }).click()
+    await page.getByLabel('priority').fill('77')
+    await page.getByText(/priority \d+ to 77/).waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Resubmit' }).click()
+    await bar(page, 2).waitFor()
+    await page.getByText(/^epoch 1: resubmitted \d\d:\d\d.*priority \d+ to 77$/).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is one page for what does not exist and for what is not yours', async () => {
+    await using opened = await open()
+    await opened.page.goto('/chains/00000000-0000-7000-8000-000000000000')
+    await opened.page.getByRole('heading', { name: 'There is no such chain' }).waitFor()
+  })
+
+  test.each([
+    ['light', 1440, 900],
+    ['dark', 1440, 900],
+    ['light', 360, 800],
+    ['dark', 720, 450],
+  ] as const)(
+    'has no fault that axe finds, and nothing beside its edges: %s, %d × %d',
+    async (colorScheme, width, height) => {
+      const chainId = await create('seen', 'echo seen; exit 4', { maxRetries: 1, retryDelay: 0.1 })
+      await reached(chainId, ['FAILED'])
+      await using opened = await open({ colorScheme, width, height })
+      const { page } = opened
+      for (const tab of ['Logs', 'Decision', 'History', 'Spec', 'Kernels']) {
+        await page.goto(`/chains/${chainId}?tab=${tab.toLowerCase()}`)
+        await page.getByRole('tab', { name: tab, selected: true }).waitFor()
+        await page.locator('.skeleton').waitFor({ state: 'detached' })
+        expect(await opened.violations()).toEqual([])
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+      }
+      expect(opened.faults).toEqual([])
+    },
+  )
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { timelineText } from '../../../../src/ui/timeline/as-text.ts'
+import { timelineOf } from '../../../../src/ui/timeline/bars.ts'
+import { momentsIn } from '../../../../src/ui/words/moment.ts'
+import { segmentsOf } from './timelines.ts'
+
+const moments = momentsIn('UTC')
+
+test('a chain for a chat: its drawing, and a line for each attempt', () => {
+  const { segments, end } = segmentsOf(
+    [
+      { queued: 1000, preparing: 500, running: 5000, cause: 'OOM_KILLED', backoff: 6000 },
+      { running: 4000, cause: 'OOM_KILLED', resubmission: 3_600_000 },
+      { running: 4000, backoff: 3000, held: 4000 },
+      { running: 5000, backoff: 2000 },
+    ],
+    { open: true, due: 6000 },
+  )
+  expect(timelineText(timelineOf(segments, end), { name: 'reco-skim-17', now: end, moments })).toBe(
+    `reco-skim-17 · 2026-11-23 12:04:05 UTC · waited 1 h
+│▒████████········│██████⫽⫽⫽│██████····‖‖‖‖‖‖│███████···        ┆       
+   1  queued 1 s, prepared 0.5 s, ran 5 s, out of memory, then backoff 6 s
+   2  ran 4 s, out of memory, then until resubmitted 1 h
+   3  ran 4 s, exit code 3, then backoff 3 s, then held 4 s
+   4  ran 5 s, exit code 3, then backoff 2 s
+   5  planned, in 0:06
+`,
+  )
+})
+
+test('of a long chain, the newest attempts', () => {
+  const { segments, end } = segmentsOf(Array.from({ length: 30 }, () => ({ running: 1000, backoff: 1000 })))
+  const lines = timelineText(timelineOf(segments, end), { name: 'long', now: end, moments }).split('\n')
+  expect(lines[2]).toBe('10 earlier attempts are left out')
+  expect(lines[3]).toMatch(/^ {2}11 {2}ran 1 s/)
+  expect([...lines[1]!].length).toBe(72)
+})
