@@ -26,7 +26,10 @@ export async function bundleUi(root: string): Promise<string> {
   await mkdir(bundles, { recursive: true })
   await removeOld(bundles)
   const draft = await mkdtemp(join(bundles, 'draft-'))
+  const { NODE_ENV: before } = process.env
   try {
+    // Whatever runs this: packages are chosen and JSX is compiled by it.
+    process.env['NODE_ENV'] = 'production'
     // Others may run what is not theirs.
     await chmod(draft, 0o755)
     await build({
@@ -58,6 +61,8 @@ export async function bundleUi(root: string): Promise<string> {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
     })
   } finally {
+    if (before === undefined) delete process.env['NODE_ENV']
+    else process.env['NODE_ENV'] = before
     await rm(draft, { recursive: true, force: true })
   }
   return made

@@ -24,9 +24,10 @@ export function serverCommands(environment: NodeJS.ProcessEnv, describeConfigura
       'run sessions that fail and retry on a server of its own, kill that server in the middle, and check the outcome',
     )
     .option('-v, --verbose', "show the server's log")
-    .action(async (options: { verbose?: boolean }) => {
+    .option('--stay', 'leave the server running afterwards, to look at it in a browser, until Ctrl-C')
+    .action(async (options: { verbose?: boolean; stay?: boolean }) => {
       const { runDemo } = await import('./cli/demo/demo.ts')
-      process.exitCode = await runDemo({ verbose: options.verbose ?? false })
+      process.exitCode = await runDemo({ verbose: options.verbose ?? false, stay: options.stay ?? false })
     })
   return [serve, migrate, demo]
 }

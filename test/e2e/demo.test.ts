@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { heapFlags } from '../../src/cli/demo/server-process.ts'
+import { startCommand } from '../support/programs/command-line.ts'
+import { eventually } from '../support/eventually.ts'
 
 /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
 test('the demo ends well', { timeout: 120_000 }, async () => {
@@ -12,8 +14,37 @@ test('the demo ends well', { timeout: 120_000 }, async () => {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
   const [status] = (await once(child, 'close')) as [number | null]
   const text = Buffer.concat(output).toString()
+  expect(text).toMatch(/http:\/\/127\.0\.0\.1:\d+\/login#code=rpr_/)
   expect(text).toMatch(/RETRY_SUCCEEDED primes/)
   expect(text).toMatch(/RETRY_EXHAUSTED hopeless/)
   expect(text).toMatch(/killed with SIGKILL/)
   expect({ status, text }).toMatchObject({ status: 0 })
 })
+
+test(
+  'with --stay its server can be looked at until Ctrl-C, which leaves nothing behind',
+  { timeout: 120_000 },
+  async () => {
+    const { child, output, ended } = startCommand(['demo', '--stay'], {})
+    const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
+      withinMs: 110_000,
+    })
+    const [address, code] = last.split('/login#code=')
+    const authorization = `Code ${code}`
+    const session = await fetch(`${address}/ui/session`, { method: 'POST', headers: { authorization } })
+    expect(session.status).toBe(204)
+    const cookie = session.headers.getSetCookie()[0]!.split(';')[0]!
+    const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+    const listed = await fetch(`${address}/v2/sessions?name=primes`, { headers })
+    expect(listed.status).toBe(200)
+    expect(await (await fetch(`${address}/chains`)).text()).toContain('<div id="root">')
+    child.kill('SIGINT')
+    const { status, stdout } = await ended
+    expect({ status, stdout }).toMatchObject({ status: 0 })
+    await expect(fetch(`${address}/healthz`)).rejects.toThrow('fetch failed')
+  },
+)
+
+function addressesIn(text: string): string[] {
+  return text.match(/http:\/\/127\.0\.0\.1:\d+\/login#code=\S+/g) ?? []
+}

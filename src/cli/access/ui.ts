@@ -19,7 +19,7 @@ export function uiCommand(): Command {
     'reprise ui --no-open    # only print the address, which works once and for a minute',
   ]).option('--no-open', 'print the address, and start no browser')
   return act<{ open: boolean }>(command, async ({ server, out, signal }, { open }) => {
-    const url = await addressOf(server)
+    const url = await loginAddress(server)
     const opened = open && mayHaveBrowser()
     out.show({ url, opened }, () =>
       opened ? `opening the web UI; if no browser appears, open\n  ${url}` : `open within a minute, once:\n  ${url}`,
@@ -28,8 +28,11 @@ export function uiCommand(): Command {
   })
 }
 
-/** @throws ApiError, HttpStatusError */
-async function addressOf({ urls, token }: FoundServer): Promise<string> {
+/**
+ * The address that logs one browser in, once and within a minute, with the rights of the token.
+ * @throws UsageError, ApiError, HttpStatusError
+ */
+export async function loginAddress({ urls, token }: Pick<FoundServer, 'urls' | 'token'>): Promise<string> {
   if (token === undefined) throw new UsageError('The web UI needs a token: run `reprise login`, or give --token.')
   const [server] = urls
   const response = await fetch(new URL('ui/code', server), {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { styleText } from 'node:util'
 import { createClient, hasEnded, type Client } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { listenForStop } from '../../observability/stop-signals.ts'
+import { loginAddress } from '../access/ui.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { CASES, type DemoCase, type ExpectedAttempt } from './cases.ts'
 import { drawChain, readChain, type Attempt, logOf } from './chain.ts'
@@ -24,7 +26,7 @@ interface Running {
 }
 
 /** Runs the demo; returns the exit status. */
-export async function runDemo(options: { verbose: boolean }): Promise<number> {
+export async function runDemo(options: { verbose: boolean; stay: boolean }): Promise<number> {
   const began = performance.now()
   const dataDir = await mkdtemp(join(tmpdir(), 'reprise-demo-'))
   const onLog = (line: string) => options.verbose && console.error(styleText('dim', line))
@@ -32,11 +34,14 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
   const interrupted = new AbortController()
   const stopListening = listenForStop(() => interrupted.abort())
   const faults: string[] = []
+  let stayed = false
   try {
     server = await startServer({ dataDir, port: 0, onLog })
     print(`server ready at ${server.url} after ${seconds(server.readyAfterMs)}, data in ${dataDir}`)
     const { url } = server
     const token = await readAdminToken(dataDir)
+    const access = { urls: [new URL(url)], token }
+    await printWhereToLook(access)
     await using client = createClient({ url, token })
     // Ctrl-C stops the server too, and calls would wait for it to come back.
     interrupted.signal.addEventListener('abort', () => void client.close(), { once: true })
@@ -58,18 +63,37 @@ export async function runDemo(options: { verbose: boolean }): Promise<number> {
     await printing
     faults.push(...CASES.flatMap((demoCase) => checkCase(demoCase, chains.get(demoCase.name)!)))
     summarise(chains)
+    if (options.stay) {
+      stayed = true
+      await stay(access, dataDir, interrupted.signal)
+    }
   } catch (error) {
     faults.push(messageOf(error))
   }
   faults.push(...(await cleanUp(server, dataDir)))
   stopListening()
-  if (interrupted.signal.aborted) {
+  if (interrupted.signal.aborted && !stayed) {
     print('interrupted: all has been stopped and removed')
     return exitStatus('INTERRUPTED')
   }
   for (const fault of faults) console.error(styleText('red', `demo failed: ${fault}`))
   if (faults.length === 0) print(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
   return faults.length === 0 ? 0 : 1
+}
+
+/** A server without a web UI has no address for it, and is shown here alone. */
+async function printWhereToLook(access: { urls: URL[]; token: string }): Promise<void> {
+  const address = await loginAddress(access).catch(() => null)
+  if (address !== null) print(`in a browser (this address works once, within a minute):\n  ${address}`)
+}
+
+async function stay(access: { urls: URL[]; token: string }, dataDir: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await printWhereToLook(access)
+  const { href } = access.urls[0]!
+  print(`the server stays until Ctrl-C; for another address: REPRISE_DATA_DIR=${dataDir} npx reprise ui --url ${href}`)
+  await once(signal, 'abort')
+  print('stopping')
 }
 
 async function submitAll({ client, sessions }: Running): Promise<void> {

@@ -88,6 +88,10 @@ describe('pages', () => {
 })
 
 describe('assets', () => {
+  test('are made for use, whatever environment they are made in', async () => {
+    expect((await ask(script)).text).not.toContain('jsxDEV')
+  })
+
   test('are kept for a year, since their names change with what they hold', async () => {
     const { status, headers } = await ask(script)
     expect(status).toBe(200)
