@@ -59,9 +59,10 @@ async function unpack(): Promise<string> {
     await Promise.all(
       ['chromium.br', 'al2023.tar.br', 'fonts.tar.br'].map((name) => inflate(join(PACKAGE, 'bin', name))),
     )
+    const place = directory.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
     await writeFile(
       join(draft, 'fonts.conf'),
-      `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir prefix="relative">fonts/fonts</dir><cachedir>${join(directory, 'font-cache')}</cachedir></fontconfig>\n`,
+      `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${place}/fonts/fonts</dir><cachedir>${place}/font-cache</cachedir></fontconfig>\n`,
     )
     await chmod(draft, 0o755)
     await rename(draft, directory).catch((error: NodeJS.ErrnoException) => {
