@@ -1025,7 +1025,7 @@ export type SessionEventType =
   | 'CHAIN_CANCELLED'
   /** It failed, and no automatic attempt will follow. Once an epoch. */
   | 'CHAIN_FAILED'
-  /** It is the first attempt of a new epoch: its chain was resubmitted. */
+  /** It is the first attempt of a new epoch: its chain was resubmitted, by whom the reason says. */
   | 'CHAIN_REOPENED'
   /** It succeeded, and with it its chain. */
   | 'CHAIN_SUCCEEDED'

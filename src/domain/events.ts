@@ -69,7 +69,7 @@ export interface RetryEventData {
 
 /**
  * `data` of the events about a chain, which are also about its newest session. Seconds are of the whole chain. A
- * reopened chain has its new epoch and, of the rest, nothing.
+ * reopened chain has its new epoch, who resubmitted it as the reason and, of the rest, nothing.
  */
 export interface ChainEventData {
   epoch: number

@@ -10,6 +10,7 @@ import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
+import { attributeReopenings } from '../../store/sql/resubmission/attribute-reopenings.sql.ts'
 import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
@@ -73,6 +74,8 @@ export async function resubmitBatch(
   const children = [...planned.values()].filter((child): child is NewSession => 'id' in child)
   const refused = await insertChildren(tx, children)
   const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
+  const reopened = created.map(({ id: childId }) => childId)
+  await attributeReopenings(tx, reopened, `resubmitted by ${resubmission.actor}`)
   const parents = created.map(({ parentSessionId }) => parentSessionId!)
   const decided = await undecided.record(new Set(parents))
   const reason = `superseded by resubmission ${id} by ${resubmission.actor}`

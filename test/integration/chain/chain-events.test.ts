@@ -194,6 +194,10 @@ describe('a chain that fails, is retried and fails again', () => {
     const [tail] = (await given.sql('SELECT tail_id AS id FROM chains')) as { id: string }[]
     await resubmit({ sessionIds: [tail!.id] })
     expect(await told(id)).toEqual(['failed 0 after 2', 'reopened 1 after 3'])
+    const [said] = await given.sql(
+      `SELECT e.data ->> 'reason' AS reason, r.actor FROM session_events e, resubmissions r WHERE e.type = 'chain.reopened'`,
+    )
+    expect(said).toEqual({ reason: `resubmitted by ${(said as any).actor}`, actor: expect.stringMatching(/./) })
     await driveAll(given.server, given.agent, 'RUNNING')
     await end(0)
     expect(await told(id)).toEqual(['failed 0 after 2', 'reopened 1 after 3', 'succeeded 1 after 3'])

@@ -10,6 +10,7 @@ import { readEvents, readHorizon, readMatchingEvents } from '../../../src/store/
 import { countEvents, readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/agent/kernel-logs.sql.ts'
 import { readLogTextPieces, readLogTextPlaces, seekLogText } from '../../../src/store/sql/agent/read-log-text.sql.ts'
+import { attributeReopenings } from '../../../src/store/sql/resubmission/attribute-reopenings.sql.ts'
 import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -134,6 +135,15 @@ test.each([
     expect(rowsRead(read)).toBe(200)
   }
   expect(statements).toHaveLength(2)
+})
+
+test('who reopened a chain is added to events of the own transaction alone', async () => {
+  const recorded = recordedDatabase(database.db)
+  await attributeReopenings(recorded.db, ['00000000-0000-7000-9000-000000000035'], 'resubmitted by ann')
+  const [statement] = [...recorded.statements.values()]
+  const nodes = await analysedPlanOf(database.db, statement!)
+  expect(nodes.flatMap((node) => node['Index Name'] ?? [])).toEqual(['session_events_xid_id_idx'])
+  expect(rowsRead(nodes)).toBe(0)
 })
 
 test('webhooks read what is new, and what is due', async () => {

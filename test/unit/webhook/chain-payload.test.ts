@@ -25,8 +25,8 @@ const CASES: [type: string, event: ChainEventData, fields: object][] = [
   ],
   [
     'chain.reopened',
-    { epoch: 2, attempts: 5 },
-    { epoch: 2, attempts: 5, cause: null, reason: null, running_seconds: null, waiting_seconds: null },
+    { epoch: 2, attempts: 5, reason: 'resubmitted by bo' },
+    { epoch: 2, attempts: 5, cause: null, reason: 'resubmitted by bo', running_seconds: null, waiting_seconds: null },
   ],
 ]
 

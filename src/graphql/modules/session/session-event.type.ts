@@ -31,7 +31,9 @@ export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
     CHAIN_SUCCEEDED: { description: 'It succeeded, and with it its chain.' },
     CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Once an epoch.' },
     CHAIN_CANCELLED: { description: 'A person ended it before it had a result, and with it its chain.' },
-    CHAIN_REOPENED: { description: 'It is the first attempt of a new epoch: its chain was resubmitted.' },
+    CHAIN_REOPENED: {
+      description: 'It is the first attempt of a new epoch: its chain was resubmitted, by whom the reason says.',
+    },
   } as const,
 })
 
