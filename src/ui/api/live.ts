@@ -58,6 +58,9 @@ export function useLive({ cursor, project, chainIds, onChanges, onMissed }: Foll
 }
 
 const READS_APART_MS = 500
+/** Longer than a connection may take: one that has not failed by then is there, even if nothing changes. */
+const CONNECTED_WITHIN_MS = 4_000
+const FIRST_WITHIN_MS = 1_000
 
 async function follow(
   after: string,
@@ -65,20 +68,31 @@ async function follow(
   signal: AbortSignal,
   { change, miss }: { change: (changes: Changes) => Promise<void>; miss: () => void },
 ): Promise<void> {
-  if (liveState.get().kind !== 'live') liveState.set({ kind: 'connecting' })
+  let settled: ReturnType<typeof setTimeout> | undefined
+  const settle = (withinMs: number) => {
+    clearTimeout(settled)
+    settled = setTimeout(() => liveState.set({ kind: 'live' }), withinMs)
+  }
+  signal.addEventListener('abort', () => clearTimeout(settled), { once: true })
+  if (liveState.get().kind !== 'live') {
+    liveState.set({ kind: 'connecting' })
+    settle(FIRST_WITHIN_MS)
+  }
   const messages = connection.stream<UiChangesSubscription, UiChangesSubscriptionVariables>(
     UiChangesDocument,
     { filter, after },
     {
       signal,
-      onProgress: ({ kind }) => {
-        if (kind !== 'reconnect' || liveState.get().kind === 'reconnecting') return
-        liveState.set({ kind: 'reconnecting', since: serverNow() })
+      onProgress: (progress) => {
+        if (progress.kind !== 'reconnect') return
+        settle(progress.delaySeconds * 1000 + CONNECTED_WITHIN_MS)
+        if (liveState.get().kind !== 'reconnecting') liveState.set({ kind: 'reconnecting', since: serverNow() })
       },
     },
   )
   try {
     for await (const { changes: item } of messages) {
+      clearTimeout(settled)
       liveState.set({ kind: 'live' })
       if (document.hidden) continue
       if (item.missed) miss()
@@ -89,6 +103,7 @@ async function follow(
     }
   } catch (error) {
     if (signal.aborted) return
+    clearTimeout(settled)
     if (isUnauthenticated(error)) session.set('gone')
     liveState.set({ kind: 'off', why: problemOf(error).message })
   }

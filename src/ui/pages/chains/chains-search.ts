@@ -82,12 +82,15 @@ const READERS: Readonly<Record<Exclude<keyof ChainsSearch, 'dropped'>, Reader>> 
 
 /** What is not understood is left out, and named. */
 export function readChainsSearch(given: Record<string, unknown>): ChainsSearch {
-  const read: Record<string, string> = {}
-  const dropped: string[] = []
+  // Named all: the router keeps what it was given of those that are not.
+  const read = Object.fromEntries<string | undefined>(Object.keys(READERS).map((name) => [name, undefined]))
+  // The router writes into the address what was understood, and reads that again.
+  const before: unknown[] = Array.isArray(given['dropped']) ? given['dropped'].slice(0, 10) : []
+  const dropped = before.filter((name) => typeof name === 'string').map((name) => name.slice(0, 40))
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || name === 'dropped') continue
     const understood = Object.hasOwn(READERS, name) ? READERS[name as keyof typeof READERS](value) : undefined
-    if (understood === undefined) dropped.push(name)
+    if (understood === undefined) dropped.push(name.slice(0, 40))
     else read[name] = understood
   }
   return { ...read, ...(dropped.length > 0 && { dropped }) }
