@@ -40,7 +40,7 @@ export interface Drawing {
 /** Of one drawing, with its axis and all else. */
 export const ELEMENTS_MAX = 300
 /** For what is not counted here: axis, epochs, the planned retry, shared shapes, their groups and patterns. */
-const ELEMENTS_BESIDE = 120
+export const ELEMENTS_BESIDE = 120
 
 const CHARACTER_PX = 6.4
 const NUMBER_CHARACTER_PX = 7
