@@ -39,7 +39,7 @@ async function run(args: string[], environment: Record<string, string>) {
   return { status, output: Buffer.concat(output).toString() }
 }
 
-test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', { timeout: 60_000 }, async () => {
+test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', { timeout: 180_000 }, async () => {
   const first = await startServer({ dataDir, port: await lastingPort(), onLog: () => {} })
   const token = await readAdminToken(dataDir)
   expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)

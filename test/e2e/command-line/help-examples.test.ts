@@ -159,7 +159,7 @@ test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
 
 test.each(examples)('$example', { timeout: 60_000 }, async ({ path, example }) => {
   const id = await BEFORE[path]?.(example)
-  const follows = path.endsWith(' watch')
+  const follows = path.endsWith(' watch') || (path.endsWith(' events') && example.includes('--follow'))
   const { line, status, output } = await type(here(example, id), follows ? /watching from/ : undefined)
   expect({ line, status, output }).toEqual({ line, status: follows ? 130 : (ENDS_WITH[path] ?? 0), output })
 })
