@@ -4,6 +4,7 @@ import { NotFound } from './app/not-found.tsx'
 import { readChainSearch } from './pages/chain/chain-search.ts'
 import { readChainsSearch } from './pages/chains/chains-search.ts'
 import { readLoginSearch } from './pages/login/login-search.ts'
+import { readPolicySearch } from './pages/policy/policy-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFound })
 
@@ -36,8 +37,15 @@ const chain = createRoute({
   component: lazyRouteComponent(() => import('./pages/chain/chain-page.tsx'), 'ChainPage'),
 })
 
+const policy = createRoute({
+  getParentRoute: () => frame,
+  path: '/policy',
+  validateSearch: readPolicySearch,
+  component: lazyRouteComponent(() => import('./pages/policy/policy-page.tsx'), 'PolicyPage'),
+})
+
 export const router = createRouter({
-  routeTree: root.addChildren([login, frame.addChildren([start, chains, chain])]),
+  routeTree: root.addChildren([login, frame.addChildren([start, chains, chain, policy])]),
   defaultPreload: 'intent',
 })
 

@@ -1,19 +1,22 @@
 import { CombinedError } from '@urql/core'
-import { RepriseClientError } from '../../client/connection/create-connection.ts'
+import { ApiError, RepriseClientError } from '../../client/connection/create-connection.ts'
 
 /** What went wrong, as people are told. */
 export interface Problem {
   message: string
   code: string | null
   requestId: string | null
+  /** What is wrong with an input, and where: `policy.retryDelay`. */
+  issues: readonly { path: string; message: string }[]
 }
 
 export function problemOf(error: unknown): Problem {
   const cause = causeOf(error)
   if (cause instanceof RepriseClientError) {
-    return { message: cause.message, code: cause.code, requestId: cause.requestId ?? null }
+    const issues = cause instanceof ApiError ? cause.issues : []
+    return { message: cause.message, code: cause.code, requestId: cause.requestId ?? null, issues }
   }
-  return { message: cause instanceof Error ? cause.message : String(cause), code: null, requestId: null }
+  return { message: cause instanceof Error ? cause.message : String(cause), code: null, requestId: null, issues: [] }
 }
 
 export function isUnauthenticated(error: unknown): boolean {

@@ -6,7 +6,7 @@ import { isUnauthenticated } from '../api/problem.ts'
 import { session } from '../api/session.ts'
 import { useStore } from '../api/store.ts'
 import { Button, Keys } from '../design/button.tsx'
-import { ChainsIcon, CrossIcon, MenuIcon, SearchIcon } from '../design/icons.tsx'
+import { ChainsIcon, CrossIcon, MenuIcon, PolicyIcon, SearchIcon } from '../design/icons.tsx'
 import { typed } from '../design/typed.ts'
 import { AccountMenu, ProjectMenu } from './bar-menus.tsx'
 import { Connection, NewVersion } from './connection.tsx'
@@ -21,7 +21,10 @@ const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).Ke
 const LoginDialog = lazy(async () => ({ default: (await import('./login-dialog.tsx')).LoginDialog }))
 
 /** Pages that there are. */
-const PAGES = [{ to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon }] as const
+const PAGES = [
+  { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
+  { to: '/policy', name: 'Policy', keys: 'g p', icon: PolicyIcon },
+] as const
 
 /** What surrounds every page, once it is known who looks at it. */
 export function Frame() {

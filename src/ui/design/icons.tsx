@@ -34,6 +34,14 @@ export function ChainsIcon(props: IconProps) {
   )
 }
 
+export function PolicyIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 13.5v-2M6.2 13.5V9M9.8 13.5v-7M13.5 13.5v-11" />
+    </Icon>
+  )
+}
+
 export function SearchIcon(props: IconProps) {
   return (
     <Icon {...props}>

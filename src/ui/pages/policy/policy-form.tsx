@@ -1,0 +1,158 @@
+import { useId } from 'react'
+import { ChevronIcon } from '../../design/icons.tsx'
+import { CAUSES, type Draft, type Field, type Section } from './policy-fields.ts'
+
+interface Props {
+  sections: readonly Section[]
+  /** From this one on they are folded, unless something is typed in them. */
+  foldedFrom: number
+  draft: Draft
+  faults: Readonly<Record<string, string>>
+  onChange: (name: string, text: string) => void
+}
+
+export function PolicyForm({ sections, foldedFrom, draft, faults, onChange }: Props) {
+  return (
+    <form className="policy-form" aria-label="Policy" onSubmit={(event) => event.preventDefault()}>
+      {sections.map(([title, fields], index) => {
+        const inputs = fields.map((field) => (
+          <Input
+            key={field.name}
+            field={field}
+            text={draft[field.name] ?? ''}
+            fault={faults[field.name]}
+            onChange={(text) => onChange(field.name, text)}
+          />
+        ))
+        if (index < foldedFrom)
+          return (
+            <fieldset key={title} className="policy-section">
+              <legend>{title}</legend>
+              <div className="policy-fields">{inputs}</div>
+            </fieldset>
+          )
+        return (
+          <details key={title} className="policy-section" open={fields.some(({ name }) => draft[name]) || undefined}>
+            <summary>
+              {title}
+              <ChevronIcon />
+            </summary>
+            <div className="policy-fields">{inputs}</div>
+          </details>
+        )
+      })}
+    </form>
+  )
+}
+
+interface InputProps {
+  field: Field
+  text: string
+  fault: string | undefined
+  onChange: (text: string) => void
+}
+
+function Input({ field, text, fault, onChange }: InputProps) {
+  const id = useId()
+  const { kind, label, hint, standard, choices } = field
+  if (kind === 'causes') return <Causes {...{ field, text, fault, onChange }} />
+  const shared = {
+    id,
+    'aria-invalid': fault !== undefined || undefined,
+    'aria-describedby': fault !== undefined || hint !== undefined ? `${id}-note` : undefined,
+  }
+  if (kind === 'switch')
+    return (
+      <label className="policy-switch" htmlFor={id}>
+        <input
+          {...shared}
+          type="checkbox"
+          checked={text !== ''}
+          onChange={(event) => onChange(event.target.checked ? 'true' : '')}
+        />
+        <span>{label}</span>
+      </label>
+    )
+  return (
+    <div
+      className="policy-field"
+      data-wide={kind === 'rules' || kind === 'growth' || undefined}
+      data-wrong={fault !== undefined || undefined}
+    >
+      <label htmlFor={id}>{label}</label>
+      {kind === 'choice' ? (
+        <span className="policy-choice">
+          <select {...shared} value={text} onChange={(event) => onChange(event.target.value)}>
+            <option value="">{standard === undefined ? 'any' : choices![standard]}</option>
+            {Object.entries(choices!)
+              .filter(([word]) => word !== standard || text === standard)
+              .map(([word, name]) => (
+                <option key={word} value={word}>
+                  {name}
+                </option>
+              ))}
+          </select>
+          <ChevronIcon />
+        </span>
+      ) : kind === 'rules' ? (
+        <textarea
+          {...shared}
+          value={text}
+          rows={4}
+          spellCheck={false}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      ) : (
+        <input
+          {...shared}
+          type="text"
+          inputMode={kind === 'count' ? 'numeric' : kind === 'decimal' ? 'decimal' : 'text'}
+          value={text}
+          placeholder={standard}
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={200}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+      {(fault ?? hint) !== undefined && (
+        <span className="policy-note" id={`${id}-note`} role={fault === undefined ? undefined : 'alert'}>
+          {fault ?? hint}
+        </span>
+      )}
+    </div>
+  )
+}
+
+/** All of them, unless some are turned off. */
+function Causes({ field, text, fault, onChange }: InputProps) {
+  const all = Object.keys(CAUSES)
+  const chosen = text === '' ? all : text.split(',').filter((cause) => all.includes(cause))
+  const toggle = (cause: string) => {
+    const next = all.filter((each) => (each === cause ? !chosen.includes(each) : chosen.includes(each)))
+    onChange(next.length === all.length ? '' : next.join(',') || 'none')
+  }
+  return (
+    <div className="policy-field" data-wide role="group" aria-label={field.label}>
+      <span className="policy-label">{field.label}</span>
+      <div className="policy-causes">
+        {Object.entries(CAUSES).map(([cause, name]) => (
+          <button
+            key={cause}
+            type="button"
+            className="policy-cause"
+            aria-pressed={chosen.includes(cause)}
+            onClick={() => toggle(cause)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      {fault !== undefined && (
+        <span className="policy-note" role="alert">
+          {fault}
+        </span>
+      )}
+    </div>
+  )
+}

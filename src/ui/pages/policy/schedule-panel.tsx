@@ -1,0 +1,185 @@
+import { useState } from 'react'
+import { Button } from '../../design/button.tsx'
+import { counted } from '../../words/count.ts'
+import { duration } from '../../words/duration.ts'
+import { policyAsCommand, policyAsInput, policyAsJson } from './policy-text.ts'
+import { ScheduleChart, ScheduleStrip, startsOf, type Series } from './schedule-chart.tsx'
+import type { Planned, Preview } from './use-preview.ts'
+
+interface Props {
+  preview: Preview
+  /** Something that is typed since is wrong. */
+  isStale: boolean
+  /** Under "From Airflow": go on with the policy. */
+  onTake: () => void
+}
+
+export function SchedulePanel({ preview, isStale, onTake }: Props) {
+  const { schedule, airflow, verdict } = preview
+  const series: Series[] = [{ name: 'Reprise', className: 'ours', planned: schedule }]
+  if (airflow !== null) series.push({ name: 'Airflow', className: 'theirs', planned: airflow.airflowDelays })
+  const isEmpty = series.every(({ planned }) => planned.length === 0)
+  return (
+    <section className="policy-result" aria-label="Schedule" data-stale={isStale || undefined}>
+      <div className="policy-figures" role="status">
+        <Figure name="retries" value={String(schedule.length)} />
+        <Figure name="last one after, at least" value={isEmpty ? '–' : duration(startsOf(schedule).at(-1)!.earliest)} />
+        <Figure name="at most" value={isEmpty ? '–' : duration(startsOf(schedule).at(-1)!.latest)} />
+        {isStale && <span className="policy-stale">of what was typed before</span>}
+      </div>
+      {verdict !== null && (
+        <p className="policy-verdict">
+          <strong>{verdict.eligible ? 'Retried' : 'Not retried'}</strong>: {verdict.explanation}
+        </p>
+      )}
+      {!isEmpty && (
+        <>
+          <div className="policy-part">
+            <h2>Delay before each retry</h2>
+            <Legend series={series} />
+          </div>
+          <ScheduleChart series={series} />
+          {schedule.length > 0 && (
+            <>
+              <div className="policy-part">
+                <h2>When attempts start</h2>
+                <span className="policy-aside">if each fails at once</span>
+              </div>
+              <ScheduleStrip planned={schedule} />
+            </>
+          )}
+          <ScheduleTable schedule={schedule} theirs={airflow?.airflowDelays ?? null} />
+        </>
+      )}
+      {airflow !== null && <Comparison airflow={airflow} />}
+      {isEmpty && Object.keys(preview.draft).length === 0 ? (
+        <p className="policy-hint">Type how many retries there are, or start from an example.</p>
+      ) : (
+        <Copies preview={preview} isStale={isStale} onTake={onTake} />
+      )}
+    </section>
+  )
+}
+
+function Figure({ name, value }: { name: string; value: string }) {
+  return (
+    <div className="policy-figure">
+      <span className="policy-figure-value">{value}</span>
+      <span className="policy-figure-name">{name}</span>
+    </div>
+  )
+}
+
+function Legend({ series }: { series: readonly Series[] }) {
+  const isSpread = series.some(({ planned }) =>
+    planned.some(({ earliestSeconds, latestSeconds }) => latestSeconds > earliestSeconds),
+  )
+  return (
+    <ul className="policy-legend">
+      {series.map(({ name, className }) => (
+        <li key={name}>
+          <i className={`swatch ${className}`} />
+          {series.length > 1 ? name : 'at least'}
+        </li>
+      ))}
+      {isSpread && (
+        <li>
+          <i className="swatch hatched" />
+          {series.length > 1 ? 'up to, by jitter' : 'at most, by jitter'}
+        </li>
+      )}
+    </ul>
+  )
+}
+
+function ScheduleTable({ schedule, theirs }: { schedule: readonly Planned[]; theirs: readonly Planned[] | null }) {
+  const starts = startsOf(schedule)
+  const rows = Array.from({ length: Math.max(schedule.length, theirs?.length ?? 0) }, (_, index) => index)
+  return (
+    <table className="policy-table">
+      <thead>
+        <tr>
+          <th scope="col">Retry</th>
+          <th scope="col">Delay</th>
+          <th scope="col">Starts after</th>
+          {theirs !== null && <th scope="col">Airflow</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((index) => (
+          <tr key={index}>
+            <th scope="row">{index + 1}</th>
+            <td>{rangeOf(schedule[index]?.earliestSeconds, schedule[index]?.latestSeconds)}</td>
+            <td>{rangeOf(starts[index + 1]?.earliest, starts[index + 1]?.latest)}</td>
+            {theirs !== null && <td>{rangeOf(theirs[index]?.earliestSeconds, theirs[index]?.latestSeconds)}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function rangeOf(earliest: number | undefined, latest: number | undefined): string {
+  if (earliest === undefined || latest === undefined) return '–'
+  const [from, to] = [duration(earliest), duration(latest)]
+  return from === to ? from : `${from} – ${to}`
+}
+
+function Comparison({ airflow }: { airflow: NonNullable<Preview['airflow']> }) {
+  const { alike, differs } = airflow.explanation
+  return (
+    <div className="policy-compare">
+      {[
+        { title: 'As in Airflow', lines: alike, mark: '=' },
+        { title: 'Different', lines: differs, mark: '≠' },
+      ]
+        .filter(({ lines }) => lines.length > 0)
+        .map(({ title, lines, mark }) => (
+          <div key={title}>
+            <h2>{title}</h2>
+            <ul>
+              {lines.map((line) => (
+                <li key={line}>
+                  <span aria-hidden="true">{mark}</span>
+                  {line}
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+    </div>
+  )
+}
+
+function Copies({ preview, isStale, onTake }: Props) {
+  const { policy, draft, airflow } = preview
+  const [copied, setCopied] = useState<{ text: string } | null>(null)
+  const fields = Object.keys(policy).length
+  const command = airflow === null ? policyAsCommand(draft, policy) : policyAsInput(policy)
+  const copy = (text: string) => void navigator.clipboard.writeText(text).then(() => setCopied({ text }))
+  return (
+    <div className="policy-copies">
+      <div className="policy-part">
+        <h2>To use it</h2>
+        <span className="policy-aside">{fields === 0 ? 'all of it is the default' : counted(fields, 'field')}</span>
+      </div>
+      <pre>{command}</pre>
+      <div className="policy-buttons">
+        <Button disabled={isStale} onClick={() => copy(command)}>
+          Copy as a command
+        </Button>
+        <Button disabled={isStale} onClick={() => copy(policyAsJson(policy))}>
+          Copy as JSON
+        </Button>
+        {airflow !== null && (
+          <Button disabled={isStale} onClick={onTake}>
+            Edit as a policy
+          </Button>
+        )}
+        <span role="status" className="policy-aside">
+          {copied !== null && (copied.text === command || copied.text === policyAsJson(policy)) ? 'Copied' : ''}
+        </span>
+      </div>
+    </div>
+  )
+}

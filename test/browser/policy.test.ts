@@ -1,0 +1,155 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bundleUi } from '../../scripts/bundle-ui.ts'
+import { readUiFiles } from '../../src/http/ui-files.ts'
+import { ROOT } from '../guard/source-files.ts'
+import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+
+const missing = whyNoBrowser()
+const PATIENT = '/policy?retries=6&delay=30s&backoff=exponential&jitter=random'
+
+describe.skipIf(missing !== null)('a policy that is tried', () => {
+  let server: TestServer
+  let browser: Browser
+
+  beforeAll(async () => {
+    server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
+    browser = await launchBrowser()
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await server?.close()
+  })
+
+  const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {}) => {
+    const { width = 1440, height = 900, ...rest } = options
+    return openPage(browser, { url: server.url, token: server.adminToken, viewport: { width, height }, ...rest })
+  }
+  const rows = (page: Page) => page.locator('.policy-table tbody tr')
+  const cells = async (page: Page, row: number) =>
+    (await rows(page).nth(row).locator('th, td').allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '))
+
+  test('is drawn while it is typed, and its address shows the same to somebody else', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/chains')
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('p')
+    await page.getByText('maxRetries is 0').waitFor()
+    await page.getByLabel('Retries', { exact: true }).fill('3')
+    await rows(page).nth(2).waitFor()
+    await page.getByLabel('First delay').fill('2m')
+    await page.getByLabel('Backoff').selectOption('exponential')
+    await page.getByLabel('Jitter', { exact: true }).selectOption('random')
+    await page.getByText('8 m – 10 m').waitFor()
+    expect(await cells(page, 2)).toEqual(['3', '8 m – 10 m', '14 m – 17 m 30 s'])
+    expect(await page.locator('.schedule-chart .sure').count()).toBe(3)
+    expect(await page.locator('.schedule-chart .spread').count()).toBe(3)
+    await page.waitForURL('**/policy?retries=3&delay=2m&backoff=exponential&jitter=random')
+    await using other = await open()
+    await other.page.goto(page.url())
+    await rows(other.page).nth(2).waitFor()
+    expect(await cells(other.page, 2)).toEqual(['3', '8 m – 10 m', '14 m – 17 m 30 s'])
+    expect(await other.page.getByLabel('First delay').inputValue()).toBe('2m')
+    expect([...opened.faults, ...other.faults]).toEqual([])
+  })
+
+  test('says at its fields what is wrong, in the words of the server, and keeps what was drawn', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(PATIENT)
+    await rows(page).nth(5).waitFor()
+    await page.getByLabel('Share of jitter').fill('1.5')
+    await page.getByRole('alert').filter({ hasText: 'Too big: expected number to be <=1' }).waitFor()
+    expect(await page.getByLabel('Share of jitter').getAttribute('aria-invalid')).toBe('true')
+    expect(await rows(page).count()).toBe(6)
+    expect(await page.getByRole('button', { name: 'Copy as JSON' }).isDisabled()).toBe(true)
+    await page.getByText('Which failures').click()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "FAIL", "delay": 5}]')
+    await page.getByRole('alert').filter({ hasText: '0.delay: Only for a rule that retries' }).waitFor()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "AGAIN"}]')
+    await page.getByRole('alert').filter({ hasText: 'does not exist in "RetryRuleAction" enum' }).waitFor()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "FAIL"}]')
+    await page.getByLabel('Share of jitter').fill('')
+    await page.getByRole('alert').first().waitFor({ state: 'detached' })
+    await page.getByText('Tried with').click()
+    await page.getByLabel('Exit code', { exact: true }).fill('3')
+    await page.getByText('Not retried').waitFor()
+    // The browser itself reports the answer to a value that is none of the type.
+    expect(opened.faults).toEqual([expect.stringContaining('status of 400')])
+  })
+
+  test('follows another address, and names what it does not understand of it', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`${PATIENT}&colour=red`)
+    await page.getByText('left out: colour').waitFor()
+    await rows(page).nth(5).waitFor()
+    await page.getByRole('link', { name: 'Policy' }).click()
+    await page.getByText('maxRetries is 0').waitFor()
+    expect(await page.getByLabel('Retries', { exact: true }).inputValue()).toBe('')
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is copied as JSON and as a command', async () => {
+    await using opened = await open()
+    const { page, context } = opened
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.goto(PATIENT)
+    await rows(page).nth(5).waitFor()
+    await page.getByRole('button', { name: 'Copy as JSON' }).click()
+    await page.getByText('Copied').waitFor()
+    const copied = () => page.evaluate(() => navigator.clipboard.readText())
+    expect(JSON.parse(await copied())).toEqual({
+      maxRetries: 6,
+      retryDelay: 30,
+      backoff: 'EXPONENTIAL',
+      jitter: 'RANDOM',
+    })
+    await page.getByRole('button', { name: 'Copy as a command' }).click()
+    await expect.poll(copied).toMatch(/^npx reprise run/)
+    expect((await copied()).replaceAll(/\s+\\\s+/g, ' ')).toBe(
+      'npx reprise run --retries 6 --retry-delay 30s --backoff exponential --jitter random -- COMMAND',
+    )
+    expect(opened.faults).toEqual([])
+  })
+
+  test('comes from the settings of an Airflow operator, and is compared with it', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/policy?retries=4')
+    await rows(page).nth(3).waitFor()
+    await page.getByRole('button', { name: 'From Airflow' }).click()
+    await page.getByLabel('retry_exponential_backoff').fill('true')
+    await page.getByRole('heading', { name: 'Different' }).waitFor()
+    expect(await page.locator('.schedule-chart .theirs').count()).toBe(4)
+    await page.getByLabel('dag_id').waitFor({ state: 'hidden' })
+    await page.getByText('Its task, for the exact jitter').click()
+    await page.getByLabel('dag_id').fill('daily')
+    await page.getByRole('alert').filter({ hasText: 'dagId and taskId are given together' }).waitFor()
+    await page.getByLabel('task_id').fill('load')
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Edit as a policy' }).click()
+    await expect.poll(() => page.getByLabel('Retries', { exact: true }).inputValue()).toBe('4')
+    expect(await page.getByLabel('First delay').inputValue()).toBe('300s')
+    expect(await page.getByLabel('Backoff').inputValue()).toBe('exponential')
+    expect(opened.faults).toEqual([])
+  })
+
+  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+    test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
+      await using opened = await open({ colorScheme, width })
+      const { page } = opened
+      for (const path of [PATIENT, '/policy?share=2', '/policy?from=airflow&retries=5&exponential=true', '/policy']) {
+        await page.goto(path)
+        await page.locator('.policy-figures, [role="alert"]').first().waitFor()
+        expect(await opened.violations()).toEqual([])
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+        expect(await page.evaluate(() => document.querySelector('main')!.scrollWidth)).toBeLessThanOrEqual(width)
+      }
+      expect(opened.faults).toEqual([])
+    })
+  })
+})
