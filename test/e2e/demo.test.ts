@@ -7,7 +7,7 @@ import { startCommand } from '../support/programs/command-line.ts'
 import { eventually } from '../support/eventually.ts'
 
 /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
-test('the demo ends well', { timeout: 120_000 }, async () => {
+test('the demo ends well', { timeout: 300_000 }, async () => {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output: Buffer[] = []
@@ -23,11 +23,11 @@ test('the demo ends well', { timeout: 120_000 }, async () => {
 
 test(
   'with --stay its server can be looked at until Ctrl-C, which leaves nothing behind',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const { child, output, ended } = startCommand(['demo', '--stay'], {})
     const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
-      withinMs: 110_000,
+      withinMs: 240_000,
     })
     const [address, code] = last.split('/login#code=')
     const authorization = `Code ${code}`
