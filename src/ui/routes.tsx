@@ -5,6 +5,7 @@ import { readChainSearch } from './pages/chain/chain-search.ts'
 import { readChainsSearch } from './pages/chains/chains-search.ts'
 import { readLoginSearch } from './pages/login/login-search.ts'
 import { readPolicySearch } from './pages/policy/policy-search.ts'
+import { readRetriesSearch } from './pages/retries/retries-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFound })
 
@@ -44,8 +45,15 @@ const policy = createRoute({
   component: lazyRouteComponent(() => import('./pages/policy/policy-page.tsx'), 'PolicyPage'),
 })
 
+const retries = createRoute({
+  getParentRoute: () => frame,
+  path: '/retries',
+  validateSearch: readRetriesSearch,
+  component: lazyRouteComponent(() => import('./pages/retries/retries-page.tsx'), 'RetriesPage'),
+})
+
 export const router = createRouter({
-  routeTree: root.addChildren([login, frame.addChildren([start, chains, chain, policy])]),
+  routeTree: root.addChildren([login, frame.addChildren([start, chains, chain, retries, policy])]),
   defaultPreload: 'intent',
 })
 

@@ -28,11 +28,14 @@ function LazyMenu({ entries, children }: { entries: MenuEntry[]; children: React
 /** Which project is looked at. A token of one project sees that one alone. */
 export function ProjectMenu({ viewer, projects }: { viewer: Viewer; projects: readonly string[] }) {
   const navigate = useNavigate()
-  const { search } = useLocation()
+  const { pathname, search } = useLocation()
   const chosen = (search as { project?: string }).project
   if (viewer.project) return <span className="one-project">{viewer.project.name}</span>
   const choose = (project: string | undefined) =>
-    void navigate({ to: '/chains', search: (before) => ({ ...before, dropped: undefined, project }) })
+    void navigate({
+      to: pathname === '/retries' ? '/retries' : '/chains',
+      search: (before) => ({ ...before, dropped: undefined, project }),
+    })
   const entries = [undefined, ...projects].map((project) => ({
     text: project ?? 'All projects',
     isChosen: project === chosen,

@@ -6,7 +6,7 @@ import { isUnauthenticated } from '../api/problem.ts'
 import { session } from '../api/session.ts'
 import { useStore } from '../api/store.ts'
 import { Button, Keys } from '../design/button.tsx'
-import { ChainsIcon, CrossIcon, MenuIcon, PolicyIcon, SearchIcon } from '../design/icons.tsx'
+import { ChainsIcon, CrossIcon, MenuIcon, PolicyIcon, SearchIcon, WaitingIcon } from '../design/icons.tsx'
 import { typed } from '../design/typed.ts'
 import { AccountMenu, ProjectMenu } from './bar-menus.tsx'
 import { Connection, NewVersion } from './connection.tsx'
@@ -23,6 +23,7 @@ const LoginDialog = lazy(async () => ({ default: (await import('./login-dialog.t
 /** Pages that there are. */
 const PAGES = [
   { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
+  { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
   { to: '/policy', name: 'Policy', keys: 'g p', icon: PolicyIcon },
 ] as const
 
@@ -45,7 +46,10 @@ export function Frame() {
 }
 
 function Framed({ data }: { data: UiViewerQuery }) {
-  const { pathname } = useLocation()
+  const { pathname, search } = useLocation()
+  const { project } = search as { project?: string }
+  // The project stays chosen from page to page.
+  const kept = project === undefined ? {} : { project }
   const [opened, setOpened] = useState<{ what: 'keys' | 'rail'; on: string } | null>(null)
   // Another page closes it.
   const open = opened?.on === pathname ? opened.what : null
@@ -59,7 +63,11 @@ function Framed({ data }: { data: UiViewerQuery }) {
     entered.current = pathname
   }, [pathname])
   useKeys([
-    ...PAGES.map(({ to, name, keys }) => ({ keys, does: `go to ${name}`, run: () => void navigate({ to }) })),
+    ...PAGES.map(({ to, name, keys }) => ({
+      keys,
+      does: `go to ${name}`,
+      run: () => void navigate({ to, search: kept }),
+    })),
     { keys: '/', does: 'search', run: () => document.querySelector<HTMLInputElement>('#search')?.focus() },
     { keys: '?', does: 'show these keys', run: () => setOpen('keys') },
   ])
@@ -91,7 +99,7 @@ function Framed({ data }: { data: UiViewerQuery }) {
         </header>
         <nav className="rail" aria-label="Pages">
           {PAGES.map(({ to, name, keys, icon: Icon }) => (
-            <Link key={to} to={to} className="rail-link" title={name}>
+            <Link key={to} to={to} search={kept} className="rail-link" title={name}>
               <Icon />
               <span className="rail-name">{name}</span>
               <span className="rail-keys">

@@ -30,7 +30,9 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     if (keysAreOff.get() || document.querySelector('[role="dialog"], [role="menu"]')) return
     const sequence = begun && event.timeStamp - begun.at < SEQUENCE_WITHIN_MS ? `${begun.key} ${event.key}` : event.key
-    const found = bindings.find(({ keys }) => keys === sequence || keys === event.key)
+    // The second key of a sequence is not taken for itself, whichever part of the page has the sequence.
+    const isSecond = sequence !== event.key && boundKeys.get().some(({ keys }) => keys === sequence)
+    const found = bindings.find(({ keys }) => keys === sequence || (!isSecond && keys === event.key))
     if (found) {
       event.preventDefault()
       begun = undefined

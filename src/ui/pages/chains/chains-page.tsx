@@ -8,6 +8,7 @@ import { toast } from '../../app/toasts.tsx'
 import { useViewer } from '../../app/viewer.ts'
 import { Button, Keys } from '../../design/button.tsx'
 import { ArrowUpIcon, RetryIcon } from '../../design/icons.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { count, counted } from '../../words/count.ts'
 import { useChainList, type ChainList, type ChainRow as Row } from './chain-list.ts'
 import { ChainRow } from './chain-row.tsx'
@@ -25,7 +26,6 @@ const ROW_NARROW_PX = 63
 const NARROW = '(width < 720px)'
 /** Rows before the end of what is loaded at which the next page is asked for. */
 const AHEAD_ROWS = 40
-const SKELETON_ROWS = 12
 
 export function ChainsPage() {
   const search = route.useSearch()
@@ -83,7 +83,7 @@ export function ChainsPage() {
       <StateTabs state={search.state} counts={list.counts} />
       <Filters search={search} />
       {search.dropped && (
-        <p className="chains-dropped" role="status">
+        <p className="dropped" role="status">
           Not understood in the address, and left out: {search.dropped.join(', ')}
         </p>
       )}
@@ -271,18 +271,6 @@ function Foot({ list: { rows, hasMore }, total }: { list: ChainList; total: stri
         <Keys keys="?" /> keys
       </span>
     </footer>
-  )
-}
-
-/** Of the height of rows, and only once somebody has waited. */
-function Skeleton() {
-  return (
-    <div className="skeleton" aria-hidden="true">
-      {Array.from({ length: SKELETON_ROWS }, (_, index) => (
-        // oxlint-disable-next-line react/no-array-index-key -- they are all the same
-        <span key={index} className="skeleton-row" />
-      ))}
-    </div>
   )
 }
 

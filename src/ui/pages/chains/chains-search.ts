@@ -1,3 +1,4 @@
+import { oneOf, readSearch, text, type Reader } from '../../app/search-reader.ts'
 import type { ChainFilter } from './chains.generated.ts'
 
 /** What the address says about the list of chains: the same address is the same list for a colleague. */
@@ -57,19 +58,6 @@ export const ORDERS = {
 export type OrderWord = keyof typeof ORDERS
 export const DEFAULT_ORDER: OrderWord = '-latest'
 
-const TEXT_LENGTH_MAX = 200
-
-type Reader = (value: unknown) => string | undefined
-
-const text: Reader = (value) => {
-  const given = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
-  return typeof given === 'string' && given !== '' && given.length <= TEXT_LENGTH_MAX ? given : undefined
-}
-const oneOf =
-  (table: object): Reader =>
-  (value) =>
-    typeof value === 'string' && Object.hasOwn(table, value) ? value : undefined
-
 const READERS: Readonly<Record<Exclude<keyof ChainsSearch, 'dropped'>, Reader>> = {
   state: oneOf(STATE_TABS),
   cause: oneOf(CAUSES),
@@ -82,18 +70,7 @@ const READERS: Readonly<Record<Exclude<keyof ChainsSearch, 'dropped'>, Reader>> 
 
 /** What is not understood is left out, and named. */
 export function readChainsSearch(given: Record<string, unknown>): ChainsSearch {
-  // Named all: the router keeps what it was given of those that are not.
-  const read = Object.fromEntries<string | undefined>(Object.keys(READERS).map((name) => [name, undefined]))
-  // The router writes into the address what was understood, and reads that again.
-  const before: unknown[] = Array.isArray(given['dropped']) ? given['dropped'].slice(0, 10) : []
-  const dropped = before.filter((name) => typeof name === 'string').map((name) => name.slice(0, 40))
-  for (const [name, value] of Object.entries(given)) {
-    if (value === undefined || name === 'dropped') continue
-    const understood = Object.hasOwn(READERS, name) ? READERS[name as keyof typeof READERS](value) : undefined
-    if (understood === undefined) dropped.push(name.slice(0, 40))
-    else read[name] = understood
-  }
-  return { ...read, ...(dropped.length > 0 && { dropped }) }
+  return readSearch(READERS, given)
 }
 
 /** @param now milliseconds since 1970, by the server's clock */

@@ -1,10 +1,10 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState, type SubmitEvent } from 'react'
 import { Button } from '../../design/button.tsx'
-import { ChevronIcon, CrossIcon } from '../../design/icons.tsx'
-import '../../design/tabs.css'
+import { Choice } from '../../design/choice.tsx'
+import { CrossIcon } from '../../design/icons.tsx'
+import { Tabs } from '../../app/tabs.tsx'
 import { typed } from '../../design/typed.ts'
-import { count } from '../../words/count.ts'
 import type { Counts } from './chain-list.ts'
 import {
   DEFAULT_ORDER,
@@ -47,24 +47,7 @@ export function StateTabs({ state, counts }: { state: StateTab | undefined; coun
       counted: byState.get(value),
     })),
   ]
-  return (
-    <nav className="tabs" aria-label="By state">
-      {tabs.map(({ tab, name, counted }) => (
-        <button
-          key={name}
-          type="button"
-          className="tab"
-          aria-current={tab === state ? 'page' : undefined}
-          onClick={() => change({ state: tab })}
-        >
-          {name}
-          <span className="tab-count">
-            {counted ? `${count(counted.count)}${counted.isExact ? '' : '+'}` : '\u2007'}
-          </span>
-        </button>
-      ))}
-    </nav>
-  )
+  return <Tabs label="By state" tabs={tabs} chosen={state} onChoose={(tab) => change({ state: tab })} />
 }
 
 const CAUSE_NAMES = {
@@ -97,33 +80,6 @@ const ORDER_NAMES = {
   created: 'oldest first',
   due: 'next retry first',
 } satisfies Record<OrderWord, string>
-
-function Choice<Value extends string>(props: {
-  label: string
-  value: Value | ''
-  any?: string
-  names: Readonly<Record<Value, string>>
-  onChange: (value: Value | undefined) => void
-}) {
-  const { label, value, any, names, onChange } = props
-  return (
-    <span className="choice" data-set={value === '' || any === undefined ? undefined : true}>
-      <select
-        aria-label={label}
-        value={value}
-        onChange={(event) => onChange((event.currentTarget.value || undefined) as Value | undefined)}
-      >
-        {any !== undefined && <option value="">{any}</option>}
-        {Object.entries<string>(names).map(([each, name]) => (
-          <option key={each} value={each}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <ChevronIcon />
-    </span>
-  )
-}
 
 /** What narrows the list, each to be taken away by itself; and its order. */
 export function Filters({ search }: { search: ChainsSearch }) {

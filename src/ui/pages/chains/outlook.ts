@@ -1,14 +1,8 @@
 import type { StripMark } from '../../charts/attempt-strip.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { HOLDS } from '../../design/holds.ts'
 import { countdown, shortDuration } from '../../words/duration.ts'
 import type { ChainRow } from './chain-list.ts'
-
-const HOLDS: Readonly<Record<string, string>> = {
-  DISABLED: 'retries are switched off',
-  RATE_LIMITED: 'rate limit',
-  QUOTA: 'quota of the project',
-  PARENT_ALIVE: 'the attempt before may still run',
-}
 
 /** What a chain is at, and what comes next, in few words. @param now milliseconds, by the server's clock */
 export function outlookOf(chain: ChainRow, now: number): { words: string; why: string | null; ticks: boolean } {
