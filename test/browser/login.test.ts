@@ -31,7 +31,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(opened.faults.splice(0).every((fault) => fault.includes('401'))).toBe(true)
     await page.getByLabel('Token').fill(server.adminToken)
     await page.getByRole('button', { name: 'Log in' }).click()
-    await page.getByRole('heading', { name: 'Chains' }).waitFor()
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
     expect(new URL(page.url()).search).toBe('?state=failed')
     const kept = await page.evaluate(() =>
       JSON.stringify([document.cookie, Object.entries(localStorage), Object.entries(sessionStorage)]),
@@ -49,7 +49,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     const { code } = (await response.json()) as { code: string }
     await using first = await openPage(browser, { url: server.url })
     await first.page.goto(`/login#code=${code}`)
-    await first.page.getByRole('heading', { name: 'Chains' }).waitFor()
+    await first.page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
     expect(first.page.url()).not.toContain(code)
     await first.page.goBack().catch(() => null)
     expect(first.page.url()).not.toContain(code)

@@ -11,6 +11,9 @@ const PACKAGE = join(ROOT, 'node_modules/@sparticuz/chromium')
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--force-color-profile=srgb']
 const ALLOWED_BY_AXE = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
+/** Of a subscription that is no longer wanted before its socket is open. */
+const NO_FAULT = /^WebSocket connection to \S+ failed: WebSocket is closed before the connection is established/
+
 /** Why there is no browser for tests; null where there is one. @throws in CI, which skips none */
 export function whyNoBrowser(): string | null {
   const { REPRISE_TEST_BROWSER: given, CI: ci } = process.env
@@ -109,6 +112,7 @@ export async function openPage(
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(`threw ${error.message}`))
   page.on('console', (message) => {
+    if (NO_FAULT.test(message.text())) return
     if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
   })
   return {

@@ -46,7 +46,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedP
   const { changes, schedule } = usePlans(chain)
   const bars = barsOf(timeline)
   const bar = bars.find(({ attempt }) => attempt === search.attempt) ?? bars.at(-1)
-  const epochs = useMemo(() => epochMarks(chain, changes, moments), [chain, changes, moments])
+  const epochs = useMemo(() => epochMarks(chain, moments), [chain, moments])
   const set = (part: Partial<Record<keyof ChainSearch, unknown>>) =>
     void navigate({ search: (last: ChainSearch) => cleaned({ ...last, ...part }), replace: true, resetScroll: false })
   const choose = (attempt: number) => set({ attempt, line: undefined })
@@ -107,18 +107,9 @@ function cleaned(search: Partial<Record<keyof ChainSearch, unknown>>): ChainSear
 }
 
 /** `submitted 12:04 by ada`, `resubmitted 13:20 by bo, mem 4g to 8g` */
-function epochMarks(
-  chain: Chain,
-  changes: readonly { attempt: number; differences: Parameters<typeof differenceWords>[0][] }[],
-  moments: Moments,
-): EpochMark[] {
+function epochMarks(chain: Chain, moments: Moments): EpochMark[] {
   return chain.epochs.map(({ epoch, at, attempt, by, overrides }) => {
-    const own = changes.find((each) => each.attempt === attempt)?.differences ?? []
-    const fields = new Set(overrides.map(({ field }) => field))
-    const known = own.filter(({ field }) => fields.has(field))
-    const words = (known.length > 0 ? known : overrides.map(({ field, value }) => ({ field, after: value }))).map(
-      differenceWords,
-    )
+    const words = overrides.map(({ field, before, value }) => differenceWords({ field, before, after: value }))
     const who = by ?? (epoch === 0 ? (chain.firstAttempt.createdBy ?? chain.firstAttempt.user) : null)
     const text = `${epoch === 0 ? 'submitted' : `epoch ${epoch}: resubmitted`} ${moments.minute(Date.parse(at))}${who ? ` by ${who}` : ''}`
     return { epoch, attempt, text: words.length > 0 ? `${text}, ${words.join(', ')}` : text }
