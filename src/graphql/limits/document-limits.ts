@@ -23,7 +23,11 @@ export function useDocumentLimits(): Plugin {
       setParseFn((source: string, options?: ParseOptions) => {
         const fault = faultOf(source)
         if (fault !== undefined) throw refusal(fault)
-        return parse(source, { ...options, maxLexicalTokens: QUERY_TOKENS_MAX })
+        try {
+          return parse(source, { ...options, maxLexicalTokens: QUERY_TOKENS_MAX })
+        } catch (error) {
+          throw error instanceof GraphQLError ? syntaxError(error) : error
+        }
       })
     },
     onValidate({ setValidationFn }) {
@@ -33,6 +37,15 @@ export function useDocumentLimits(): Plugin {
       }) as typeof validate)
     },
   }
+}
+
+/**
+ * With its code from the start: the library gives it one for HTTP alone, and remembers the error of a document whatever
+ * way the document came.
+ */
+function syntaxError({ message, source, positions }: GraphQLError): GraphQLError {
+  const extensions = { code: 'GRAPHQL_PARSE_FAILED', http: { spec: true, status: 400 } }
+  return new GraphQLError(message, { source, positions, extensions })
 }
 
 function refusal(message: string, node?: ASTNode): GraphQLError {

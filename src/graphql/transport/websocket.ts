@@ -182,10 +182,12 @@ async function prepare(
   try {
     const document = parse(text)
     const errors = validate(schema, document)
-    if (errors.length > 0) return errors
+    if (errors.length > 0) return errors.map((error) => asOverHttp(error, 'GRAPHQL_VALIDATION_FAILED'))
     const { operationName, variables: variableValues, extensions } = payload
-    if (!getOperationAST(document, operationName))
-      return [new GraphQLError('There is no such operation in the document.')]
+    if (!getOperationAST(document, operationName)) {
+      const coded = { extensions: { code: 'OPERATION_RESOLUTION_FAILURE' } }
+      return [new GraphQLError('There is no such operation in the document.', coded)]
+    }
     const contextValue = await contextFactory()
     return {
       schema,
@@ -196,9 +198,15 @@ async function prepare(
       rootValue: { executable, traceParent: extensions?.['traceparent'] },
     }
   } catch (error) {
-    if (error instanceof GraphQLError) return [error]
+    if (error instanceof GraphQLError) return [asOverHttp(error, 'VALIDATION_FAILED')]
     throw error
   }
+}
+
+/** With the code that it has over HTTP, and without what is for HTTP alone. */
+function asOverHttp({ message, nodes, source, positions, path, extensions }: GraphQLError, code: string): GraphQLError {
+  const { http: _, ...own } = extensions
+  return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, ...own } })
 }
 
 /** The root value carries the functions that execute the operation, and its trace; no resolver reads it. */

@@ -106,6 +106,31 @@ test('errors of an operation end the operation alone', async () => {
   expect(await answered).toEqual({ type: 'next', id: 'right', payload: { data: { __typename: 'Query' } } })
 })
 
+test.each([
+  ['a document that is none', '{ projects {', 'GRAPHQL_PARSE_FAILED'],
+  ['an unknown field', '{ projects { nothing } }', 'GRAPHQL_VALIDATION_FAILED'],
+  ['an unknown operation', 'query A { now } query B { now }', 'OPERATION_RESOLUTION_FAILURE'],
+])('%s has the code that it has over HTTP, whichever was first', async (_name, query, code) => {
+  const overHttp = async (text: string) => {
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: text }),
+    })
+    return (await response.json()).errors[0].extensions
+  }
+  const overSocket = async (text: string) => {
+    const socket = await initiated()
+    const answered = answer(socket)
+    say(socket, { type: 'subscribe', id: '1', payload: { query: text } })
+    const { payload } = await answered
+    socket.close()
+    return payload[0].extensions
+  }
+  expect([await overSocket(query), await overHttp(query)]).toEqual([{ code }, { code }])
+  expect([await overHttp(`${query} `), await overSocket(`${query} `)]).toEqual([{ code }, { code }])
+})
+
 test('complete ends a subscription on the server, and its id may be used again', async () => {
   const socket = await initiated()
   for (let n = 0; n < 3; n++) {

@@ -83,8 +83,8 @@ describe('secret variables', () => {
       ],
     ])
     expect((await readChainEpochs(context, [first])).at(-1)!.overrides).toEqual([
-      { field: 'secretEnviron.API_KEY', value: '[redacted]' },
-      { field: 'secretEnviron.SECOND', value: '[redacted]' },
+      { field: 'secretEnviron.API_KEY', before: '[redacted]', value: '[redacted]' },
+      { field: 'secretEnviron.SECOND', before: null, value: '[redacted]' },
     ])
     const [audit] = await given.sql(`SELECT string_agg(details::text, '') AS text FROM audit_log`)
     expect(audit!['text']).toContain('[redacted]')
