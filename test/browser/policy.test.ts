@@ -124,6 +124,7 @@ describe.skipIf(missing !== null)('a policy that is tried', () => {
     await page.getByRole('button', { name: 'From Airflow' }).click()
     await page.getByLabel('retry_exponential_backoff').fill('true')
     await page.getByRole('heading', { name: 'Different' }).waitFor()
+    await page.locator('.schedule-chart .theirs').nth(3).waitFor({ state: 'attached' })
     expect(await page.locator('.schedule-chart .theirs').count()).toBe(4)
     await page.getByLabel('dag_id').waitFor({ state: 'hidden' })
     await page.getByText('Its task, for the exact jitter').click()

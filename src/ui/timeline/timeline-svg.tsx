@@ -132,6 +132,7 @@ function Epochs({ epochs, timeline, seen, rows, height }: RowProps & { height: n
         return (
           <text key={epoch} className="epoch" x={Math.max(0, x) + 3} y={rows.axis - 7}>
             {shown}
+            <title>{text}</title>
           </text>
         )
       })}

@@ -133,7 +133,7 @@ it(
         }
       },
     )
-    await fc.assert(property, { numRuns: 20, examples: [[[1, 2, 3], FAILED_WHEN_PREPARED]] })
+    await fc.assert(property, { numRuns: 60, examples: [[[1, 2, 3], FAILED_WHEN_PREPARED]] })
     expect([...moved].toSorted()).toEqual(
       expect.arrayContaining([
         'CREATING→RUNNING',
