@@ -1,40 +1,48 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { join, sep } from 'node:path'
+import { join } from 'node:path'
 
 /**
- * `reprise`. Where the package is installed, what `npm run build` has compiled: the commands that talk to a server.
- * In a checkout the source itself, everything, with the Node that `npm ci` has brought where this one is too old for it.
+ * `reprise`. In a checkout it runs the source, with the Node that `npm ci` has brought where this one is too old for it.
+ * Where the package is installed it runs what `npm run build` has bundled, with this Node or one installed beside it.
  */
-const root = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..')
-const installed = root.split(sep).includes('node_modules')
+const NODE_MIN = [22, 18]
+const NODE_PACKAGE = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
 
-if (installed) {
-  const { Command } = await import('commander')
-  const { readFileSync } = await import('node:fs')
-  const { addClientCommands } = await import('../dist/cli/program.js')
-  const { runProgram } = await import('../dist/cli/run-program.js')
-  const { version, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const program = new Command('reprise').description(description).version(version)
-  await runProgram(await addClientCommands(program, process.argv[2]))
-} else if (process.features.typescript) {
+const root = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..')
+const source = join(root, 'src/main.ts')
+const isCheckout = existsSync(source)
+const program = isCheckout ? source : join(root, 'dist/program/reprise.mjs')
+
+if (!isNewEnough()) {
+  runWithNewerNode()
+} else if (isCheckout) {
   const { enableCompileCache } = await import('node:module')
   // Before the first file with types: to strip them from one alone is a third of a command's start.
   enableCompileCache(join(root, '.cache/compiled'))
   await import('../src/main.ts')
 } else {
-  runWithNewerNode()
+  await import('../dist/program/reprise.mjs')
+}
+
+function isNewEnough() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  return major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])
 }
 
 function runWithNewerNode() {
-  const node = join(root, 'node_modules/.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
-  if (!existsSync(node)) {
-    process.stderr.write(`Node ${process.version} is too old for the source: 22.18 or later is needed.\n`)
+  const name = process.platform === 'win32' ? 'bin/node.exe' : 'bin/node'
+  const places = [join(root, 'node_modules', NODE_PACKAGE), join(root, '..', NODE_PACKAGE)]
+  const node = places.map((place) => join(place, name)).find((path) => existsSync(path))
+  if (node === undefined) {
+    const how = isCheckout
+      ? '`npm ci` brings one on Linux and Windows, unless optional packages are left out.'
+      : `Install one, for example by \`npm install --global ${NODE_PACKAGE}@24\`: it is found there.`
+    process.stderr.write(`Node ${process.version} is too old: ${NODE_MIN.join('.')} or later is needed.\n${how}\n`)
     process.exit(1)
   }
-  const args = [join(root, 'src/main.ts'), ...process.argv.slice(2)]
-  const child = spawn(node, args, { stdio: 'inherit', shell: process.platform === 'win32' })
+  const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
   // A terminal sends its signals to both, other senders to this one alone; the other takes two at once for one.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (status, signal) => {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
-import { bundlePath } from '../src/bundle.ts'
+import { bundlePath, PROGRAM } from '../src/bundle.ts'
 
 const KEPT_MS = 24 * 3_600_000
 /** Large, loaded at the first use, and the same from wherever they are loaded. */
@@ -23,14 +23,7 @@ export async function bundleProgram(root: string): Promise<void> {
   try {
     // Others may run what is not theirs.
     await chmod(draft, 0o755)
-    await using build = await rolldown({
-      input: join(root, 'src/reprise.ts'),
-      platform: 'node',
-      external: LEFT_OUT,
-      plugins: [{ name: 'directories', transform: withDirectory }],
-      logLevel: 'silent',
-    })
-    await build.write({ dir: draft, entryFileNames: basename(entry), chunkFileNames: '[name]-[hash].mjs' })
+    await writeProgram(root, { to: draft, external: LEFT_OUT, directoryOf: (id) => JSON.stringify(dirname(id)) })
     await rename(draft, dirname(entry)).catch((error: NodeJS.ErrnoException) => {
       // Another process was first, with the same result.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
@@ -40,10 +33,42 @@ export async function bundleProgram(root: string): Promise<void> {
   }
 }
 
-/** Files that a module finds beside itself stay where they are. */
-function withDirectory(code: string, id: string): string | null {
-  if (!code.includes('import.meta.dirname')) return null
-  return code.replaceAll('import.meta.dirname', JSON.stringify(dirname(id)))
+/** What is found beside these is found from `dist/program`, too: the package has the same places. */
+const RELEASED = 'dist/program'
+/** Its WebAssembly is found by the name of its package. */
+const BESIDE_RELEASE = [/^@prisma\/schema-engine-wasm/]
+
+/** The program for the package, in which there are neither sources nor what they are bundled from. */
+export async function releaseProgram(root: string): Promise<void> {
+  const to = join(root, RELEASED)
+  await rm(to, { recursive: true, force: true })
+  const directoryOf = (id: string) => {
+    const path = relative(to, dirname(id)).replaceAll('\\', '/')
+    return `(import.meta.dirname + ${JSON.stringify(`/${path}`)})`
+  }
+  await writeProgram(root, { to, external: BESIDE_RELEASE, directoryOf })
+}
+
+async function writeProgram(
+  root: string,
+  options: {
+    to: string
+    external: (string | RegExp)[]
+    /** Of a module, as JavaScript: files that it finds beside itself stay where they are. */
+    directoryOf: (id: string) => string
+  },
+): Promise<void> {
+  const { to, external, directoryOf } = options
+  const transform = (code: string, id: string) =>
+    code.includes('import.meta.dirname') ? code.replaceAll('import.meta.dirname', directoryOf(id)) : null
+  await using build = await rolldown({
+    input: join(root, 'src/reprise.ts'),
+    platform: 'node',
+    external,
+    plugins: [{ name: 'directories', transform }],
+    logLevel: 'silent',
+  })
+  await build.write({ dir: to, entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].mjs' })
 }
 
 /** A server that runs has loaded all that it needs of its bundle; one that starts does so within moments. */

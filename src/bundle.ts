@@ -3,6 +3,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const UI = 'src/ui'
+/** Of the file that a bundle begins with. */
+export const PROGRAM = 'reprise.mjs'
 /** Everything that the bundle of the program is made from, and that of the web UI. */
 const PROGRAM_SOURCES = {
   directories: ['src'],
@@ -11,7 +13,7 @@ const PROGRAM_SOURCES = {
 }
 const UI_SOURCES = {
   directories: [UI, 'src/client'],
-  files: ['node_modules/.package-lock.json', 'scripts/bundle-ui.ts'],
+  files: ['node_modules/.package-lock.json', 'scripts/bundle-ui.ts', 'scripts/ui-documents.ts'],
 }
 
 interface Sources {
@@ -25,7 +27,7 @@ interface Sources {
  * change, in about 10 ms: after a change the path is another one, so that an outdated bundle is never found.
  */
 export function bundlePath(checkout: string): string {
-  return join(resolve(checkout), '.cache/bundle', hashOf(checkout, PROGRAM_SOURCES), 'reprise.mjs')
+  return join(resolve(checkout), '.cache/bundle', hashOf(checkout, PROGRAM_SOURCES), PROGRAM)
 }
 
 /** The same for the web UI: a directory. */
@@ -35,7 +37,8 @@ export function uiBundlePath(checkout: string): string {
 
 /** Where the web UI is that can be served: the bundle of the sources as they are, or what a release carries. */
 export function findUi(checkout: string): string | undefined {
-  return [uiBundlePath(checkout), uiReleasePath(checkout)].find((path) => existsSync(join(path, 'index.html')))
+  const made = existsSync(join(checkout, UI)) ? [uiBundlePath(checkout)] : []
+  return [...made, uiReleasePath(checkout)].find((path) => existsSync(join(path, 'index.html')))
 }
 
 export function uiReleasePath(checkout: string): string {

@@ -9,6 +9,7 @@ import { createWakeHub } from './events/wake-hub.ts'
 import { createHttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
 import { createMetrics } from './observability/metrics.ts'
+import { keepAddress } from './runtime/keep-address.ts'
 import { openDatabaseServer } from './runtime/open-database-server.ts'
 import type { RuntimeParts } from './runtime/runtime-parts.ts'
 import { keepTls, listen, readTls, serveHttp } from './runtime/serve-http.ts'
@@ -102,7 +103,10 @@ export async function startRuntime(
   await startRelay(parts)
   await startBackground(parts)
   if (config.roles.includes('agent')) await startAgent(parts)
-  if (url !== null) await serveHttp(parts, http)
+  if (url !== null) {
+    await serveHttp(parts, http)
+    await keepAddress(dataDir, url, resources)
+  }
   const warning = await isolationWarning(db)
   if (warning !== null) log.warn(warning)
   const kept = resources.move()

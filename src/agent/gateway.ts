@@ -7,7 +7,7 @@ import { syncAgent } from '../services/agent/sync-agent.ts'
 import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { createSyncTurns } from './sync-turns.ts'
 
-export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets'> {
+export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets' | 'metrics'> {
   lease?: Lease
   /** Calls the listener when there may be changes for the agent. @returns what removes the listener */
   onAgent(agentId: string, listener: () => void): () => void

@@ -50,7 +50,7 @@ export function withConnection(command: Command): Command {
     .optionsGroup('Connection and output:')
     .option('--url <url>', 'server (REPRISE_URL); may be repeated for several on one database', collect)
     .option('--token <token>', 'token (REPRISE_TOKEN); other users of this machine can then see it')
-    .option('--profile <name>', 'profile to take server and token from (REPRISE_PROFILE)')
+    .option('--profile <profile>', 'profile to take server and token from (REPRISE_PROFILE)')
     .option('--json', 'print JSON: one document, or one per line for a stream')
 }
 

@@ -82,6 +82,7 @@ const ORIGINS = {
   options: 'the command line',
   environment: 'the environment',
   profile: 'a profile',
+  directory: 'the data directory (server-url)',
   local: 'the default, a server on this machine',
 } as const
 

@@ -11,8 +11,11 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     logs: async () => (await import('./session/logs.ts')).logsCommand(),
     events: async () => (await import('./event/events.ts')).eventsCommand(),
     watch: async () => (await import('./event/watch.ts')).watchCommand(),
+    history: async () => (await import('./session/history.ts')).historyCommand(),
+    stats: async () => (await import('./session/stats.ts')).statsCommand(),
     chains: async () => (await import('./chain/chains.ts')).chainsCommand(),
     chain: async () => (await import('./chain/chains.ts')).chainCommand(),
+    schedules: async () => (await import('./schedule/schedules.ts')).schedulesCommand(),
     deployments: async () => (await import('./deployment/deployments.ts')).deploymentsCommand(),
   },
   'Retries:': {
@@ -26,11 +29,15 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     defaults: async () => (await import('./retry/defaults.ts')).defaultsCommand(),
     switch: async () => (await import('./retry/switch.ts')).switchCommand(),
     agents: async () => (await import('./agent/agents.ts')).agentsCommand(),
+    groups: async () => (await import('./resource-group/groups.ts')).groupsCommand(),
+    users: async () => (await import('./access/users.ts')).usersCommand(),
+    domains: async () => (await import('./access/domains.ts')).domainsCommand(),
     projects: async () => (await import('./access/projects.ts')).projectsCommand(),
     quotas: async () => (await import('./quota/quotas.ts')).quotasCommand(),
     audit: async () => (await import('./access/audit.ts')).auditCommand(),
     tokens: async () => (await import('./access/tokens.ts')).tokensCommand(),
     webhooks: async () => (await import('./webhook/webhooks.ts')).webhooksCommand(),
+    graphql: async () => (await import('./access/graphql.ts')).graphqlCommand(),
   },
   'This machine:': {
     ui: async () => (await import('./access/ui.ts')).uiCommand(),
@@ -40,6 +47,11 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
+/** Called by programs alone, and not shown. */
+const HIDDEN: Readonly<Record<string, Load>> = {
+  complete: async () => (await import('./completion/offer.ts')).offerCommand(),
+}
+
 /** Needs all commands to be loaded. */
 const ABOUT_ALL = 'completion'
 
@@ -48,6 +60,8 @@ const ABOUT_ALL = 'completion'
  * them is a quarter of the time of a start.
  */
 export async function addClientCommands(program: Command, name?: string): Promise<Command> {
+  const hidden = name !== undefined && Object.hasOwn(HIDDEN, name) ? HIDDEN[name] : undefined
+  if (hidden) return program.addCommand(await hidden(), { hidden: true })
   const all = Object.entries(GROUPS).flatMap(([group, commands]) =>
     Object.entries(commands).map(([own, load]) => ({ group, own, load })),
   )

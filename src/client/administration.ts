@@ -1,15 +1,35 @@
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
   AgentsDocument,
+  CreateDomainDocument,
+  CreateProjectDocument,
+  CreateResourceGroupDocument,
+  CreateUserDocument,
+  DeleteResourceGroupDocument,
+  DomainsDocument,
   DrainAgentDocument,
   ProjectsDocument,
   QuotasDocument,
+  RemoveAgentDocument,
+  RemoveProjectMemberDocument,
   ResourceGroupsDocument,
   ResumeAgentDocument,
+  SessionStatisticsDocument,
+  SetProjectMemberDocument,
   SetQuotaDocument,
-  type AgentFilter,
-  type SetQuotaInput,
+  UpdateResourceGroupDocument,
+  UsersDocument,
+  type SessionStatisticsQueryVariables,
 } from './operations.generated.ts'
+import type {
+  AgentFilter,
+  CreateProjectInput,
+  CreateResourceGroupInput,
+  RemoveProjectMemberInput,
+  SetProjectMemberInput,
+  SetQuotaInput,
+  UpdateResourceGroupInput,
+} from './schema-types.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 
@@ -33,6 +53,35 @@ export function administrationOperations(connection: Connection) {
       return payloadOf(data.resumeAgent).agent
     },
 
+    /** One that is lost or drained and has no kernels. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async removeAgent(agentId: string, reason?: string, options?: CallOptions) {
+      const data = await request(RemoveAgentDocument, { input: { agentId, reason } }, options)
+      return payloadOf(data.removeAgent).agent
+    },
+
+    /** @throws ValidationError, ConflictError, ForbiddenError */
+    async createResourceGroup(input: CreateResourceGroupInput, options?: CallOptions) {
+      return payloadOf((await request(CreateResourceGroupDocument, { input }, options)).createResourceGroup)
+        .resourceGroup
+    },
+
+    /** @throws ValidationError, NotFoundError, ForbiddenError */
+    async updateResourceGroup(input: UpdateResourceGroupInput, options?: CallOptions) {
+      return payloadOf((await request(UpdateResourceGroupDocument, { input }, options)).updateResourceGroup)
+        .resourceGroup
+    },
+
+    /** @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async deleteResourceGroup(name: string, options?: CallOptions) {
+      return payloadOf((await request(DeleteResourceGroupDocument, { input: { name } }, options)).deleteResourceGroup)
+        .name
+    },
+
+    /** Counts and rates of sessions that ended within a span of time. @throws ValidationError */
+    async sessionStatistics(query: SessionStatisticsQueryVariables = {}, options?: CallOptions) {
+      return (await request(SessionStatisticsDocument, query, options)).sessionStatistics
+    },
+
     async resourceGroups(options?: CallOptions) {
       return (await request(ResourceGroupsDocument, {}, options)).resourceGroups
     },
@@ -45,6 +94,40 @@ export function administrationOperations(connection: Connection) {
     /** @throws ValidationError, NotFoundError, ForbiddenError */
     async setQuota(input: SetQuotaInput, options?: CallOptions) {
       return payloadOf((await request(SetQuotaDocument, { input }, options)).setQuota).quota
+    },
+
+    /** @throws ValidationError, NotFoundError, ConflictError, ForbiddenError */
+    async createProject(input: CreateProjectInput, options?: CallOptions) {
+      return payloadOf((await request(CreateProjectDocument, { input }, options)).createProject).project
+    },
+
+    /** Adds a user to a project, or changes the role there. @throws NotFoundError, ForbiddenError */
+    async setProjectMember(input: SetProjectMemberInput, options?: CallOptions) {
+      return payloadOf((await request(SetProjectMemberDocument, { input }, options)).setProjectMember).project
+    },
+
+    /** @throws NotFoundError, ForbiddenError */
+    async removeProjectMember(input: RemoveProjectMemberInput, options?: CallOptions) {
+      payloadOf((await request(RemoveProjectMemberDocument, { input }, options)).removeProjectMember)
+    },
+
+    users(options?: CallOptions) {
+      // Null comes with an error, and that is thrown.
+      return allPages(async (page) => (await request(UsersDocument, page, options)).users)
+    },
+
+    /** @throws ValidationError, ConflictError, ForbiddenError */
+    async createUser(name: string, options?: CallOptions) {
+      return payloadOf((await request(CreateUserDocument, { input: { name } }, options)).createUser).user
+    },
+
+    domains(options?: CallOptions) {
+      return allPages(async (page) => (await request(DomainsDocument, page, options)).domains)
+    },
+
+    /** @throws ValidationError, ConflictError, ForbiddenError */
+    async createDomain(name: string, options?: CallOptions) {
+      return payloadOf((await request(CreateDomainDocument, { input: { name } }, options)).createDomain).domain
     },
 
     projects(options?: CallOptions) {

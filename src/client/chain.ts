@@ -5,10 +5,8 @@ import {
   ChainsDocument,
   ChainTimelineDocument,
   type AttemptFragment,
-  type ChainFilter,
-  type ChainOrder,
-  type FailureCause,
 } from './operations.generated.ts'
+import type { ChainFilter, ChainOrder, FailureCause } from './schema-types.generated.ts'
 import { eventOperations } from './events.ts'
 import { allPages } from './pages.ts'
 import { gone } from './sessions.ts'

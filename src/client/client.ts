@@ -8,6 +8,7 @@ import { eventOperations } from './events.ts'
 import { logOperations } from './logs.ts'
 import { resubmissionOperations } from './resubmissions.ts'
 import { retryOperations } from './retries.ts'
+import { scheduleOperations } from './schedules.ts'
 import { sessionOperations } from './sessions.ts'
 import { tokenOperations } from './tokens.ts'
 import { webhookOperations } from './webhooks.ts'
@@ -24,6 +25,7 @@ export function createClientOn(connection: Connection) {
     ...resubmissionOperations(connection),
     ...administrationOperations(connection),
     ...deploymentOperations(connection),
+    ...scheduleOperations(connection),
     ...eventOperations(connection),
     ...chainOperations(connection),
     ...logOperations(connection),

@@ -9,13 +9,15 @@ import {
   DestroyDeploymentDocument,
   ScaleDeploymentDocument,
   UpdateDeploymentDocument,
-  type CreateDeploymentInput,
   type DeploymentDetailFragment,
-  type DeploymentFilter,
-  type DeploymentOrder,
-  type ScaleDeploymentInput,
-  type UpdateDeploymentInput,
 } from './operations.generated.ts'
+import type {
+  CreateDeploymentInput,
+  DeploymentFilter,
+  DeploymentOrder,
+  ScaleDeploymentInput,
+  UpdateDeploymentInput,
+} from './schema-types.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 import { closeable } from './streams/closeable.ts'

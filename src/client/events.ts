@@ -6,13 +6,11 @@ import {
   EventsDocument,
   RetryEventsDocument,
   SessionEventsDocument,
-  type DeploymentEventFilter,
   type DeploymentEventsSubscription,
-  type RetryEventFilter,
   type RetryEventsSubscription,
-  type SessionEventFilter,
   type SessionEventsSubscription,
 } from './operations.generated.ts'
+import type { DeploymentEventFilter, RetryEventFilter, SessionEventFilter } from './schema-types.generated.ts'
 import { picked } from './streams/closeable.ts'
 
 export type RetryEvent = RetryEventsSubscription['retryEvents']

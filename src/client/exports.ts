@@ -9,10 +9,12 @@ export type { DeploymentWaitOptions } from './deployments.ts'
 export type { DeploymentEvent, FollowOptions, RetryEvent, SessionEvent } from './events.ts'
 export type { AttemptLog, AttemptLogOptions, LogChunk, LogOptions } from './logs.ts'
 export * from './operations.generated.ts'
+export type * from './schema-types.generated.ts'
 export type {
   AttemptFragment as Attempt,
   DecisionFragment as RetryDecision,
   DeploymentDetailFragment as Deployment,
+  ScheduleDetailFragment as Schedule,
   DeploymentSummaryFragment as DeploymentSummary,
   PolicyFragment as RetryPolicy,
   ResubmissionSummaryFragment as Resubmission,

@@ -7,7 +7,7 @@ import {
   type AttemptFragment,
   type KernelLogsSubscription,
 } from './operations.generated.ts'
-import { readLogTail } from './streams/log-tail.ts'
+import { readLogSince, readLogTail, type LogTail } from './streams/log-tail.ts'
 import { allPages } from './pages.ts'
 import { closeable, picked } from './streams/closeable.ts'
 
@@ -30,6 +30,8 @@ export interface LogOptions extends CallOptions {
 export interface AttemptLogOptions extends CallOptions {
   /** Begin with so many lines before the end of what each kernel has written; without it, at the beginning. */
   tail?: number | undefined
+  /** Begin with what arrived since then, in ISO 8601. */
+  since?: string | undefined
 }
 
 /** All of them follow the output as it is written, across server restarts, and end when the kernels have ended. */
@@ -42,27 +44,42 @@ export function logOperations(connection: Connection) {
     return picked(chunks, (data) => data.kernelLogs)
   }
 
-  async function* fromTail(
+  /** What it begins with, and the cursor from which it goes on; null for the beginning of the log. */
+  async function beginning(
     kernel: { id: string; kernelId: string },
-    tail: number,
-    options: CallOptions,
+    { tail, since, ...call }: AttemptLogOptions,
+  ): Promise<LogTail> {
+    if (since === undefined) {
+      return tail === undefined ? { chunks: [], cursor: null } : readLogTail(connection, kernel, { lines: tail }, call)
+    }
+    // Before it is looked at what arrived since, so that what is written meanwhile comes behind this.
+    const end = await readLogTail(connection, kernel, { lines: 0 }, call)
+    const found =
+      tail === undefined
+        ? await readLogSince(connection, kernel, since, call)
+        : await readLogTail(connection, kernel, { lines: tail, since }, call)
+    return found.cursor === null ? end : found
+  }
+
+  async function* logsFrom(
+    kernel: { id: string; kernelId: string },
+    options: AttemptLogOptions,
   ): AsyncGenerator<LogChunk, void, void> {
-    const { chunks, cursor } = await readLogTail(connection, kernel, tail, options)
+    const { tail: _tail, since: _since, ...call } = options
+    const { chunks, cursor } = await beginning(kernel, options)
     yield* chunks
-    yield* kernelLogs(kernel.kernelId, { ...options, ...(cursor !== null && { after: cursor }) })
+    yield* kernelLogs(kernel.kernelId, { ...call, ...(cursor !== null && { after: cursor }) })
   }
 
   async function* ofAttempt(
     attempt: AttemptFragment,
-    { tail, ...options }: AttemptLogOptions,
+    options: AttemptLogOptions,
   ): AsyncGenerator<AttemptLog, void, void> {
     const { sessionId } = attempt
     const sources = attempt.kernels.map(({ id, kernelId, role, index }) => {
       const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
       return closeable([options.signal], (signal) => {
-        const call = { ...options, signal }
-        const logs = tail === undefined ? kernelLogs(kernelId, call) : fromTail({ id, kernelId }, tail, call)
-        return labelled(logs, labels)
+        return labelled(logsFrom({ id, kernelId }, { ...options, signal }), labels)
       })
     })
     yield* merge(sources)
@@ -75,7 +92,7 @@ export function logOperations(connection: Connection) {
     /** Of all kernels of one attempt. @throws NotFoundError */
     sessionLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
-        const { tail: _tail, ...call } = options
+        const { tail: _tail, since: _since, ...call } = options
         const attempts = await chain(sessionId, { ...call, signal })
         yield* ofAttempt(
           attempts.find((attempt) => attempt.sessionId === sessionId)!,
@@ -85,20 +102,16 @@ export function logOperations(connection: Connection) {
     },
 
     /** The output so far of the kernels of one attempt, one kernel after the other. @throws NotFoundError */
-    async *writtenLogs(
-      sessionId: string,
-      { tail, ...options }: AttemptLogOptions = {},
-    ): AsyncGenerator<AttemptLog, void, void> {
-      const attempt = (await chain(sessionId, options)).find((one) => one.sessionId === sessionId)!
+    async *writtenLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncGenerator<AttemptLog, void, void> {
+      const { tail, since: _since, ...call } = options
+      const attempt = (await chain(sessionId, call)).find((one) => one.sessionId === sessionId)!
       for (const { id, kernelId, role, index } of attempt.kernels) {
         const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
-        if (tail !== undefined) {
-          const { chunks } = await readLogTail(connection, { id, kernelId }, tail, options)
-          for (const chunk of chunks) yield { ...chunk, ...labels }
-          continue
-        }
-        const pages = allPages(async (page) => {
-          const { node } = await connection.request(KernelLogPageDocument, { id, ...page }, options)
+        const { chunks, cursor } = await beginning({ id, kernelId }, options)
+        for (const chunk of chunks) yield { ...chunk, ...labels }
+        if (tail !== undefined) continue
+        const pages = allPages(async ({ first, after = cursor ?? undefined }) => {
+          const { node } = await connection.request(KernelLogPageDocument, { id, first, after }, call)
           if (node?.__typename === 'Kernel') return node.logs
           throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${kernelId}.`)
         })

@@ -2,1346 +2,27 @@
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+import type * as Types from './schema-types.generated.ts';
+
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-/** Which resubmission to end. */
-export type AbortResubmissionInput = {
-  /** Which. */
-  resubmissionId: string;
-};
-
-/** All given conditions must match. */
-export type AgentFilter = {
-  /** In this resource group. */
-  resourceGroup?: string | null | undefined;
-  /** With one of these values. */
-  status?: Array<AgentStatus> | null | undefined;
-};
-
-/** Which of the agents with free capacity is chosen. */
-export type AgentSelector =
-  /** The agent that would be most full. */
-  | 'CONCENTRATED'
-  /** The agent that would be least full. */
-  | 'DISPERSED'
-  /** Each agent in turn. */
-  | 'ROUND_ROBIN';
-
-/** The state of an agent. */
-export type AgentStatus =
-  /** It responds and accepts work. */
-  | 'ALIVE'
-  /** It finishes its kernels and accepts no new work. */
-  | 'DRAINING'
-  /** Silent for so long that its kernels have been given up. */
-  | 'LOST'
-  /** Silent for a while; it is given no new work. */
-  | 'SUSPECT'
-  /** Gone for good. */
-  | 'TERMINATED';
-
-/** Releases of Airflow, by how they compute delays. */
-export type AirflowRelease =
-  /** Up to 2.5.3: no limit of 24 hours yet. */
-  | 'AIRFLOW_2_5'
-  /** 2.6 to 2.9. */
-  | 'AIRFLOW_2_6'
-  /** 2.10 to 3.1. */
-  | 'AIRFLOW_2_10'
-  /** 3.2 and later. */
-  | 'AIRFLOW_3_2';
-
-/** An Airflow operator's settings. Durations are seconds. Missing settings have Airflow's own defaults. */
-export type AirflowSettingsInput = {
-  /** With `taskId`: computes the jitter that Airflow gives this task. */
-  dagId?: string | null | undefined;
-  /** In Python's format: `2026-01-31 00:00:00+00:00`. Omit it for a run without a logical date. */
-  logicalDate?: string | null | undefined;
-  /** `max_retry_delay`. */
-  maxRetryDelay?: number | null | undefined;
-  /** Whose formula; 3.2 if not given. */
-  release?: AirflowRelease | null | undefined;
-  /** `retries`; 0 if not given. */
-  retries?: number | null | undefined;
-  /** `retry_delay`; 300 if not given. */
-  retryDelay?: number | null | undefined;
-  /** `retry_exponential_backoff`; false if not given. */
-  retryExponentialBackoff?: boolean | number | null | undefined;
-  /** With `dagId`. */
-  taskId?: string | null | undefined;
-};
-
-/** Which entries. All given conditions must match. */
-export type AuditFilter = {
-  /** One of these actions. */
-  action?: Array<string> | null | undefined;
-  /** By this name. */
-  actor?: string | null | undefined;
-  /** By when it was. */
-  at?: DateTimeFilter | null | undefined;
-  /** Name of the project that they concern. */
-  project?: string | null | undefined;
-  /** Only what was refused, or only what was done. */
-  refused?: boolean | null | undefined;
-  /** Of this request. */
-  requestId?: string | null | undefined;
-  /** About this session. */
-  sessionId?: string | null | undefined;
-  /** By this token. */
-  tokenId?: string | null | undefined;
-  /** By tokens of this user. */
-  userId?: string | null | undefined;
-};
-
-/** Whose retries are cancelled. Either `sessionIds` or `filter`. */
-export type CancelRetriesInput = {
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
-  clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
-  dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
-  filter?: SessionFilter | null | undefined;
-  /** These sessions; at most 100000. */
-  sessionIds?: Array<string> | null | undefined;
-};
-
-/** Which retry to cancel. */
-export type CancelRetryInput = {
-  /** The session that failed. */
-  sessionId: string;
-};
-
-/** All given conditions must match. */
-export type ChainFilter = {
-  /** By `newestActivityAt`. */
-  activityAt?: DateTimeFilter | null | undefined;
-  /** With a kernel that is, or was, on the agent of this id. */
-  agent?: string | null | undefined;
-  /** By how many attempts there are. */
-  attempts?: IntRange | null | undefined;
-  /** Whose latest failure had one of these causes. */
-  cause?: Array<FailureCause> | null | undefined;
-  /** By when the first attempt was created. */
-  createdAt?: DateTimeFilter | null | undefined;
-  /** By when the retry is due that it waits for. */
-  dueAt?: DateTimeFilter | null | undefined;
-  /** Whose newest attempt ended with one of these exit codes. */
-  exitCode?: Array<number> | null | undefined;
-  /** Whose retry is held for one of these reasons. */
-  holdReason?: Array<HoldReason> | null | undefined;
-  /** With one of these `chainId`s, at most 200. */
-  ids?: Array<string> | null | undefined;
-  /** With this label. */
-  label?: LabelInput | null | undefined;
-  /** By name. */
-  name?: StringFilter | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** Whose newest attempt is in the resource group of this name. */
-  resourceGroup?: string | null | undefined;
-  /** Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits. */
-  search?: string | null | undefined;
-  /** In one of these states. */
-  state?: Array<ChainState> | null | undefined;
-  /** Whose newest attempt belongs to the user of this name. */
-  user?: string | null | undefined;
-};
-
-/** What to order chains by. */
-export type ChainOrder = {
-  /** Which way. */
-  direction?: OrderDirection | null | undefined;
-  /** By what. */
-  field: ChainOrderField;
-};
-
-/** By what chains can be ordered. */
-export type ChainOrderField =
-  /** When an attempt was last created or judged, or its retry changed. */
-  | 'ACTIVITY'
-  /** How many attempts it has. */
-  | 'ATTEMPTS'
-  /** When its first attempt was created. */
-  | 'CREATED_AT'
-  /** When its retry is due. Only chains that wait for a retry, or whose retry is held, are listed. */
-  | 'DUE_AT'
-  /** Its name, as the database sorts texts. */
-  | 'NAME'
-  /** Time from its creation to its end; a live chain counts up to when the first page was read. */
-  | 'TOTAL_TIME';
-
-/** What a chain spent a part of its time with. */
-export type ChainSegmentKind =
-  /** Between a failed attempt and its retry, or until that was given up. */
-  | 'BACKOFF'
-  /** Its kernels were being stopped. */
-  | 'ENDING'
-  /** A retry that was due was held: see `holdReason`. */
-  | 'HELD'
-  /** The retry to come. It is no part of the time so far. */
-  | 'PLANNED'
-  /** Its kernels were being prepared and started. */
-  | 'PREPARING'
-  /** An attempt waited to be placed on an agent. */
-  | 'QUEUED'
-  /** The chain had ended; a person resubmitted it. */
-  | 'RESUBMISSION_GAP'
-  /** Its program ran. */
-  | 'RUNNING';
-
-/** State of a chain. The last three are final unless it is resubmitted. */
-export type ChainState =
-  /** A person terminated its newest attempt before it produced a result. */
-  | 'CANCELLED'
-  /** Its newest attempt failed, and no retry follows. */
-  | 'FAILED'
-  /** Its newest attempt failed; a retry is due but held. */
-  | 'HELD'
-  /** Its newest attempt is in progress, or has ended and is not yet decided about. */
-  | 'LIVE'
-  /** Its newest attempt succeeded. */
-  | 'SUCCEEDED'
-  /** Its newest attempt failed; a retry is waiting for its delay to pass. */
-  | 'WAITING_RETRY';
-
-/** How the kernels of a session are spread. */
-export type ClusterMode =
-  /** On as many agents as needed. */
-  | 'MULTI_NODE'
-  /** All on one agent. */
-  | 'SINGLE_NODE';
-
-/** The program to serve, the number of replicas, and the health check. Durations are in seconds. */
-export type CreateDeploymentInput = {
-  /** An agent must have all of these labels to run a route. */
-  agentLabels?: Array<LabelInput> | null | undefined;
-  /** The program and its arguments. */
-  command: Array<string>;
-  /** Idempotency key chosen by the client, unique in the project. */
-  creationId?: string | null | undefined;
-  /** Time between removing a route from service discovery and stopping its program. */
-  drain?: number | null | undefined;
-  /** Its environment, in addition to the variables set by Reprise. */
-  environ?: Array<EnvVarInput> | null | undefined;
-  /** How long an unhealthy route may take to recover before it is replaced. */
-  evictAfter?: number | null | undefined;
-  /** How the health of its routes is checked. */
-  healthCheck?: HealthCheckInput | null | undefined;
-  /** Preset of environment and interpreter for its program. */
-  image?: string | null | undefined;
-  /** Labels of your choice. */
-  labels?: Array<LabelInput> | null | undefined;
-  /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
-  maxSurge?: number | null | undefined;
-  /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
-  minHealthy?: number | null | undefined;
-  /** Lower-case letters, digits and -, unique in the project. */
-  name: string;
-  /** The environment variable that gives the program its port. */
-  portVariable?: string | null | undefined;
-  /** 0 to 100; the higher goes first. */
-  priority?: number | null | undefined;
-  /** Name of the project. */
-  project?: string | null | undefined;
-  /** Desired number of healthy routes. */
-  replicas?: number | null | undefined;
-  /** Name of the resource group for its routes. */
-  resourceGroup?: string | null | undefined;
-  /** Resources of each route. */
-  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Variables whose values are encrypted, handed to kernels that start, and read by nobody else. */
-  secretEnviron?: Array<EnvVarInput> | null | undefined;
-  /** Time limit from the creation of a route to its first successful check, after which it has failed to start. */
-  startTimeout?: number | null | undefined;
-};
-
-/** What to run, and how. */
-export type CreateSessionInput = {
-  /** An agent must have all of these labels to run it. */
-  agentLabels?: Array<LabelInput> | null | undefined;
-  /** Only these agents may run it, and its retries; none: all. */
-  allowAgents?: Array<string> | null | undefined;
-  /** Agents to avoid: used only if no other has free capacity. */
-  avoidAgents?: Array<string> | null | undefined;
-  /** Batch timeout: seconds that user code may run. */
-  batchTimeout?: number | null | undefined;
-  /** How they are spread over agents. */
-  clusterMode?: ClusterMode | null | undefined;
-  /** How many kernels. */
-  clusterSize?: number | null | undefined;
-  /** The program and its arguments: `["sh", "-c", "exit 3"]`. */
-  command: Array<string>;
-  /** Idempotency key chosen by the client, unique in the project. The endings `:retry:<number>` and `:resubmission:<number>` are reserved. */
-  creationId?: string | null | undefined;
-  /** Sessions whose chains must succeed first. */
-  dependsOn?: Array<string> | null | undefined;
-  /** Environment of its kernels, in addition to the variables set by Reprise. */
-  environ?: Array<EnvVarInput> | null | undefined;
-  /** Agents that must not run it, nor its retries: it waits if no other is left. */
-  excludeAgents?: Array<string> | null | undefined;
-  /** Preset of environment and interpreter for its kernels. */
-  image?: string | null | undefined;
-  /** Labels of your choice. */
-  labels?: Array<LabelInput> | null | undefined;
-  /** Its name; need not be unique. */
-  name: string;
-  /** 0 to 100; the higher goes first. */
-  priority?: number | null | undefined;
-  /** Name of the project. */
-  project?: string | null | undefined;
-  /** Name of the resource group to run in. */
-  resourceGroup?: string | null | undefined;
-  /** Resources of each kernel. */
-  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** How it is retried. */
-  retryPolicy?: RetryPolicyInput | null | undefined;
-  /** Variables whose values are encrypted, handed to kernels that start, and read by nobody else. */
-  secretEnviron?: Array<EnvVarInput> | null | undefined;
-  /** What it is for. */
-  sessionType?: SessionType | null | undefined;
-  /** Earliest start time. */
-  startsAt?: string | null | undefined;
-};
-
-/** Sessions to create. */
-export type CreateSessionsInput = {
-  /** At most 1000. */
-  sessions: Array<CreateSessionInput>;
-};
-
-/** A token to create. */
-export type CreateTokenInput = {
-  /** When it expires; never if missing. */
-  expiresAt?: string | null | undefined;
-  /** For people: what it is for. */
-  name: string;
-  /** Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one. */
-  project?: string | null | undefined;
-  /** For AGENT: names of the only resource groups that its agents may join; any if missing. */
-  resourceGroups?: Array<string> | null | undefined;
-  /** What it may do. */
-  role: TokenRole;
-  /** Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights. */
-  user?: string | null | undefined;
-};
-
-/** An endpoint, and the events to send to it. */
-export type CreateWebhookInput = {
-  /** Only events of this chain. */
-  chainId?: string | null | undefined;
-  /** Description, for people. */
-  description?: string | null | undefined;
-  /** Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`. */
-  eventTypes: Array<string>;
-  /** Only events of sessions and deployments that have all of these labels. */
-  labels?: Array<LabelInput> | null | undefined;
-  /** Project whose events to send. By default the token's project, or all projects if the token is for all. */
-  project?: string | null | undefined;
-  /** http:// or https://, with port 80, 443 or one above 1023. Private addresses are refused when it is sent to. */
-  url: string;
-};
-
-/** All given conditions must match. */
-export type DateTimeFilter = {
-  /** Later than this. */
-  gt?: string | null | undefined;
-  /** At or after this. */
-  gte?: string | null | undefined;
-  /** Before this. */
-  lt?: string | null | undefined;
-  /** At or before this. */
-  lte?: string | null | undefined;
-};
-
-/** Which webhook to delete. */
-export type DeleteWebhookInput = {
-  /** Which. */
-  webhookId: string;
-};
-
-/** All given conditions must match. */
-export type DeploymentEventFilter = {
-  /** About this deployment and its routes. */
-  deploymentId?: string | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** With one of these values. */
-  types?: Array<DeploymentEventType> | null | undefined;
-};
-
-/** Type of a deployment event: the event's name in upper case, without `deployment.`, and with `_` in place of the dot of `route.`. */
-export type DeploymentEventType =
-  /** It was created. */
-  | 'CREATED'
-  /** It is gone. */
-  | 'DESTROYED'
-  /** One of its routes is new or has changed its status. */
-  | 'ROUTE_STATUS_CHANGED'
-  /** The desired number of replicas changed. */
-  | 'SCALED'
-  /** Its status changed, and is not final. */
-  | 'STATUS_CHANGED'
-  /** It has another revision. */
-  | 'UPDATED';
-
-/** All given conditions must match. */
-export type DeploymentFilter = {
-  /** By when it was created. */
-  createdAt?: DateTimeFilter | null | undefined;
-  /** By name. */
-  name?: StringFilter | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** In one of these statuses. */
-  status?: Array<DeploymentStatus> | null | undefined;
-};
-
-/** What to order deployments by. */
-export type DeploymentOrder = {
-  /** Which way. */
-  direction?: OrderDirection | null | undefined;
-  /** By what. */
-  field: DeploymentOrderField;
-};
-
-/** By what deployments can be ordered. */
-export type DeploymentOrderField =
-  /** When it was created. */
-  | 'CREATED_AT'
-  /** By name, byte by byte. */
-  | 'NAME'
-  /** Since when it has its status. */
-  | 'STATUS_CHANGED_AT';
-
-/** Status of a deployment. DESTROYED is final. */
-export type DeploymentStatus =
-  /** As PENDING; no longer written. */
-  | 'CREATED'
-  /** As SCALING; no longer written. */
-  | 'DEPLOYING'
-  /** Gone. */
-  | 'DESTROYED'
-  /** Its routes are being terminated. */
-  | 'DESTROYING'
-  /** Just created. */
-  | 'PENDING'
-  /** It has the desired number of healthy routes of its revision, and no others. */
-  | 'READY'
-  /** It is moving to its number of replicas and its revision; `statusReason` says what it waits for. */
-  | 'SCALING';
-
-/** Which deployment to end. */
-export type DestroyDeploymentInput = {
-  /** Which. */
-  deploymentId: string;
-  /** Why, in your words. */
-  reason?: string | null | undefined;
-};
-
-/** Which agent. */
-export type DrainAgentInput = {
-  /** Its id. */
-  agentId: string;
-  /** Why, for people. */
-  reason?: string | null | undefined;
-};
-
-/** One variable of the environment. */
-export type EnvVarInput = {
-  /** Its name. */
-  name: string;
-  /** Its value. */
-  value: string;
-};
-
-/** Why a session failed, as classified. */
-export type FailureCause =
-  /** Its agent was lost or restarted while it ran. */
-  | 'AGENT_TRANSIENT'
-  /** Its image could not be fetched. */
-  | 'IMAGE_PULL_FAILURE'
-  /** User code exited with a code other than 0, or ran into the batch timeout. */
-  | 'KERNEL_NONZERO_EXIT'
-  /** It used more memory than its slot allows, and was killed. */
-  | 'OOM_KILLED'
-  /** A quota forbade it. Never retried. */
-  | 'QUOTA_EXCEEDED'
-  /** The scheduler could not start it in time. */
-  | 'SCHEDULER_TIMEOUT'
-  /** Any other cause. */
-  | 'UNKNOWN'
-  /** A person terminated it. Never retried. */
-  | 'USER_CANCELLED'
-  /** It could never have run as specified. Never retried. */
-  | 'VALIDATION_ERROR';
-
-/** Missing fields stay as they are. */
-export type HealthCheckChange = {
-  /** Consecutive successes that make it healthy. */
-  healthyThreshold?: number | null | undefined;
-  /** Seconds from the start of user code to the first check. */
-  initialDelay?: number | null | undefined;
-  /** Seconds between two checks, at least 0.1. */
-  interval?: number | null | undefined;
-  /** The path to request. */
-  path?: string | null | undefined;
-  /** Seconds for which the result of a check counts. Null: three times the sum of interval and timeout. */
-  staleAfter?: number | null | undefined;
-  /** Timeout of a check in seconds, at least 0.05. */
-  timeout?: number | null | undefined;
-  /** Consecutive failures that make it unhealthy. */
-  unhealthyThreshold?: number | null | undefined;
-};
-
-/** Health check of a route: an HTTP GET request, which succeeds with a status of 200 to 299. */
-export type HealthCheckInput = {
-  /** Consecutive successes that make it healthy. */
-  healthyThreshold?: number | null | undefined;
-  /** Seconds from the start of user code to the first check. */
-  initialDelay?: number | null | undefined;
-  /** Seconds between two checks, at least 0.1. */
-  interval?: number | null | undefined;
-  /** The path to request. */
-  path?: string | null | undefined;
-  /** Seconds for which the result of a check counts. Null: three times the sum of interval and timeout. */
-  staleAfter?: number | null | undefined;
-  /** Timeout of a check in seconds, at least 0.05. */
-  timeout?: number | null | undefined;
-  /** Consecutive failures that make it unhealthy. */
-  unhealthyThreshold?: number | null | undefined;
-};
-
-/** Why a due retry is held. */
-export type HoldReason =
-  /** Retries are switched off here. */
-  | 'DISABLED'
-  /** The failed attempt may still run on a silent agent. */
-  | 'PARENT_ALIVE'
-  /** The limit of pending sessions is reached. */
-  | 'QUOTA'
-  /** The rate limit of retries is reached. */
-  | 'RATE_LIMITED';
-
-/** A range of whole numbers, ends included. */
-export type IntRange = {
-  /** At most this. */
-  max?: number | null | undefined;
-  /** At least this. */
-  min?: number | null | undefined;
-};
-
-/** Status of a kernel, as for sessions. An agent may be ahead of the scheduler. */
-export type KernelStatus =
-  /** Ended before it was assigned to an agent. */
-  | 'CANCELLED'
-  /** Its agent starts it. */
-  | 'CREATING'
-  /** Ended: it failed. */
-  | 'ERROR'
-  /** Waits for an agent. */
-  | 'PENDING'
-  /** Ready to be created. */
-  | 'PREPARED'
-  /** Its agent prepares it. */
-  | 'PREPARING'
-  /** Its agent fetches the image. */
-  | 'PULLING'
-  /** User code runs. */
-  | 'RUNNING'
-  /** Its agent is chosen. */
-  | 'SCHEDULED'
-  /** Ended: user code exited, or was stopped. */
-  | 'TERMINATED'
-  /** It is being stopped. */
-  | 'TERMINATING';
-
-/** A label given by the client. */
-export type LabelInput = {
-  /** Its key, unique on the session. */
-  key: string;
-  /** Its value. */
-  value: string;
-};
-
-/** Output stream of a process. */
-export type LogStream =
-  /** Its standard error. */
-  | 'STDERR'
-  /** Its standard output. */
-  | 'STDOUT';
-
-/** Which way. */
-export type OrderDirection =
-  /** Smallest, oldest first. */
-  | 'ASC'
-  /** Largest, newest first. */
-  | 'DESC';
-
-/** Whose sessions a quota limits. */
-export type QuotaScope =
-  /** Those of all projects of a domain. */
-  | 'DOMAIN'
-  /** Those of one project. */
-  | 'PROJECT'
-  /** Those that one user created, with their retries. */
-  | 'USER';
-
-/** A token bucket. */
-export type RateLimitInput = {
-  /** Size of a burst after a quiet period, 1 to 100000. */
-  burst: number;
-  /** Sustained rate per second, up to 100000. */
-  perSecond: number;
-};
-
-/** The delivery to repeat. */
-export type ReplayDeliveryInput = {
-  /** Which. */
-  deliveryId: string;
-};
-
-/** What to send again. */
-export type ReplayWebhookInput = {
-  /** Events from this moment on; at most 14 days ago. */
-  since: string;
-  /** To which webhook. */
-  webhookId: string;
-};
-
-/** An amount of one resource, per kernel. */
-export type ResourceSlotInput = {
-  /** How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`. */
-  amount: string;
-  /** Which: `cpu`, `mem`, `cuda.device`, … */
-  slot: string;
-};
-
-/** Outcome for one session. */
-export type ResubmissionItemStatus =
-  /** It is done; a session that was resubmitted has a child. */
-  | 'DONE'
-  /** Not done yet; never done if the resubmission was aborted. */
-  | 'PENDING'
-  /** It was refused; `code` and `message` say why. */
-  | 'REFUSED';
-
-/** How the new attempts differ from the failed sessions. Overrides also apply to the automatic retries of the new epoch. */
-export type ResubmissionOverrides = {
-  /** The only agents to run on; replaces the existing list. An empty list removes the restriction. */
-  allowAgents?: Array<string> | null | undefined;
-  /** Agents to avoid if another fits; replaces those that retries have come to avoid. */
-  avoidAgents?: Array<string> | null | undefined;
-  /** Batch timeout in seconds; null removes it. */
-  batchTimeout?: number | null | undefined;
-  /** Variables by name; other variables stay. */
-  environ?: Array<EnvVarInput> | null | undefined;
-  /** Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction. */
-  excludeAgents?: Array<string> | null | undefined;
-  /** 0 to 100; the higher goes first. */
-  priority?: number | null | undefined;
-  /** Name of the resource group to run in. */
-  resourceGroup?: string | null | undefined;
-  /** Amounts by slot; other slots stay. 0 removes a slot. */
-  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Fields of the retry policy; missing fields stay as resolved. */
-  retryPolicy?: RetryPolicyInput | null | undefined;
-  /** Secret variables by name; other variables stay. A variable of either kind replaces one of the other. */
-  secretEnviron?: Array<EnvVarInput> | null | undefined;
-};
-
-/** State of a resubmission. */
-export type ResubmissionState =
-  /** A person aborted it; what was done before stays. */
-  | 'ABORTED'
-  /** Everything is done or refused. */
-  | 'COMPLETED'
-  /** Not finished; the server continues by itself. */
-  | 'RUNNING';
-
-/** Which sessions get a new budget, and what is changed. Either `sessionIds` or `filter`. */
-export type ResubmitSessionsInput = {
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
-  clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
-  dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
-  filter?: SessionFilter | null | undefined;
-  /** True: sessions that succeeded are run again as well. Otherwise they are refused. */
-  includeSucceeded?: boolean | null | undefined;
-  /** What is changed. */
-  overrides?: ResubmissionOverrides | null | undefined;
-  /** These sessions; at most 100000. */
-  sessionIds?: Array<string> | null | undefined;
-};
-
-/** Which agent. */
-export type ResumeAgentInput = {
-  /** Its id. */
-  agentId: string;
-  /** Why, for people. */
-  reason?: string | null | undefined;
-};
-
-/** What the retry avoids: it is used all the same if there is no other. */
-export type RetryAvoidance =
-  /** The agents on which the attempt failed. */
-  | 'AGENT'
-  /** The resource group in which the attempt failed. */
-  | 'RESOURCE_GROUP';
-
-/** How delays grow from retry to retry. */
-export type RetryBackoff =
-  /** Delays grow by `backoffMultiplier` each time, up to `maxRetryDelay`. */
-  | 'EXPONENTIAL'
-  /** All delays are the same. */
-  | 'FIXED';
-
-/** All given conditions must match. */
-export type RetryDecisionFilter = {
-  /** Failed for one of these causes. */
-  cause?: Array<FailureCause> | null | undefined;
-  /** In this chain. */
-  chainId?: string | null | undefined;
-  /** By when it was decided. */
-  decidedAt?: DateTimeFilter | null | undefined;
-  /** By when the retry is due. */
-  dueAt?: DateTimeFilter | null | undefined;
-  /** Held for one of these reasons. */
-  holdReason?: Array<HoldReason> | null | undefined;
-  /** In one of these phases. */
-  phase?: Array<RetryPhase> | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** Of this session. */
-  sessionId?: string | null | undefined;
-};
-
-/** All given conditions must match. */
-export type RetryEventFilter = {
-  /** In this chain. */
-  chainId?: string | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** About this session. */
-  sessionId?: string | null | undefined;
-  /** With one of these values. */
-  types?: Array<RetryEventType> | null | undefined;
-};
-
-/** What happened to a retry. */
-export type RetryEventType =
-  /** A person cancelled a scheduled or held retry. */
-  | 'RETRY_CANCELLED'
-  /** The child session was created. */
-  | 'RETRY_DISPATCHED'
-  /** The last retry failed. */
-  | 'RETRY_EXHAUSTED'
-  /** A retry is due but held. */
-  | 'RETRY_HELD'
-  /** An attempt failed; a retry is waiting for its delay to pass. */
-  | 'RETRY_SCHEDULED'
-  /** A retry succeeded. */
-  | 'RETRY_SUCCEEDED';
-
-/** What the retry excludes: it waits rather than go there. */
-export type RetryExclusion =
-  /** The agents on which the attempt failed. */
-  | 'AGENT';
-
-/** How delays are spread, so that sessions that failed together do not return together. */
-export type RetryJitter =
-  /** The whole delay at random, from `retryDelay` to three times the delay before; `backoff` has no effect. */
-  | 'DECORRELATED'
-  /** By a hash of the session: the same session always has the same delay. */
-  | 'DETERMINISTIC'
-  /** The whole delay at random, from 0 to what it would be without jitter. */
-  | 'FULL'
-  /** Not at all. */
-  | 'NONE'
-  /** At random. */
-  | 'RANDOM';
-
-/** The retry to make due now. */
-export type RetryNowInput = {
-  /** The session that failed. */
-  sessionId: string;
-};
-
-/** Whose retries are made due now. Either `sessionIds` or `filter`. */
-export type RetryNowManyInput = {
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
-  clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
-  dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
-  filter?: SessionFilter | null | undefined;
-  /** These sessions; at most 100000. */
-  sessionIds?: Array<string> | null | undefined;
-};
-
-/** Phase of a session's retry. */
-export type RetryPhase =
-  /** A person cancelled the retry. */
-  | 'CANCELLED'
-  /** The child session exists. */
-  | 'DISPATCHED'
-  /** It failed, and all its retries are used up. */
-  | 'EXHAUSTED'
-  /** A retry is due but held. */
-  | 'HELD'
-  /** It has no retries. */
-  | 'NONE'
-  /** It failed in a way that is not retried. */
-  | 'NOT_ELIGIBLE'
-  /** A retry will be dispatched when its delay is over. */
-  | 'SCHEDULED'
-  /** It succeeded, so there is nothing to retry. */
-  | 'SUCCEEDED'
-  /** The session has not ended, or the decision is about to be made. */
-  | 'UNDECIDED';
-
-/** How a session is retried. Durations are seconds. Missing fields come from the defaults of project, domain and cluster, in this order. */
-export type RetryPolicyInput = {
-  /** How delays grow. */
-  backoff?: RetryBackoff | null | undefined;
-  /** Factor by which delays grow, if they do; more than 0. */
-  backoffMultiplier?: number | null | undefined;
-  /** False: an attempt that failed before user code started does not use up `maxRetries`. */
-  countPreStartFailures?: boolean | null | undefined;
-  /** Failures that are retried. */
-  eligibleCauses?: Array<FailureCause> | null | undefined;
-  /** False: no retry events. Decisions are stored all the same. */
-  emitRetryEvents?: boolean | null | undefined;
-  /** How delays are spread. */
-  jitter?: RetryJitter | null | undefined;
-  /** Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1. */
-  jitterRatio?: number | null | undefined;
-  /** No retry starts later than this after the first attempt was created. Null means no limit. */
-  maxElapsed?: number | null | undefined;
-  /** 0 to 100. Total attempts are one more. 0 means no retries, whatever the defaults say. */
-  maxRetries?: number | null | undefined;
-  /** Longest delay. Null means the absolute ceiling, 86400. */
-  maxRetryDelay?: number | null | undefined;
-  /** 0 to 100: limit on retries that do not use up `maxRetries`. */
-  maxUncountedRetries?: number | null | undefined;
-  /** Supplies the fields that are missing here. The fields are stored, not the preset's name. */
-  preset?: RetryPolicyPreset | null | undefined;
-  /** The first delay, more than 0. */
-  retryDelay?: number | null | undefined;
-  /** At most 20, in order; the first that matches decides. */
-  rules?: Array<RetryRuleInput> | null | undefined;
-  /** True: what a program asks for in its verdict file is followed. */
-  trustVerdicts?: boolean | null | undefined;
-};
-
-/** Where a field of a policy may come from, strongest first. */
-export type RetryPolicyLayer =
-  /** The cluster's defaults. */
-  | 'CLUSTER'
-  /** The domain's defaults. */
-  | 'DOMAIN'
-  /** The project's defaults. */
-  | 'PROJECT'
-  /** The session itself, when it was created or resubmitted. */
-  | 'SESSION'
-  /** The built-in default. */
-  | 'SHIPPED';
-
-/** Policies to start from. */
-export type RetryPolicyPreset =
-  /** Ten attempts, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final. */
-  | 'CMS_EXIT_CODES';
-
-/** What a matching rule does. */
-export type RetryRuleAction =
-  /** Does not retry. */
-  | 'FAIL'
-  /** Retries, whatever `eligibleCauses` says. */
-  | 'RETRY'
-  /** Retries without using up `maxRetries`. */
-  | 'RETRY_UNCOUNTED';
-
-/** What to do about failures of one kind. */
-export type RetryRuleInput = {
-  /** What to do. */
-  action: RetryRuleAction;
-  /** What the retry avoids, as long as there is another place. */
-  avoid?: RetryAvoidance | null | undefined;
-  /** Base delay in seconds, in place of the formula's. */
-  delay?: number | null | undefined;
-  /** What the retry excludes, even if it has to wait. */
-  exclude?: RetryExclusion | null | undefined;
-  /** Which failures. */
-  match: RetryRuleMatchInput;
-  /** Slots that grow. */
-  scaleResources?: Array<RetrySlotGrowthInput> | null | undefined;
-  /** Growth of the batch timeout. */
-  scaleTimeout?: RetryTimeoutGrowthInput | null | undefined;
-};
-
-/** Conditions of a rule. All given conditions must match. */
-export type RetryRuleMatchInput = {
-  /** One of these causes. */
-  causes?: Array<FailureCause> | null | undefined;
-  /** One of these exit codes. */
-  exitCodes?: Array<number | string> | null | undefined;
-  /** An exit code, but none of these. */
-  exitCodesNotIn?: Array<number | string> | null | undefined;
-  /** A reason like this, with `*` and `?`. */
-  reason?: string | null | undefined;
-};
-
-/** Where something about retries is set. */
-export type RetryScope =
-  /** For everything. */
-  | 'CLUSTER'
-  /** For all projects of a domain. */
-  | 'DOMAIN'
-  /** For one project. */
-  | 'PROJECT';
-
-/** How a slot grows from attempt to attempt. It never shrinks. */
-export type RetrySlotGrowthInput = {
-  /** The factor. */
-  factor: number;
-  /** Upper limit; bytes take k, m, g, t. */
-  max?: string | null | undefined;
-  /** Which slot. */
-  slot: string;
-};
-
-/** How the batch timeout grows from attempt to attempt. It never shrinks. */
-export type RetryTimeoutGrowthInput = {
-  /** The factor. */
-  factor: number;
-  /** Upper limit, in seconds. */
-  max?: number | null | undefined;
-};
-
-/** A token to revoke. */
-export type RevokeTokenInput = {
-  /** Which. */
-  tokenId: string;
-};
-
-/** Which secret to replace. */
-export type RotateWebhookSecretInput = {
-  /** For how long requests are also signed with the old secret: a day by default, at most 7 days. */
-  overlapSeconds?: number | null | undefined;
-  /** Of which webhook. */
-  webhookId: string;
-};
-
-/** Status of a route. TERMINATED is final. */
-export type RouteStatus =
-  /** Its session runs, but there is no recent check result. */
-  | 'DEGRADED'
-  /** Its session ended, or did not start to serve in time; it is replaced. */
-  | 'FAILED_TO_START'
-  /** It passes its checks and is listed by service discovery. */
-  | 'HEALTHY'
-  /** Its session is being started. */
-  | 'PROVISIONING'
-  /** Gone. */
-  | 'TERMINATED'
-  /** Clients are no longer sent to it; its session ends after the drain. */
-  | 'TERMINATING'
-  /** It fails its checks, and is replaced if that lasts. */
-  | 'UNHEALTHY';
-
-/** The desired number of replicas. Missing fields stay as they are. */
-export type ScaleDeploymentInput = {
-  /** Which. */
-  deploymentId: string;
-  /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
-  maxSurge?: number | null | undefined;
-  /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
-  minHealthy?: number | null | undefined;
-  /** Desired number of healthy routes. */
-  replicas?: number | null | undefined;
-};
-
-/** How one try of a handler was judged. */
-export type SchedulingResult =
-  /** It was in its status for longer than its resource group allows. */
-  | 'EXPIRED'
-  /** It failed; another path follows. */
-  | 'FAILURE'
-  /** It failed too often. */
-  | 'GIVE_UP'
-  /** It failed and is tried again. */
-  | 'NEED_RETRY'
-  /** It was skipped: `message` says what it waits for. */
-  | 'SKIPPED'
-  /** The information about it was too old. */
-  | 'STALE'
-  /** It succeeded. */
-  | 'SUCCESS';
-
-/** Which webhook to test. */
-export type SendTestEventInput = {
-  /** Which. */
-  webhookId: string;
-};
-
-/** In which order sessions of the same priority are scheduled. */
-export type Sequencer =
-  /** First the session whose user (or project, if it has no user) has the smallest dominant share of the group. */
-  | 'DRF'
-  /** The oldest first. */
-  | 'FIFO'
-  /** The newest first. */
-  | 'LIFO';
-
-/** What a person can do with a session. */
-export type SessionAction =
-  /** `cancelRetry`. */
-  | 'CANCEL_RETRY'
-  /** `resubmitSessions`, without overrides. */
-  | 'RESUBMIT'
-  /** `retryNow`. */
-  | 'RETRY_NOW'
-  /** `terminateSession`. */
-  | 'TERMINATE';
-
-/** All given conditions must match. */
-export type SessionEventFilter = {
-  /** In this chain. */
-  chainId?: string | null | undefined;
-  /** In one of these chains, at most 200. */
-  chainIds?: Array<string> | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** About this session. */
-  sessionId?: string | null | undefined;
-  /** With one of these values. */
-  types?: Array<SessionEventType> | null | undefined;
-};
-
-/** Type of a session event: the event's name in upper case, without `session.`. */
-export type SessionEventType =
-  /** It ended before it started. */
-  | 'CANCELLED'
-  /** A person ended it before it had a result, and with it its chain. */
-  | 'CHAIN_CANCELLED'
-  /** It failed, and no automatic attempt will follow. Once an epoch. */
-  | 'CHAIN_FAILED'
-  /** It is the first attempt of a new epoch: its chain was resubmitted, by whom the reason says. */
-  | 'CHAIN_REOPENED'
-  /** It succeeded, and with it its chain. */
-  | 'CHAIN_SUCCEEDED'
-  /** It was created. */
-  | 'CREATED'
-  /** It ended: it failed. */
-  | 'ERROR'
-  /** A person cancelled its retry. */
-  | 'RETRY_CANCELLED'
-  /** Its child session was created. */
-  | 'RETRY_DISPATCHED'
-  /** It failed, and was the last retry. */
-  | 'RETRY_EXHAUSTED'
-  /** Its retry is due but held. */
-  | 'RETRY_HELD'
-  /** It failed; a retry is waiting for its delay to pass. */
-  | 'RETRY_SCHEDULED'
-  /** It is a retry, and it succeeded. */
-  | 'RETRY_SUCCEEDED'
-  /** Its status changed, and is not final. */
-  | 'STATUS_CHANGED'
-  /** It ended: it succeeded, or a person terminated it. */
-  | 'TERMINATED';
-
-/** All given conditions must match. */
-export type SessionFilter = {
-  /** All of these match. */
-  AND?: Array<SessionFilter> | null | undefined;
-  /** This does not match. */
-  NOT?: SessionFilter | null | undefined;
-  /** At least one of these matches. */
-  OR?: Array<SessionFilter> | null | undefined;
-  /** With a kernel that is, or was, on the agent of this id. */
-  agent?: string | null | undefined;
-  /** In this chain. */
-  chainId?: string | null | undefined;
-  /** By when it was created. */
-  createdAt?: DateTimeFilter | null | undefined;
-  /** That start only once this chain has succeeded. */
-  dependsOn?: string | null | undefined;
-  /** Failed for one of these causes. */
-  failureCause?: Array<FailureCause> | null | undefined;
-  /** Whose id begins so: its first 8 hexadecimal digits, or more of it. */
-  idPrefix?: string | null | undefined;
-  /** With this label. */
-  label?: LabelInput | null | undefined;
-  /** By `maxRetries`. */
-  maxRetries?: IntRange | null | undefined;
-  /** By name. */
-  name?: StringFilter | null | undefined;
-  /** Of one of these origins. */
-  origin?: Array<SessionOrigin> | null | undefined;
-  /** The attempt after this one. */
-  parentSessionId?: string | null | undefined;
-  /** In the project of this name. */
-  project?: string | null | undefined;
-  /** In the resource group of this name. */
-  resourceGroup?: string | null | undefined;
-  /** With one of these results. */
-  result?: Array<SessionResult> | null | undefined;
-  /** By `retryCount`. */
-  retryCount?: IntRange | null | undefined;
-  /** With `retryState.phase` in one of these. */
-  retryPhase?: Array<RetryPhase> | null | undefined;
-  /** Of one of these types. */
-  sessionType?: Array<SessionType> | null | undefined;
-  /** In one of these statuses. */
-  status?: Array<SessionStatus> | null | undefined;
-};
-
-/** One thing to order by. */
-export type SessionOrder = {
-  /** Which way. */
-  direction?: OrderDirection | null | undefined;
-  /** By what. */
-  field: SessionOrderField;
-};
-
-/** By what sessions can be ordered. */
-export type SessionOrderField =
-  /** By its place in its chain. */
-  | 'ATTEMPT'
-  /** When it was created. */
-  | 'CREATED_AT'
-  /** By name, byte by byte. */
-  | 'NAME'
-  /** By priority. */
-  | 'PRIORITY'
-  /** Since when it has its status. */
-  | 'STATUS_CHANGED_AT';
-
-/** Why a session exists. */
-export type SessionOrigin =
-  /** A retry policy created it after its parent failed. */
-  | 'AUTO_RETRY'
-  /** A client created it. */
-  | 'INITIAL'
-  /** A person resubmitted its parent. */
-  | 'RESUBMISSION';
-
-/** Result of a session. */
-export type SessionResult =
-  /** It failed; `failureCause` says why. */
-  | 'FAILURE'
-  /** Its main kernel ended by itself with exit code 0. */
-  | 'SUCCESS'
-  /** Not known: it has not ended, or a person terminated it. */
-  | 'UNDEFINED';
-
-/** Status of a session. TERMINATED, ERROR and CANCELLED are final. */
-export type SessionStatus =
-  /** Ended before it started. */
-  | 'CANCELLED'
-  /** Agents start its kernels. */
-  | 'CREATING'
-  /** Ended: it failed. */
-  | 'ERROR'
-  /** Waits to be placed on agents. */
-  | 'PENDING'
-  /** All kernels are ready to be created. */
-  | 'PREPARED'
-  /** Agents prepare its kernels. */
-  | 'PREPARING'
-  /** An agent fetches the image. */
-  | 'PULLING'
-  /** User code runs. */
-  | 'RUNNING'
-  /** Agents are chosen, their resources reserved. */
-  | 'SCHEDULED'
-  /** Ended: it succeeded, or a person terminated it. */
-  | 'TERMINATED'
-  /** Its kernels are being stopped, or have ended. */
-  | 'TERMINATING';
-
-/** What a session is for. */
-export type SessionType =
-  /** Runs a command to its end. The only type that is retried. */
-  | 'BATCH'
-  /** One replica of a deployment. */
-  | 'INFERENCE'
-  /** Serves a person until it is terminated. */
-  | 'INTERACTIVE';
-
-/** What to change. Missing fields stay as they are; null removes a limit. */
-export type SetQuotaInput = {
-  /** Limit on sessions PENDING at once. */
-  maxPending?: number | null | undefined;
-  /** Limit on sessions placed at once. */
-  maxRunning?: number | null | undefined;
-  /** Of the user, project or domain. */
-  name: string;
-  /** Of what kind it is. */
-  scope: QuotaScope;
-  /** Limit on what all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot. */
-  slots?: Array<ResourceSlotInput> | null | undefined;
-};
-
-/** Retry policy defaults of a scope. */
-export type SetRetryDefaultsInput = {
-  /** Of the domain or project; nothing for the cluster. */
-  name?: string | null | undefined;
-  /** Replaces what was set there. Null clears it. */
-  policy?: RetryPolicyInput | null | undefined;
-  /** Where. */
-  scope: RetryScope;
-};
-
-/** What to change. Missing fields stay as they are. */
-export type SetRetrySwitchInput = {
-  /** Whether due retries are held. False releases them gradually. */
-  disabled?: boolean | null | undefined;
-  /** Of the domain or project; nothing for the cluster. */
-  name?: string | null | undefined;
-  /** Retries beyond it are held until the rate allows them. Null removes the limit. */
-  rateLimit?: RateLimitInput | null | undefined;
-  /** Where. */
-  scope: RetryScope;
-  /** When this change reverts by itself. If missing, it is permanent. */
-  until?: string | null | undefined;
-};
-
-/** All given conditions must match. Case matters. */
-export type StringFilter = {
-  /** Contains this. */
-  contains?: string | null | undefined;
-  /** Ends with this. */
-  endsWith?: string | null | undefined;
-  /** Exactly this. */
-  equals?: string | null | undefined;
-  /** Exactly one of these. */
-  in?: Array<string> | null | undefined;
-  /** Starts with this. */
-  startsWith?: string | null | undefined;
-};
-
-/** Which session to end, and how. */
-export type TerminateSessionInput = {
-  /** Kill its kernels at once, without the time to clean up. */
-  force?: boolean | null | undefined;
-  /** Why, in your words. */
-  reason?: string | null | undefined;
-  /** Which. */
-  sessionId: string;
-};
-
-/** Which sessions are terminated. Either `sessionIds` or `filter`. */
-export type TerminateSessionsInput = {
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
-  clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
-  dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
-  filter?: SessionFilter | null | undefined;
-  /** Kills their kernels without a grace period. */
-  force?: boolean | null | undefined;
-  /** Why, for people. */
-  reason?: string | null | undefined;
-  /** These sessions; at most 100000. */
-  sessionIds?: Array<string> | null | undefined;
-};
-
-/** What a token may do. */
-export type TokenRole =
-  /** Everything, in its project or in all. */
-  | 'ADMIN'
-  /** Runs kernels, and reads nothing here. */
-  | 'AGENT'
-  /** Reads and changes the sessions of its project. */
-  | 'MEMBER'
-  /** Reads service discovery, of its project or of all, and without a project `/metrics`; nothing else. */
-  | 'METRICS'
-  /** Reads its project, except for the values of environment variables. */
-  | 'VIEWER';
-
-/** What to change in the specification of its routes. Missing fields stay as they are. */
-export type UpdateDeploymentInput = {
-  /** All labels that an agent must have to run a route. */
-  agentLabels?: Array<LabelInput> | null | undefined;
-  /** The program and its arguments. */
-  command?: Array<string> | null | undefined;
-  /** Which. */
-  deploymentId: string;
-  /** Seconds between removing a route from service discovery and stopping its program. */
-  drain?: number | null | undefined;
-  /** Its whole environment, apart from the variables set by Reprise. */
-  environ?: Array<EnvVarInput> | null | undefined;
-  /** How long an unhealthy route may take to recover, in seconds. */
-  evictAfter?: number | null | undefined;
-  /** How the health of its routes is checked. */
-  healthCheck?: HealthCheckChange | null | undefined;
-  /** Preset of environment and interpreter for its program. Null: none. */
-  image?: string | null | undefined;
-  /** All labels of your choice. */
-  labels?: Array<LabelInput> | null | undefined;
-  /** The environment variable that gives the program its port. */
-  portVariable?: string | null | undefined;
-  /** 0 to 100; the higher goes first. */
-  priority?: number | null | undefined;
-  /** Name of the resource group for its routes. */
-  resourceGroup?: string | null | undefined;
-  /** All resources of each route. */
-  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** All secret variables, as for `createDeployment`; missing: as they are. */
-  secretEnviron?: Array<EnvVarInput> | null | undefined;
-  /** Seconds from the creation of a route to its first successful check. */
-  startTimeout?: number | null | undefined;
-};
-
-/** The policy of a retry that waits, changed. */
-export type UpdateRetryInput = {
-  /** Its fields replace those of the session's policy; missing fields stay as they are. */
-  policy: RetryPolicyInput;
-  /** The session that failed. */
-  sessionId: string;
-};
-
-/** What to change. Missing fields stay as they are. */
-export type UpdateWebhookInput = {
-  /** Only events of this chain. Null: of all chains. */
-  chainId?: string | null | undefined;
-  /** What it is for. Null clears it. */
-  description?: string | null | undefined;
-  /** While it is disabled, nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the rest. */
-  enabled?: boolean | null | undefined;
-  /** Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`. */
-  eventTypes?: Array<string> | null | undefined;
-  /** Only events of sessions and deployments that have all of these labels. Null: of all. */
-  labels?: Array<LabelInput> | null | undefined;
-  /** The endpoint; waiting deliveries go there, too. */
-  url?: string | null | undefined;
-  /** Which. */
-  webhookId: string;
-};
-
-/** Status of a delivery. */
-export type WebhookDeliveryStatus =
-  /** The endpoint answered with a status of 200 to 299. */
-  | 'DELIVERED'
-  /** All scheduled attempts failed, or the endpoint is gone. */
-  | 'FAILED'
-  /** It waits for its next attempt, or one is in progress. */
-  | 'PENDING';
-
 export type AgentsQueryVariables = Exact<{
-  filter?: AgentFilter | null | undefined;
+  filter?: Types.AgentFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: AgentStatus, isolation: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, isolation: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+
+export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
 
 export type ResourceGroupsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ResourceGroupsQuery = { resourceGroups: Array<{ name: string, selector: AgentSelector, sequencer: Sequencer, maxTries: number, maxReschedules: number, pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, terminateTimeout: number, fenceAfter: number }> };
+export type ResourceGroupsQuery = { resourceGroups: Array<(
+    { name: string, draining: boolean, drainReason: string | null, selector: Types.AgentSelector, sequencer: Types.Sequencer, maxTries: number, maxReschedules: number, pendingSessions: { totalCount: number, totalCountIsExact: boolean }, slots: Array<{ slot: string, capacity: string, used: string }> }
+    & GroupTimeoutsFragment
+  )> };
 
 export type ProjectsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -1352,12 +33,12 @@ export type ProjectsQueryVariables = Exact<{
 export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, createdAt: string } }> } };
 
 export type DrainAgentMutationVariables = Exact<{
-  input: DrainAgentInput;
+  input: Types.DrainAgentInput;
 }>;
 
 
 export type DrainAgentMutation = { drainAgent:
-    | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: AgentStatus } }
+    | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1377,7 +58,7 @@ export type DrainAgentMutation = { drainAgent:
    };
 
 export type ResumeAgentMutationVariables = Exact<{
-  input: ResumeAgentInput;
+  input: Types.ResumeAgentInput;
 }>;
 
 
@@ -1394,15 +75,251 @@ export type ResumeAgentMutation = { resumeAgent:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
-    | { __typename: 'ResumeAgentPayload', agent: { agentId: string, name: string, status: AgentStatus } }
+    | { __typename: 'ResumeAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
    };
 
+export type RemoveAgentMutationVariables = Exact<{
+  input: Types.RemoveAgentInput;
+}>;
+
+
+export type RemoveAgentMutation = { removeAgent:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RemoveAgentPayload', agent: { agentId: string, name: string } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UsersQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type UsersQuery = { users: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { userId: string, name: string, createdAt: string, memberships: Array<{ role: Types.TokenRole, project: { name: string } }> } }> } };
+
+export type CreateUserMutationVariables = Exact<{
+  input: Types.CreateUserInput;
+}>;
+
+
+export type CreateUserMutation = { createUser:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateUserPayload', user: { userId: string, name: string, createdAt: string } }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DomainsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type DomainsQuery = { domains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { domainId: string, name: string, createdAt: string } }> } };
+
+export type CreateDomainMutationVariables = Exact<{
+  input: Types.CreateDomainInput;
+}>;
+
+
+export type CreateDomainMutation = { createDomain:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateDomainPayload', domain: { domainId: string, name: string, createdAt: string } }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type CreateProjectMutationVariables = Exact<{
+  input: Types.CreateProjectInput;
+}>;
+
+
+export type CreateProjectMutation = { createProject:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateProjectPayload', project: { projectId: string, name: string, domain: string, createdAt: string } }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type SetProjectMemberMutationVariables = Exact<{
+  input: Types.SetProjectMemberInput;
+}>;
+
+
+export type SetProjectMemberMutation = { setProjectMember:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SetProjectMemberPayload', project: { name: string } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type RemoveProjectMemberMutationVariables = Exact<{
+  input: Types.RemoveProjectMemberInput;
+}>;
+
+
+export type RemoveProjectMemberMutation = { removeProjectMember:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RemoveProjectMemberPayload', deletedId: string }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type CreateResourceGroupMutationVariables = Exact<{
+  input: Types.CreateResourceGroupInput;
+}>;
+
+
+export type CreateResourceGroupMutation = { createResourceGroup:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateResourceGroupPayload', resourceGroup: { name: string, draining: boolean } }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UpdateResourceGroupMutationVariables = Exact<{
+  input: Types.UpdateResourceGroupInput;
+}>;
+
+
+export type UpdateResourceGroupMutation = { updateResourceGroup:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateResourceGroupPayload', resourceGroup: (
+        { name: string, draining: boolean, drainReason: string | null }
+        & GroupTimeoutsFragment
+      ) }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DeleteResourceGroupMutationVariables = Exact<{
+  input: Types.DeleteResourceGroupInput;
+}>;
+
+
+export type DeleteResourceGroupMutation = { deleteResourceGroup:
+    | { __typename: 'DeleteResourceGroupPayload', name: string }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+   };
+
+export type SessionStatisticsQueryVariables = Exact<{
+  from?: string | null | undefined;
+  to?: string | null | undefined;
+  bucketSeconds?: number | null | undefined;
+  project?: string | null | undefined;
+  resourceGroup?: string | null | undefined;
+  user?: string | null | undefined;
+  name?: string | null | undefined;
+  label?: Types.LabelInput | null | undefined;
+}>;
+
+
+export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
+
+export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
+
 export type AuditLogQueryVariables = Exact<{
-  filter?: AuditFilter | null | undefined;
+  filter?: Types.AuditFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -1411,21 +328,21 @@ export type AuditLogQueryVariables = Exact<{
 export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
 
 export type ChainsQueryVariables = Exact<{
-  filter?: ChainFilter | null | undefined;
-  orderBy?: ChainOrder | null | undefined;
+  filter?: Types.ChainFilter | null | undefined;
+  orderBy?: Types.ChainOrder | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: ChainState, cause: FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
 
 export type ChainCountsQueryVariables = Exact<{
-  filter?: ChainFilter | null | undefined;
+  filter?: Types.ChainFilter | null | undefined;
 }>;
 
 
-export type ChainCountsQuery = { chains: { counts: Array<{ state: ChainState, count: number, isExact: boolean }> } };
+export type ChainCountsQuery = { chains: { counts: Array<{ state: Types.ChainState, count: number, isExact: boolean }> } };
 
 export type ChainTimelineQueryVariables = Exact<{
   sessionId: string;
@@ -1434,12 +351,12 @@ export type ChainTimelineQueryVariables = Exact<{
 }>;
 
 
-export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ node: { kind: ChainSegmentKind, from: string, to: string | null, attempt: number, epoch: number, cause: FailureCause | null, holdReason: HoldReason | null, reason: string | null, session: { sessionId: string } | null } }> } } | null };
+export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ node: { kind: Types.ChainSegmentKind, from: string, to: string | null, attempt: number, epoch: number, cause: Types.FailureCause | null, holdReason: Types.HoldReason | null, reason: string | null, session: { sessionId: string } | null } }> } } | null };
 
-export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
+export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: Types.DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
 
 export type DeploymentDetailFragment = (
-  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
+  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: Types.RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: Types.RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
   & DeploymentSummaryFragment
 );
 
@@ -1451,8 +368,8 @@ export type DeploymentQueryVariables = Exact<{
 export type DeploymentQuery = { deployment: DeploymentDetailFragment | null };
 
 export type DeploymentsQueryVariables = Exact<{
-  filter?: DeploymentFilter | null | undefined;
-  orderBy?: DeploymentOrder | null | undefined;
+  filter?: Types.DeploymentFilter | null | undefined;
+  orderBy?: Types.DeploymentOrder | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -1461,7 +378,7 @@ export type DeploymentsQueryVariables = Exact<{
 export type DeploymentsQuery = { deployments: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DeploymentSummaryFragment }> } };
 
 export type CreateDeploymentMutationVariables = Exact<{
-  input: CreateDeploymentInput;
+  input: Types.CreateDeploymentInput;
 }>;
 
 
@@ -1490,7 +407,7 @@ export type CreateDeploymentMutation = { createDeployment:
    };
 
 export type ScaleDeploymentMutationVariables = Exact<{
-  input: ScaleDeploymentInput;
+  input: Types.ScaleDeploymentInput;
 }>;
 
 
@@ -1515,7 +432,7 @@ export type ScaleDeploymentMutation = { scaleDeployment:
    };
 
 export type UpdateDeploymentMutationVariables = Exact<{
-  input: UpdateDeploymentInput;
+  input: Types.UpdateDeploymentInput;
 }>;
 
 
@@ -1540,7 +457,7 @@ export type UpdateDeploymentMutation = { updateDeployment:
    };
 
 export type DestroyDeploymentMutationVariables = Exact<{
-  input: DestroyDeploymentInput;
+  input: Types.DestroyDeploymentInput;
 }>;
 
 
@@ -1565,12 +482,12 @@ export type DestroyDeploymentMutation = { destroyDeployment:
    };
 
 export type DeploymentEventsSubscriptionVariables = Exact<{
-  filter?: DeploymentEventFilter | null | undefined;
+  filter?: Types.DeploymentEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
+export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -1578,17 +495,17 @@ export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 export type EventCursorQuery = { eventCursor: string };
 
 export type RetryEventsSubscriptionVariables = Exact<{
-  filter?: RetryEventFilter | null | undefined;
+  filter?: Types.RetryEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null } };
 
-export type EventFieldsFragment = { cursor: string, type: SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: SessionStatus | null, toStatus: SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
+export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
 export type SessionEventsSubscriptionVariables = Exact<{
-  filter?: SessionEventFilter | null | undefined;
+  filter?: Types.SessionEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
@@ -1596,7 +513,7 @@ export type SessionEventsSubscriptionVariables = Exact<{
 export type SessionEventsSubscription = { sessionEvents: EventFieldsFragment };
 
 export type EventsQueryVariables = Exact<{
-  filter?: SessionEventFilter | null | undefined;
+  filter?: Types.SessionEventFilter | null | undefined;
   last?: number | null | undefined;
   before?: string | null | undefined;
 }>;
@@ -1610,7 +527,7 @@ export type KernelLogsSubscriptionVariables = Exact<{
 }>;
 
 
-export type KernelLogsSubscription = { kernelLogs: { cursor: string, stream: LogStream, text: string, at: string } };
+export type KernelLogsSubscription = { kernelLogs: { cursor: string, stream: Types.LogStream, text: string, at: string } };
 
 type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
 
@@ -1633,29 +550,31 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: SessionType, status: SessionStatus, result: SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: FailureCause | null, chainId: string, attempt: number, epoch: number, origin: SessionOrigin, retryCount: number, maxRetries: number, retryCause: FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
-export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, status: KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, agent: { agentId: string, name: string } | null };
+export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
-export type DecisionFragment = { sessionId: string, chainId: string, phase: RetryPhase, cause: FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
+
+export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
 export type AttemptFragment = (
-  { parentSession: { sessionId: string } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
+  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, parentSession: { sessionId: string } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: RetryJitter, jitterRatio: number, eligibleCauses: Array<FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, rules: Array<RuleFragment> | null };
 
-export type RuleFragment = { action: RetryRuleAction, avoid: RetryAvoidance | null, exclude: RetryExclusion | null, delay: number | null, match: { causes: Array<FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
+export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, clusterMode: ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
-export type QuotaDetailFragment = { scope: QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, slots: Array<{ slot: string, amount: string }> } };
+export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, slots: Array<{ slot: string, amount: string }> } };
 
 export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -1663,7 +582,7 @@ export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
 export type QuotasQuery = { quotas: Array<QuotaDetailFragment> };
 
 export type SetQuotaMutationVariables = Exact<{
-  input: SetQuotaInput;
+  input: Types.SetQuotaInput;
 }>;
 
 
@@ -1683,10 +602,10 @@ export type SetQuotaMutation = { setQuota:
     )
    };
 
-export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: SessionAction, actor: string, state: ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
 export type ResubmitSessionsMutationVariables = Exact<{
-  input: ResubmitSessionsInput;
+  input: Types.ResubmitSessionsInput;
 }>;
 
 
@@ -1695,12 +614,12 @@ export type ResubmitSessionsMutation = { resubmitSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'ResubmitSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -1708,7 +627,7 @@ export type ResubmitSessionsMutation = { resubmitSessions:
    };
 
 export type AbortResubmissionMutationVariables = Exact<{
-  input: AbortResubmissionInput;
+  input: Types.AbortResubmissionInput;
 }>;
 
 
@@ -1735,7 +654,15 @@ export type ResubmissionQueryVariables = Exact<{
 
 export type ResubmissionQuery = { resubmission: ResubmissionSummaryFragment | null };
 
+export type ResubmissionRefusalsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ResubmissionRefusalsQuery = { resubmission: { refusals: Array<{ code: string, count: number, message: string }> } | null };
+
 export type ResubmissionsQueryVariables = Exact<{
+  idPrefix?: string | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -1745,16 +672,16 @@ export type ResubmissionsQuery = { resubmissions: { pageInfo: { hasNextPage: boo
 
 export type ResubmissionItemsQueryVariables = Exact<{
   id: string;
-  status?: ResubmissionItemStatus | null | undefined;
+  status?: Types.ResubmissionItemStatus | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null } }> } } | null };
+export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null } }> } } | null };
 
 export type TerminateSessionsMutationVariables = Exact<{
-  input: TerminateSessionsInput;
+  input: Types.TerminateSessionsInput;
 }>;
 
 
@@ -1763,7 +690,7 @@ export type TerminateSessionsMutation = { terminateSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1776,7 +703,7 @@ export type TerminateSessionsMutation = { terminateSessions:
    };
 
 export type CancelRetriesMutationVariables = Exact<{
-  input: CancelRetriesInput;
+  input: Types.CancelRetriesInput;
 }>;
 
 
@@ -1786,7 +713,7 @@ export type CancelRetriesMutation = { cancelRetries:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1798,7 +725,7 @@ export type CancelRetriesMutation = { cancelRetries:
    };
 
 export type RetryNowManyMutationVariables = Exact<{
-  input: RetryNowManyInput;
+  input: Types.RetryNowManyInput;
 }>;
 
 
@@ -1807,7 +734,7 @@ export type RetryNowManyMutation = { retryNowMany:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1822,8 +749,8 @@ export type RetryNowManyMutation = { retryNowMany:
 export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, batchTimeout: number | null, resourceSlots: Array<{ slot: string, amount: string }> };
 
 export type RetryPolicyPreviewQueryVariables = Exact<{
-  policy: RetryPolicyInput;
-  cause?: FailureCause | null | undefined;
+  policy: Types.RetryPolicyInput;
+  cause?: Types.FailureCause | null | undefined;
   exitCode?: number | null | undefined;
   sessionId?: string | null | undefined;
 }>;
@@ -1832,14 +759,14 @@ export type RetryPolicyPreviewQueryVariables = Exact<{
 export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment> } };
 
 export type AirflowPolicyPreviewQueryVariables = Exact<{
-  settings: AirflowSettingsInput;
+  settings: Types.AirflowSettingsInput;
 }>;
 
 
 export type AirflowPolicyPreviewQuery = { airflowPolicyPreview: { policy: PolicyFragment, schedule: Array<PlannedFragment>, airflowDelays: Array<{ retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number }>, explanation: { alike: Array<string>, differs: Array<string> } } };
 
 export type RetryDecisionsQueryVariables = Exact<{
-  filter?: RetryDecisionFilter | null | undefined;
+  filter?: Types.RetryDecisionFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -1847,7 +774,7 @@ export type RetryDecisionsQueryVariables = Exact<{
 
 export type RetryDecisionsQuery = { retryDecisions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DecisionFragment }> } };
 
-export type DefaultsFragment = { scope: RetryScope, name: string | null, policy: PartialPolicyFragment | null };
+export type DefaultsFragment = { scope: Types.RetryScope, name: string | null, policy: PartialPolicyFragment | null };
 
 export type RetryDefaultsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -1855,7 +782,7 @@ export type RetryDefaultsQueryVariables = Exact<{ [key: string]: never; }>;
 export type RetryDefaultsQuery = { retryDefaults: Array<DefaultsFragment> };
 
 export type SetRetryDefaultsMutationVariables = Exact<{
-  input: SetRetryDefaultsInput;
+  input: Types.SetRetryDefaultsInput;
 }>;
 
 
@@ -1875,7 +802,7 @@ export type SetRetryDefaultsMutation = { setRetryDefaults:
     )
    };
 
-export type SwitchFragment = { scope: RetryScope, name: string | null, disabled: boolean, disabledUntil: string | null, rateLimitUntil: string | null, rateLimit: { perSecond: number, burst: number } | null };
+export type SwitchFragment = { scope: Types.RetryScope, name: string | null, disabled: boolean, disabledUntil: string | null, rateLimitUntil: string | null, disabledChange: { at: string, by: string, reason: string | null } | null, rateLimit: { perSecond: number, burst: number } | null, rateLimitChange: { at: string, by: string, reason: string | null } | null };
 
 export type RetrySwitchesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -1883,7 +810,7 @@ export type RetrySwitchesQueryVariables = Exact<{ [key: string]: never; }>;
 export type RetrySwitchesQuery = { retrySwitches: Array<SwitchFragment> };
 
 export type SetRetrySwitchMutationVariables = Exact<{
-  input: SetRetrySwitchInput;
+  input: Types.SetRetrySwitchInput;
 }>;
 
 
@@ -1903,6 +830,181 @@ export type SetRetrySwitchMutation = { setRetrySwitch:
     )
    };
 
+export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: string | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
+
+export type ScheduleSummaryFragment = { scheduleId: string, name: string, cron: string | null, every: number | null, timeZone: string, overlap: Types.ScheduleOverlap, catchUp: number, jitter: number, paused: boolean, pausedAt: string | null, pausedBy: string | null, pauseReason: string | null, statusReason: string | null, nextRunAt: string | null, queued: number, owner: string, createdBy: string, createdAt: string, updatedAt: string, project: { name: string } };
+
+export type ScheduleDetailFragment = (
+  { nextRuns: Array<string>, session: { name: string, sessionType: Types.SessionType, resourceGroup: string, image: string | null, command: Array<string>, secretEnviron: Array<string>, batchTimeout: number | null, priority: number, maxRetries: number | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }> } | null, lastRuns: Array<(
+    { session: { chain: { state: Types.ChainState } } | null }
+    & ScheduleRunSummaryFragment
+  )> }
+  & ScheduleSummaryFragment
+);
+
+export type SchedulesQueryVariables = Exact<{
+  filter?: Types.ScheduleFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type SchedulesQuery = { schedules: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: ScheduleSummaryFragment }> } };
+
+export type ScheduleQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ScheduleQuery = { schedule: ScheduleDetailFragment | null };
+
+export type ScheduleRunsQueryVariables = Exact<{
+  scheduleId: string;
+  outcome?: Array<Types.ScheduleRunOutcome> | Types.ScheduleRunOutcome | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type ScheduleRunsQuery = { scheduleRuns: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: (
+        { session: { chain: { state: Types.ChainState } } | null }
+        & ScheduleRunSummaryFragment
+      ) }> } };
+
+export type CreateScheduleMutationVariables = Exact<{
+  input: Types.CreateScheduleInput;
+}>;
+
+
+export type CreateScheduleMutation = { createSchedule:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'CreateSchedulePayload', schedule: ScheduleDetailFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UpdateScheduleMutationVariables = Exact<{
+  input: Types.UpdateScheduleInput;
+}>;
+
+
+export type UpdateScheduleMutation = { updateSchedule:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateSchedulePayload', schedule: ScheduleDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type PauseScheduleMutationVariables = Exact<{
+  input: Types.PauseScheduleInput;
+}>;
+
+
+export type PauseScheduleMutation = { pauseSchedule:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'PauseSchedulePayload', schedule: ScheduleDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ResumeScheduleMutationVariables = Exact<{
+  input: Types.ResumeScheduleInput;
+}>;
+
+
+export type ResumeScheduleMutation = { resumeSchedule:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ResumeSchedulePayload', schedule: ScheduleDetailFragment }
+   };
+
+export type RunScheduleNowMutationVariables = Exact<{
+  input: Types.RunScheduleNowInput;
+}>;
+
+
+export type RunScheduleNowMutation = { runScheduleNow:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | { __typename: 'RunScheduleNowPayload', run: ScheduleRunSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DeleteScheduleMutationVariables = Exact<{
+  input: Types.DeleteScheduleInput;
+}>;
+
+
+export type DeleteScheduleMutation = { deleteSchedule:
+    | { __typename: 'DeleteSchedulePayload', scheduleId: string }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+   };
+
 export type SessionQueryVariables = Exact<{
   id: string;
 }>;
@@ -1918,8 +1020,8 @@ export type ChainQueryVariables = Exact<{
 export type ChainQuery = { session: { retryChain: Array<AttemptFragment> } | null };
 
 export type SessionsQueryVariables = Exact<{
-  filter?: SessionFilter | null | undefined;
-  orderBy?: Array<SessionOrder> | SessionOrder | null | undefined;
+  filter?: Types.SessionFilter | null | undefined;
+  orderBy?: Array<Types.SessionOrder> | Types.SessionOrder | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
   withTotal?: boolean | null | undefined;
@@ -1935,10 +1037,10 @@ export type SessionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
-  input: CreateSessionInput;
+  input: Types.CreateSessionInput;
 }>;
 
 
@@ -1967,7 +1069,7 @@ export type CreateSessionMutation = { createSession:
    };
 
 export type CreateSessionsMutationVariables = Exact<{
-  input: CreateSessionsInput;
+  input: Types.CreateSessionsInput;
 }>;
 
 
@@ -2006,7 +1108,7 @@ export type CreateSessionsMutation = { createSessions:
    };
 
 export type TerminateSessionMutationVariables = Exact<{
-  input: TerminateSessionInput;
+  input: Types.TerminateSessionInput;
 }>;
 
 
@@ -2031,7 +1133,7 @@ export type TerminateSessionMutation = { terminateSession:
    };
 
 export type CancelRetryMutationVariables = Exact<{
-  input: CancelRetryInput;
+  input: Types.CancelRetryInput;
 }>;
 
 
@@ -2052,7 +1154,7 @@ export type CancelRetryMutation = { cancelRetry:
    };
 
 export type RetryNowMutationVariables = Exact<{
-  input: RetryNowInput;
+  input: Types.RetryNowInput;
 }>;
 
 
@@ -2073,7 +1175,7 @@ export type RetryNowMutation = { retryNow:
    };
 
 export type UpdateRetryMutationVariables = Exact<{
-  input: UpdateRetryInput;
+  input: Types.UpdateRetryInput;
 }>;
 
 
@@ -2101,6 +1203,7 @@ export type KernelLogTailQueryVariables = Exact<{
   id: string | number;
   last?: number | null | undefined;
   before?: string | null | undefined;
+  since?: string | null | undefined;
 }>;
 
 
@@ -2109,12 +1212,13 @@ export type KernelLogTailQuery = { node:
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'Domain' }
-    | { __typename: 'Kernel', logs: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: LogStream, text: string, at: string } }> } }
+    | { __typename: 'Kernel', logs: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
     | { __typename: 'RetryDecision' }
     | { __typename: 'Route' }
+    | { __typename: 'Schedule' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -2126,6 +1230,7 @@ export type KernelLogPageQueryVariables = Exact<{
   id: string | number;
   first?: number | null | undefined;
   after?: string | null | undefined;
+  since?: string | null | undefined;
 }>;
 
 
@@ -2134,12 +1239,13 @@ export type KernelLogPageQuery = { node:
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'Domain' }
-    | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: LogStream, text: string, at: string } }> } }
+    | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
     | { __typename: 'RetryDecision' }
     | { __typename: 'Route' }
+    | { __typename: 'Schedule' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -2147,7 +1253,7 @@ export type KernelLogPageQuery = { node:
     | { __typename: 'WebhookDelivery' }
    | null };
 
-export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
+export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -2155,6 +1261,7 @@ export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 export type ViewerQuery = { viewer: TokenSummaryFragment | null };
 
 export type TokensQueryVariables = Exact<{
+  idPrefix?: string | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -2163,7 +1270,7 @@ export type TokensQueryVariables = Exact<{
 export type TokensQuery = { tokens: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: TokenSummaryFragment }> } | null };
 
 export type CreateTokenMutationVariables = Exact<{
-  input: CreateTokenInput;
+  input: Types.CreateTokenInput;
 }>;
 
 
@@ -2188,7 +1295,7 @@ export type CreateTokenMutation = { createToken:
    };
 
 export type RevokeTokenMutationVariables = Exact<{
-  input: RevokeTokenInput;
+  input: Types.RevokeTokenInput;
 }>;
 
 
@@ -2210,11 +1317,12 @@ export type RevokeTokenMutation = { revokeToken:
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
-export type DeliveryFragment = { deliveryId: string, messageId: string, eventType: string, status: WebhookDeliveryStatus, sessionId: string | null, chainId: string | null, occurredAt: string, createdAt: string, nextAttemptAt: string | null, finishedAt: string | null, attempts: Array<{ number: number, startedAt: string, durationSeconds: number, statusCode: number | null, error: string | null, response: string | null }> };
+export type DeliveryFragment = { deliveryId: string, messageId: string, eventType: string, status: Types.WebhookDeliveryStatus, sessionId: string | null, chainId: string | null, occurredAt: string, createdAt: string, nextAttemptAt: string | null, finishedAt: string | null, attempts: Array<{ number: number, startedAt: string, durationSeconds: number, statusCode: number | null, error: string | null, response: string | null }> };
 
 export type WebhooksQueryVariables = Exact<{
   project?: string | null | undefined;
   enabled?: boolean | null | undefined;
+  idPrefix?: string | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -2224,7 +1332,8 @@ export type WebhooksQuery = { webhooks: { pageInfo: { hasNextPage: boolean, endC
 
 export type WebhookDeliveriesQueryVariables = Exact<{
   webhookId: string;
-  status?: Array<WebhookDeliveryStatus> | WebhookDeliveryStatus | null | undefined;
+  status?: Array<Types.WebhookDeliveryStatus> | Types.WebhookDeliveryStatus | null | undefined;
+  idPrefix?: string | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
@@ -2233,7 +1342,7 @@ export type WebhookDeliveriesQueryVariables = Exact<{
 export type WebhookDeliveriesQuery = { webhookDeliveries: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: DeliveryFragment }> } };
 
 export type CreateWebhookMutationVariables = Exact<{
-  input: CreateWebhookInput;
+  input: Types.CreateWebhookInput;
 }>;
 
 
@@ -2258,7 +1367,7 @@ export type CreateWebhookMutation = { createWebhook:
    };
 
 export type UpdateWebhookMutationVariables = Exact<{
-  input: UpdateWebhookInput;
+  input: Types.UpdateWebhookInput;
 }>;
 
 
@@ -2279,7 +1388,7 @@ export type UpdateWebhookMutation = { updateWebhook:
    };
 
 export type DeleteWebhookMutationVariables = Exact<{
-  input: DeleteWebhookInput;
+  input: Types.DeleteWebhookInput;
 }>;
 
 
@@ -2296,7 +1405,7 @@ export type DeleteWebhookMutation = { deleteWebhook:
    };
 
 export type RotateWebhookSecretMutationVariables = Exact<{
-  input: RotateWebhookSecretInput;
+  input: Types.RotateWebhookSecretInput;
 }>;
 
 
@@ -2317,7 +1426,7 @@ export type RotateWebhookSecretMutation = { rotateWebhookSecret:
    };
 
 export type SendTestEventMutationVariables = Exact<{
-  input: SendTestEventInput;
+  input: Types.SendTestEventInput;
 }>;
 
 
@@ -2338,7 +1447,7 @@ export type SendTestEventMutation = { sendTestEvent:
    };
 
 export type ReplayDeliveryMutationVariables = Exact<{
-  input: ReplayDeliveryInput;
+  input: Types.ReplayDeliveryInput;
 }>;
 
 
@@ -2359,7 +1468,7 @@ export type ReplayDeliveryMutation = { replayDelivery:
    };
 
 export type ReplayWebhookMutationVariables = Exact<{
-  input: ReplayWebhookInput;
+  input: Types.ReplayWebhookInput;
 }>;
 
 
@@ -2401,6 +1510,30 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const GroupTimeoutsFragmentDoc = new TypedDocumentString(`
+    fragment GroupTimeouts on ResourceGroup {
+  pendingTimeout
+  prepareTimeout
+  createTimeout
+  terminateTimeout
+  stopGrace
+  fenceAfter
+}
+    `, {"fragmentName":"GroupTimeouts"}) as unknown as TypedDocumentString<GroupTimeoutsFragment, unknown>;
+export const FiguresFragmentDoc = new TypedDocumentString(`
+    fragment Figures on SessionFigures {
+  ended
+  succeeded
+  failed
+  cancelled
+  retries
+  retriesSucceeded
+  retryRate
+  retrySuccessRate
+  held
+  waiting
+}
+    `, {"fragmentName":"Figures"}) as unknown as TypedDocumentString<FiguresFragment, unknown>;
 export const DeploymentSummaryFragmentDoc = new TypedDocumentString(`
     fragment DeploymentSummary on Deployment {
   deploymentId
@@ -2577,6 +1710,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -2610,6 +1744,14 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"SessionSummary"}) as unknown as TypedDocumentString<SessionSummaryFragment, unknown>;
+export const UsageFragmentDoc = new TypedDocumentString(`
+    fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}
+    `, {"fragmentName":"Usage"}) as unknown as TypedDocumentString<UsageFragment, unknown>;
 export const KernelSummaryFragmentDoc = new TypedDocumentString(`
     fragment KernelSummary on Kernel {
   id
@@ -2618,6 +1760,13 @@ export const KernelSummaryFragmentDoc = new TypedDocumentString(`
   index
   status
   exitCode
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   oomKilled
   reason
   agent {
@@ -2627,7 +1776,12 @@ export const KernelSummaryFragmentDoc = new TypedDocumentString(`
   startedAt
   terminatedAt
 }
-    `, {"fragmentName":"KernelSummary"}) as unknown as TypedDocumentString<KernelSummaryFragment, unknown>;
+    fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}`, {"fragmentName":"KernelSummary"}) as unknown as TypedDocumentString<KernelSummaryFragment, unknown>;
 export const DecisionFragmentDoc = new TypedDocumentString(`
     fragment Decision on RetryDecision {
   sessionId
@@ -2652,6 +1806,13 @@ export const DecisionFragmentDoc = new TypedDocumentString(`
 export const AttemptFragmentDoc = new TypedDocumentString(`
     fragment Attempt on Session {
   ...SessionSummary
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   parentSession {
     sessionId
   }
@@ -2673,6 +1834,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -2705,6 +1867,12 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
     delaySeconds
   }
 }
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}
 fragment KernelSummary on Kernel {
   id
   kernelId
@@ -2712,6 +1880,13 @@ fragment KernelSummary on Kernel {
   index
   status
   exitCode
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   oomKilled
   reason
   agent {
@@ -2817,6 +1992,8 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     value
   }
   secretEnviron
+  concurrencyKey
+  concurrencyLimit
   resourceSlots {
     slot
     amount
@@ -2846,6 +2023,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -2878,6 +2056,12 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     delaySeconds
   }
 }
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}
 fragment KernelSummary on Kernel {
   id
   kernelId
@@ -2885,6 +2069,13 @@ fragment KernelSummary on Kernel {
   index
   status
   exitCode
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   oomKilled
   reason
   agent {
@@ -2915,6 +2106,13 @@ fragment Decision on RetryDecision {
 }
 fragment Attempt on Session {
   ...SessionSummary
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   parentSession {
     sessionId
   }
@@ -3113,13 +2311,135 @@ export const SwitchFragmentDoc = new TypedDocumentString(`
   name
   disabled
   disabledUntil
+  disabledChange {
+    at
+    by
+    reason
+  }
   rateLimit {
     perSecond
     burst
   }
   rateLimitUntil
+  rateLimitChange {
+    at
+    by
+    reason
+  }
 }
     `, {"fragmentName":"Switch"}) as unknown as TypedDocumentString<SwitchFragment, unknown>;
+export const ScheduleSummaryFragmentDoc = new TypedDocumentString(`
+    fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}
+    `, {"fragmentName":"ScheduleSummary"}) as unknown as TypedDocumentString<ScheduleSummaryFragment, unknown>;
+export const ScheduleRunSummaryFragmentDoc = new TypedDocumentString(`
+    fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+    `, {"fragmentName":"ScheduleRunSummary"}) as unknown as TypedDocumentString<ScheduleRunSummaryFragment, unknown>;
+export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
+    fragment ScheduleDetail on Schedule {
+  ...ScheduleSummary
+  nextRuns(first: 5)
+  session {
+    name
+    sessionType
+    resourceGroup
+    image
+    command
+    environ {
+      name
+      value
+    }
+    secretEnviron
+    resourceSlots {
+      slot
+      amount
+    }
+    batchTimeout
+    priority
+    labels {
+      key
+      value
+    }
+    maxRetries
+  }
+  lastRuns(first: 5) {
+    ...ScheduleRunSummary
+    session {
+      chain {
+        state
+      }
+    }
+  }
+}
+    fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}`, {"fragmentName":"ScheduleDetail"}) as unknown as TypedDocumentString<ScheduleDetailFragment, unknown>;
 export const TokenSummaryFragmentDoc = new TypedDocumentString(`
     fragment TokenSummary on Token {
   tokenId
@@ -3220,18 +2540,32 @@ export const ResourceGroupsDocument = new TypedDocumentString(`
     query ResourceGroups {
   resourceGroups {
     name
+    draining
+    drainReason
+    pendingSessions {
+      totalCount
+      totalCountIsExact
+    }
+    slots {
+      slot
+      capacity
+      used
+    }
     selector
     sequencer
     maxTries
     maxReschedules
-    pendingTimeout
-    prepareTimeout
-    createTimeout
-    terminateTimeout
-    fenceAfter
+    ...GroupTimeouts
   }
 }
-    `) as unknown as TypedDocumentString<ResourceGroupsQuery, ResourceGroupsQueryVariables>;
+    fragment GroupTimeouts on ResourceGroup {
+  pendingTimeout
+  prepareTimeout
+  createTimeout
+  terminateTimeout
+  stopGrace
+  fenceAfter
+}`) as unknown as TypedDocumentString<ResourceGroupsQuery, ResourceGroupsQueryVariables>;
 export const ProjectsDocument = new TypedDocumentString(`
     query Projects($first: Int, $after: String) {
   projects(first: $first, after: $after) {
@@ -3301,6 +2635,327 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
+export const RemoveAgentDocument = new TypedDocumentString(`
+    mutation RemoveAgent($input: RemoveAgentInput!) {
+  removeAgent(input: $input) {
+    __typename
+    ... on RemoveAgentPayload {
+      agent {
+        agentId
+        name
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
+export const UsersDocument = new TypedDocumentString(`
+    query Users($first: Int, $after: String) {
+  users(first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        userId
+        name
+        createdAt
+        memberships {
+          project {
+            name
+          }
+          role
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const CreateUserDocument = new TypedDocumentString(`
+    mutation CreateUser($input: CreateUserInput!) {
+  createUser(input: $input) {
+    __typename
+    ... on CreateUserPayload {
+      user {
+        userId
+        name
+        createdAt
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<CreateUserMutation, CreateUserMutationVariables>;
+export const DomainsDocument = new TypedDocumentString(`
+    query Domains($first: Int, $after: String) {
+  domains(first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        domainId
+        name
+        createdAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DomainsQuery, DomainsQueryVariables>;
+export const CreateDomainDocument = new TypedDocumentString(`
+    mutation CreateDomain($input: CreateDomainInput!) {
+  createDomain(input: $input) {
+    __typename
+    ... on CreateDomainPayload {
+      domain {
+        domainId
+        name
+        createdAt
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<CreateDomainMutation, CreateDomainMutationVariables>;
+export const CreateProjectDocument = new TypedDocumentString(`
+    mutation CreateProject($input: CreateProjectInput!) {
+  createProject(input: $input) {
+    __typename
+    ... on CreateProjectPayload {
+      project {
+        projectId
+        name
+        domain
+        createdAt
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
+export const SetProjectMemberDocument = new TypedDocumentString(`
+    mutation SetProjectMember($input: SetProjectMemberInput!) {
+  setProjectMember(input: $input) {
+    __typename
+    ... on SetProjectMemberPayload {
+      project {
+        name
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<SetProjectMemberMutation, SetProjectMemberMutationVariables>;
+export const RemoveProjectMemberDocument = new TypedDocumentString(`
+    mutation RemoveProjectMember($input: RemoveProjectMemberInput!) {
+  removeProjectMember(input: $input) {
+    __typename
+    ... on RemoveProjectMemberPayload {
+      deletedId
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<RemoveProjectMemberMutation, RemoveProjectMemberMutationVariables>;
+export const CreateResourceGroupDocument = new TypedDocumentString(`
+    mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
+  createResourceGroup(input: $input) {
+    __typename
+    ... on CreateResourceGroupPayload {
+      resourceGroup {
+        name
+        draining
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<CreateResourceGroupMutation, CreateResourceGroupMutationVariables>;
+export const UpdateResourceGroupDocument = new TypedDocumentString(`
+    mutation UpdateResourceGroup($input: UpdateResourceGroupInput!) {
+  updateResourceGroup(input: $input) {
+    __typename
+    ... on UpdateResourceGroupPayload {
+      resourceGroup {
+        name
+        draining
+        drainReason
+        ...GroupTimeouts
+      }
+    }
+    ...Failure
+  }
+}
+    fragment GroupTimeouts on ResourceGroup {
+  pendingTimeout
+  prepareTimeout
+  createTimeout
+  terminateTimeout
+  stopGrace
+  fenceAfter
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<UpdateResourceGroupMutation, UpdateResourceGroupMutationVariables>;
+export const DeleteResourceGroupDocument = new TypedDocumentString(`
+    mutation DeleteResourceGroup($input: DeleteResourceGroupInput!) {
+  deleteResourceGroup(input: $input) {
+    __typename
+    ... on DeleteResourceGroupPayload {
+      name
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DeleteResourceGroupMutation, DeleteResourceGroupMutationVariables>;
+export const SessionStatisticsDocument = new TypedDocumentString(`
+    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
+  sessionStatistics(
+    from: $from
+    to: $to
+    bucketSeconds: $bucketSeconds
+    project: $project
+    resourceGroup: $resourceGroup
+    user: $user
+    name: $name
+    label: $label
+  ) {
+    from
+    to
+    bucketSeconds
+    total {
+      ...Figures
+    }
+    byCause {
+      cause
+      failed
+      retries
+      retriesSucceeded
+    }
+    byStatus {
+      status
+      count
+    }
+    usage {
+      result
+      sessions
+      peakMemoryBytes
+      cpuSeconds
+      wallSeconds
+    }
+    buckets {
+      from
+      to
+      figures {
+        ...Figures
+      }
+    }
+  }
+}
+    fragment Figures on SessionFigures {
+  ended
+  succeeded
+  failed
+  cancelled
+  retries
+  retriesSucceeded
+  retryRate
+  retrySuccessRate
+  held
+  waiting
+}`) as unknown as TypedDocumentString<SessionStatisticsQuery, SessionStatisticsQueryVariables>;
 export const AuditLogDocument = new TypedDocumentString(`
     query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
   auditLog(filter: $filter, first: $first, after: $after) {
@@ -3967,10 +3622,17 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
         code
         message
       }
+      cancelledDependents
     }
     ... on DryRun {
       total
       count
+      cancelledDependents
+      refusals {
+        code
+        count
+        message
+      }
       sessions {
         ...SessionSummary
       }
@@ -4000,6 +3662,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -4103,9 +3766,20 @@ export const ResubmissionDocument = new TypedDocumentString(`
   finishedAt
   abortedBy
 }`) as unknown as TypedDocumentString<ResubmissionQuery, ResubmissionQueryVariables>;
+export const ResubmissionRefusalsDocument = new TypedDocumentString(`
+    query ResubmissionRefusals($id: UUID!) {
+  resubmission(id: $id) {
+    refusals {
+      code
+      count
+      message
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ResubmissionRefusalsQuery, ResubmissionRefusalsQueryVariables>;
 export const ResubmissionsDocument = new TypedDocumentString(`
-    query Resubmissions($first: Int, $after: String) {
-  resubmissions(first: $first, after: $after) {
+    query Resubmissions($idPrefix: String, $first: Int, $after: String) {
+  resubmissions(idPrefix: $idPrefix, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -4175,6 +3849,11 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
     ... on DryRun {
       total
       count
+      refusals {
+        code
+        count
+        message
+      }
       sessions {
         ...SessionSummary
       }
@@ -4204,6 +3883,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -4270,6 +3950,11 @@ export const CancelRetriesDocument = new TypedDocumentString(`
     ... on DryRun {
       total
       count
+      refusals {
+        code
+        count
+        message
+      }
       sessions {
         ...SessionSummary
       }
@@ -4299,6 +3984,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -4365,6 +4051,11 @@ export const RetryNowManyDocument = new TypedDocumentString(`
     ... on DryRun {
       total
       count
+      refusals {
+        code
+        count
+        message
+      }
       sessions {
         ...SessionSummary
       }
@@ -4394,6 +4085,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -4712,11 +4404,21 @@ export const RetrySwitchesDocument = new TypedDocumentString(`
   name
   disabled
   disabledUntil
+  disabledChange {
+    at
+    by
+    reason
+  }
   rateLimit {
     perSecond
     burst
   }
   rateLimitUntil
+  rateLimitChange {
+    at
+    by
+    reason
+  }
 }`) as unknown as TypedDocumentString<RetrySwitchesQuery, RetrySwitchesQueryVariables>;
 export const SetRetrySwitchDocument = new TypedDocumentString(`
     mutation SetRetrySwitch($input: SetRetrySwitchInput!) {
@@ -4746,12 +4448,607 @@ fragment Switch on RetrySwitch {
   name
   disabled
   disabledUntil
+  disabledChange {
+    at
+    by
+    reason
+  }
   rateLimit {
     perSecond
     burst
   }
   rateLimitUntil
+  rateLimitChange {
+    at
+    by
+    reason
+  }
 }`) as unknown as TypedDocumentString<SetRetrySwitchMutation, SetRetrySwitchMutationVariables>;
+export const SchedulesDocument = new TypedDocumentString(`
+    query Schedules($filter: ScheduleFilter, $first: Int, $after: String) {
+  schedules(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...ScheduleSummary
+      }
+    }
+  }
+}
+    fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<SchedulesQuery, SchedulesQueryVariables>;
+export const ScheduleDocument = new TypedDocumentString(`
+    query Schedule($id: UUID!) {
+  schedule(id: $id) {
+    ...ScheduleDetail
+  }
+}
+    fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}
+fragment ScheduleDetail on Schedule {
+  ...ScheduleSummary
+  nextRuns(first: 5)
+  session {
+    name
+    sessionType
+    resourceGroup
+    image
+    command
+    environ {
+      name
+      value
+    }
+    secretEnviron
+    resourceSlots {
+      slot
+      amount
+    }
+    batchTimeout
+    priority
+    labels {
+      key
+      value
+    }
+    maxRetries
+  }
+  lastRuns(first: 5) {
+    ...ScheduleRunSummary
+    session {
+      chain {
+        state
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<ScheduleQuery, ScheduleQueryVariables>;
+export const ScheduleRunsDocument = new TypedDocumentString(`
+    query ScheduleRuns($scheduleId: UUID!, $outcome: [ScheduleRunOutcome!], $first: Int, $after: String) {
+  scheduleRuns(
+    scheduleId: $scheduleId
+    outcome: $outcome
+    first: $first
+    after: $after
+  ) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...ScheduleRunSummary
+        session {
+          chain {
+            state
+          }
+        }
+      }
+    }
+  }
+}
+    fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}`) as unknown as TypedDocumentString<ScheduleRunsQuery, ScheduleRunsQueryVariables>;
+export const CreateScheduleDocument = new TypedDocumentString(`
+    mutation CreateSchedule($input: CreateScheduleInput!) {
+  createSchedule(input: $input) {
+    __typename
+    ... on CreateSchedulePayload {
+      schedule {
+        ...ScheduleDetail
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}
+fragment ScheduleDetail on Schedule {
+  ...ScheduleSummary
+  nextRuns(first: 5)
+  session {
+    name
+    sessionType
+    resourceGroup
+    image
+    command
+    environ {
+      name
+      value
+    }
+    secretEnviron
+    resourceSlots {
+      slot
+      amount
+    }
+    batchTimeout
+    priority
+    labels {
+      key
+      value
+    }
+    maxRetries
+  }
+  lastRuns(first: 5) {
+    ...ScheduleRunSummary
+    session {
+      chain {
+        state
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<CreateScheduleMutation, CreateScheduleMutationVariables>;
+export const UpdateScheduleDocument = new TypedDocumentString(`
+    mutation UpdateSchedule($input: UpdateScheduleInput!) {
+  updateSchedule(input: $input) {
+    __typename
+    ... on UpdateSchedulePayload {
+      schedule {
+        ...ScheduleDetail
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}
+fragment ScheduleDetail on Schedule {
+  ...ScheduleSummary
+  nextRuns(first: 5)
+  session {
+    name
+    sessionType
+    resourceGroup
+    image
+    command
+    environ {
+      name
+      value
+    }
+    secretEnviron
+    resourceSlots {
+      slot
+      amount
+    }
+    batchTimeout
+    priority
+    labels {
+      key
+      value
+    }
+    maxRetries
+  }
+  lastRuns(first: 5) {
+    ...ScheduleRunSummary
+    session {
+      chain {
+        state
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<UpdateScheduleMutation, UpdateScheduleMutationVariables>;
+export const PauseScheduleDocument = new TypedDocumentString(`
+    mutation PauseSchedule($input: PauseScheduleInput!) {
+  pauseSchedule(input: $input) {
+    __typename
+    ... on PauseSchedulePayload {
+      schedule {
+        ...ScheduleDetail
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}
+fragment ScheduleDetail on Schedule {
+  ...ScheduleSummary
+  nextRuns(first: 5)
+  session {
+    name
+    sessionType
+    resourceGroup
+    image
+    command
+    environ {
+      name
+      value
+    }
+    secretEnviron
+    resourceSlots {
+      slot
+      amount
+    }
+    batchTimeout
+    priority
+    labels {
+      key
+      value
+    }
+    maxRetries
+  }
+  lastRuns(first: 5) {
+    ...ScheduleRunSummary
+    session {
+      chain {
+        state
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<PauseScheduleMutation, PauseScheduleMutationVariables>;
+export const ResumeScheduleDocument = new TypedDocumentString(`
+    mutation ResumeSchedule($input: ResumeScheduleInput!) {
+  resumeSchedule(input: $input) {
+    __typename
+    ... on ResumeSchedulePayload {
+      schedule {
+        ...ScheduleDetail
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}
+fragment ScheduleSummary on Schedule {
+  scheduleId
+  name
+  project {
+    name
+  }
+  cron
+  every
+  timeZone
+  overlap
+  catchUp
+  jitter
+  paused
+  pausedAt
+  pausedBy
+  pauseReason
+  statusReason
+  nextRunAt
+  queued
+  owner
+  createdBy
+  createdAt
+  updatedAt
+}
+fragment ScheduleDetail on Schedule {
+  ...ScheduleSummary
+  nextRuns(first: 5)
+  session {
+    name
+    sessionType
+    resourceGroup
+    image
+    command
+    environ {
+      name
+      value
+    }
+    secretEnviron
+    resourceSlots {
+      slot
+      amount
+    }
+    batchTimeout
+    priority
+    labels {
+      key
+      value
+    }
+    maxRetries
+  }
+  lastRuns(first: 5) {
+    ...ScheduleRunSummary
+    session {
+      chain {
+        state
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<ResumeScheduleMutation, ResumeScheduleMutationVariables>;
+export const RunScheduleNowDocument = new TypedDocumentString(`
+    mutation RunScheduleNow($input: RunScheduleNowInput!) {
+  runScheduleNow(input: $input) {
+    __typename
+    ... on RunScheduleNowPayload {
+      run {
+        ...ScheduleRunSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
+  runId
+  plannedAt
+  lastPlannedAt
+  count
+  outcome
+  code
+  reason
+  askedBy
+  decidedAt
+  chainId
+}`) as unknown as TypedDocumentString<RunScheduleNowMutation, RunScheduleNowMutationVariables>;
+export const DeleteScheduleDocument = new TypedDocumentString(`
+    mutation DeleteSchedule($input: DeleteScheduleInput!) {
+  deleteSchedule(input: $input) {
+    __typename
+    ... on DeleteSchedulePayload {
+      scheduleId
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
 export const SessionDocument = new TypedDocumentString(`
     query Session($id: UUID!) {
   session(id: $id) {
@@ -4769,6 +5066,7 @@ export const SessionDocument = new TypedDocumentString(`
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -4801,6 +5099,12 @@ export const SessionDocument = new TypedDocumentString(`
     delaySeconds
   }
 }
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}
 fragment KernelSummary on Kernel {
   id
   kernelId
@@ -4808,6 +5112,13 @@ fragment KernelSummary on Kernel {
   index
   status
   exitCode
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   oomKilled
   reason
   agent {
@@ -4838,6 +5149,13 @@ fragment Decision on RetryDecision {
 }
 fragment Attempt on Session {
   ...SessionSummary
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   parentSession {
     sessionId
   }
@@ -4900,6 +5218,8 @@ fragment SessionDetail on Session {
     value
   }
   secretEnviron
+  concurrencyKey
+  concurrencyLimit
   resourceSlots {
     slot
     amount
@@ -4937,6 +5257,7 @@ export const ChainDocument = new TypedDocumentString(`
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -4969,6 +5290,12 @@ export const ChainDocument = new TypedDocumentString(`
     delaySeconds
   }
 }
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}
 fragment KernelSummary on Kernel {
   id
   kernelId
@@ -4976,6 +5303,13 @@ fragment KernelSummary on Kernel {
   index
   status
   exitCode
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   oomKilled
   reason
   agent {
@@ -5006,6 +5340,13 @@ fragment Decision on RetryDecision {
 }
 fragment Attempt on Session {
   ...SessionSummary
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
   parentSession {
     sessionId
   }
@@ -5044,6 +5385,7 @@ export const SessionsDocument = new TypedDocumentString(`
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5137,6 +5479,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5210,6 +5553,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5276,6 +5620,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5342,6 +5687,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5408,6 +5754,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5474,6 +5821,7 @@ fragment SessionSummary on Session {
   pendingReason
   exitCode
   failureCause
+  failureReason
   chainId
   attempt
   epoch
@@ -5507,11 +5855,11 @@ fragment SessionSummary on Session {
   }
 }`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
 export const KernelLogTailDocument = new TypedDocumentString(`
-    query KernelLogTail($id: ID!, $last: Int, $before: String) {
+    query KernelLogTail($id: ID!, $last: Int, $before: String, $since: DateTime) {
   node(id: $id) {
     __typename
     ... on Kernel {
-      logs(last: $last, before: $before) {
+      logs(last: $last, before: $before, since: $since) {
         pageInfo {
           hasPreviousPage
           startCursor
@@ -5531,11 +5879,11 @@ export const KernelLogTailDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<KernelLogTailQuery, KernelLogTailQueryVariables>;
 export const KernelLogPageDocument = new TypedDocumentString(`
-    query KernelLogPage($id: ID!, $first: Int, $after: String) {
+    query KernelLogPage($id: ID!, $first: Int, $after: String, $since: DateTime) {
   node(id: $id) {
     __typename
     ... on Kernel {
-      logs(first: $first, after: $after) {
+      logs(first: $first, after: $after, since: $since) {
         pageInfo {
           hasNextPage
           endCursor
@@ -5575,8 +5923,8 @@ export const ViewerDocument = new TypedDocumentString(`
   lastUsedAt
 }`) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
 export const TokensDocument = new TypedDocumentString(`
-    query Tokens($first: Int, $after: String) {
-  tokens(first: $first, after: $after) {
+    query Tokens($idPrefix: String, $first: Int, $after: String) {
+  tokens(idPrefix: $idPrefix, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -5679,8 +6027,14 @@ fragment TokenSummary on Token {
   lastUsedAt
 }`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
 export const WebhooksDocument = new TypedDocumentString(`
-    query Webhooks($project: String, $enabled: Boolean, $first: Int, $after: String) {
-  webhooks(project: $project, enabled: $enabled, first: $first, after: $after) {
+    query Webhooks($project: String, $enabled: Boolean, $idPrefix: String, $first: Int, $after: String) {
+  webhooks(
+    project: $project
+    enabled: $enabled
+    idPrefix: $idPrefix
+    first: $first
+    after: $after
+  ) {
     pageInfo {
       hasNextPage
       endCursor
@@ -5716,10 +6070,11 @@ export const WebhooksDocument = new TypedDocumentString(`
   createdAt
 }`) as unknown as TypedDocumentString<WebhooksQuery, WebhooksQueryVariables>;
 export const WebhookDeliveriesDocument = new TypedDocumentString(`
-    query WebhookDeliveries($webhookId: UUID!, $status: [WebhookDeliveryStatus!], $first: Int, $after: String) {
+    query WebhookDeliveries($webhookId: UUID!, $status: [WebhookDeliveryStatus!], $idPrefix: String, $first: Int, $after: String) {
   webhookDeliveries(
     webhookId: $webhookId
     status: $status
+    idPrefix: $idPrefix
     first: $first
     after: $after
   ) {

@@ -6,18 +6,21 @@ import {
   CancelRetriesDocument,
   ResubmissionDocument,
   ResubmissionItemsDocument,
+  ResubmissionRefusalsDocument,
   ResubmissionsDocument,
   ResubmitSessionsDocument,
   RetryNowManyDocument,
   TerminateSessionsDocument,
-  type CancelRetriesInput,
-  type ResubmissionItemStatus,
   type ResubmissionSummaryFragment,
-  type ResubmitSessionsInput,
-  type RetryNowManyInput,
-  type SessionAction,
-  type TerminateSessionsInput,
 } from './operations.generated.ts'
+import type {
+  CancelRetriesInput,
+  ResubmissionItemStatus,
+  ResubmitSessionsInput,
+  RetryNowManyInput,
+  SessionAction,
+  TerminateSessionsInput,
+} from './schema-types.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 import { pause } from './retry/pause.ts'
@@ -52,7 +55,9 @@ export function resubmissionOperations(connection: Connection) {
     const made = await MANY[action](request, keyed, { ...options, idempotent: true })
     if (made.__typename === 'DryRun') throw new Error('it is `dryRun` that asks for a dry run')
     const { resubmission: record, sessions, refused } = made
-    return { resubmission: record, sessions, refused }
+    // Only what is resubmitted can have others come back with it.
+    const cancelledDependents = 'cancelledDependents' in made ? made.cancelledDependents : 0
+    return { resubmission: record, sessions, refused, cancelledDependents }
   }
 
   return {
@@ -74,7 +79,7 @@ export function resubmissionOperations(connection: Connection) {
     cancelRetries: (input: Wanted<CancelRetriesInput>, options?: CallOptions) => begin('CANCEL_RETRY', input, options),
     retryNowMany: (input: Wanted<RetryNowManyInput>, options?: CallOptions) => begin('RETRY_NOW', input, options),
 
-    /** To how many sessions an action would be done, and the first 100. Nothing is done. @throws ValidationError */
+    /** To how many sessions an action would be done, the first 100, and why not to the others. Nothing is done. @throws ValidationError */
     async dryRun(
       action: SessionAction,
       input: Wanted<ResubmitSessionsInput & TerminateSessionsInput>,
@@ -82,16 +87,20 @@ export function resubmissionOperations(connection: Connection) {
     ) {
       const made = await MANY[action](request, { ...input, dryRun: true }, options)
       if (made.__typename !== 'DryRun') throw new Error('the server does not know dryRun')
-      const { total, count, sessions } = made
-      return { total, count, sessions }
+      const { total, count, sessions, refusals } = made
+      const cancelledDependents = 'cancelledDependents' in made ? made.cancelledDependents : 0
+      return { total, count, sessions, refusals, cancelledDependents }
     },
 
     /** @throws NotFoundError */
     resubmission,
 
     /** Newest first, page after page. */
-    resubmissions(options?: CallOptions) {
-      return allPages(async (page) => (await request(ResubmissionsDocument, page, options)).resubmissions)
+    resubmissions(options: CallOptions & { idPrefix?: string } = {}) {
+      const { idPrefix } = options
+      return allPages(
+        async (page) => (await request(ResubmissionsDocument, { idPrefix, ...page }, options)).resubmissions,
+      )
     },
 
     /** The outcome of each session of a resubmission. @throws NotFoundError */
@@ -100,6 +109,12 @@ export function resubmissionOperations(connection: Connection) {
         const data = await request(ResubmissionItemsDocument, { id, ...filter, ...page }, options)
         return (data.resubmission ?? gone(id)).items
       })
+    },
+
+    /** Why sessions were refused so far, each reason once, the most frequent first. @throws NotFoundError */
+    async resubmissionRefusals(id: string, options?: CallOptions) {
+      const data = await request(ResubmissionRefusalsDocument, { id }, options)
+      return (data.resubmission ?? gone(id)).refusals
     },
 
     /** Waits until it is completed or aborted. @throws NotFoundError, the signal's reason */

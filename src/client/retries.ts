@@ -7,12 +7,14 @@ import {
   RetrySwitchesDocument,
   SetRetryDefaultsDocument,
   SetRetrySwitchDocument,
-  type AirflowSettingsInput,
-  type RetryDecisionFilter,
   type RetryPolicyPreviewQueryVariables,
-  type SetRetryDefaultsInput,
-  type SetRetrySwitchInput,
 } from './operations.generated.ts'
+import type {
+  AirflowSettingsInput,
+  RetryDecisionFilter,
+  SetRetryDefaultsInput,
+  SetRetrySwitchInput,
+} from './schema-types.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 

@@ -11,14 +11,16 @@ import {
   SessionsDocument,
   TerminateSessionDocument,
   UpdateRetryDocument,
-  type CreateSessionInput,
-  type RetryPolicyInput,
   type SessionDetailFragment,
-  type SessionFilter,
-  type SessionOrder,
   type SessionSummaryFragment,
-  type TerminateSessionInput,
 } from './operations.generated.ts'
+import type {
+  CreateSessionInput,
+  RetryPolicyInput,
+  SessionFilter,
+  SessionOrder,
+  TerminateSessionInput,
+} from './schema-types.generated.ts'
 import { allPages, pageOf, type Page, type PageOptions } from './pages.ts'
 import { payloadOf } from './payload.ts'
 

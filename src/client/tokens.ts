@@ -5,9 +5,8 @@ import {
   RevokeTokenDocument,
   TokensDocument,
   ViewerDocument,
-  type AuditFilter,
-  type CreateTokenInput,
 } from './operations.generated.ts'
+import type { AuditFilter, CreateTokenInput } from './schema-types.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 
@@ -20,9 +19,10 @@ export function tokenOperations(connection: Connection) {
     },
 
     /** Newest first, including revoked ones; for administrators. @throws ForbiddenError */
-    tokens(options?: CallOptions) {
+    tokens(options: CallOptions & { idPrefix?: string } = {}) {
+      const { idPrefix } = options
       // Null comes with an error, and that is thrown.
-      return allPages(async (page) => (await request(TokensDocument, page, options)).tokens!)
+      return allPages(async (page) => (await request(TokensDocument, { idPrefix, ...page }, options)).tokens!)
     },
 
     /** Newest first; for administrators. Those of one project see what concerns it. @throws ForbiddenError */

@@ -9,18 +9,20 @@ import {
   UpdateWebhookDocument,
   WebhookDeliveriesDocument,
   WebhooksDocument,
-  type CreateWebhookInput,
-  type RotateWebhookSecretInput,
-  type UpdateWebhookInput,
-  type WebhookDeliveryStatus,
 } from './operations.generated.ts'
+import type {
+  CreateWebhookInput,
+  RotateWebhookSecretInput,
+  UpdateWebhookInput,
+  WebhookDeliveryStatus,
+} from './schema-types.generated.ts'
 import { allPages } from './pages.ts'
 import { payloadOf } from './payload.ts'
 
 export function webhookOperations(connection: Connection) {
   const { request } = connection
   return {
-    webhooks(filter: { project?: string; enabled?: boolean } = {}, options?: CallOptions) {
+    webhooks(filter: { project?: string; enabled?: boolean; idPrefix?: string } = {}, options?: CallOptions) {
       return allPages(async (page) => (await request(WebhooksDocument, { ...filter, ...page }, options)).webhooks)
     },
 
@@ -58,7 +60,11 @@ export function webhookOperations(connection: Connection) {
     },
 
     /** Newest first. @throws NotFoundError */
-    webhookDeliveries(webhookId: string, filter: { status?: WebhookDeliveryStatus[] } = {}, options?: CallOptions) {
+    webhookDeliveries(
+      webhookId: string,
+      filter: { status?: WebhookDeliveryStatus[]; idPrefix?: string } = {},
+      options?: CallOptions,
+    ) {
       return allPages(
         async (page) =>
           (await request(WebhookDeliveriesDocument, { webhookId, ...filter, ...page }, options)).webhookDeliveries,

@@ -38,7 +38,7 @@ export const API_VARIABLES = {
     name: 'REPRISE_TRUSTED_DOCUMENTS',
     default: 'any document',
     meaning:
-      'File with the only GraphQL documents to execute: a JSON object of their texts by SHA-256, as written by client builds.',
+      'File with the only GraphQL documents to execute: a JSON object of their texts by SHA-256, as written by client builds. The web UI of the server has its own besides.',
     unit: null,
     schema: z.string().optional(),
   }),

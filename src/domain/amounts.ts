@@ -18,8 +18,8 @@ export function isByteSlot(slot: string): boolean {
 }
 
 /**
- * Converts a client's input to plain decimal text. Byte slots accept the binary suffixes k, m, g, t and are cut to
- * whole bytes: `0.1g` is 107374182. Undefined if the input is not an amount.
+ * Converts a client's input to plain decimal text. Byte slots accept binary units, `1.5g`, `512 MiB` or `4Gi`,
+ * and are cut to whole bytes: `0.1g` is 107374182. Undefined if the input is not an amount.
  */
 export function parseAmount(slot: string, input: string | number): string | undefined {
   const amount = typeof input === 'number' ? decimalFromNumber(input) : parseText(slot, input.trim())
@@ -38,11 +38,14 @@ export function describeAmount(slot: string, amount: string): string {
   return `${amount} bytes`
 }
 
+/** `GB` is left out: it means 1000³ to some, and 1024³ to others. */
+const BYTE_UNIT = /([kmgt])(?:ib?)?$/i
+
 function parseText(slot: string, text: string): Decimal | undefined {
   if (text.length > 2 * AMOUNT_DIGITS_MAX) return undefined
-  const suffix = isByteSlot(slot) ? text.slice(-1).toLowerCase() : ''
-  if (!(suffix in BINARY_SUFFIXES)) return parseDecimal(text)
-  const number = parseDecimal(text.slice(0, -1).trimEnd())
-  const factor = BINARY_SUFFIXES[suffix as keyof typeof BINARY_SUFFIXES]
+  const [unit, prefix] = (isByteSlot(slot) && BYTE_UNIT.exec(text)) || []
+  if (unit === undefined) return parseDecimal(text)
+  const number = parseDecimal(text.slice(0, -unit.length).trimEnd())
+  const factor = BINARY_SUFFIXES[prefix!.toLowerCase() as keyof typeof BINARY_SUFFIXES]
   return number && multiplyDecimals(number, { units: factor, scale: 0 })
 }

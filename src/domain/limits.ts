@@ -63,6 +63,13 @@ export const SYNC_LINES_MAX = 10_000
 /** Kernels in one report of an agent; a larger node is run as several agents. */
 export const OBSERVED_KERNELS_MAX = 20_000
 
+/** What an agent may claim that a kernel used: more than any machine has, and sums of it stay finite. */
+export const PEAK_MEMORY_BYTES_MAX = 2 ** 50
+/** Ten years. */
+export const WALL_SECONDS_MAX = 315_360_000
+/** Ten years of 65,536 processors. */
+export const CPU_SECONDS_MAX = WALL_SECONDS_MAX * 65_536
+
 /** Chains in one report of an agent: 40 bytes and three index probes each. */
 export const REPORTED_CHAINS_MAX = 10_000
 /** Chains that one answer lets an agent drop: each directory is renamed between two orders. */
@@ -115,6 +122,17 @@ export const EXPIRED_PER_PASS_MAX = 100
  */
 export const DEPENDENCY_PAUSE_MIN_MS = 1_000
 export const DEPENDENCY_PAUSE_MAX_MS = 30_000
+/** Of a concurrency key: what lets more run at once is a quota. */
+export const CONCURRENCY_LIMIT_MAX = 1_000
+export const CONCURRENCY_KEY_LENGTH_MAX = 256
+/** Locks for all concurrency keys: a few that two keys may share, since PostgreSQL has room for some thousand. */
+export const CONCURRENCY_KEY_LOCKS_MAX = 64
+/** Freed keys whose places are offered in one transaction. */
+export const FREED_KEYS_PER_PASS_MAX = 500
+/** A session that waits for its key is offered a place as soon as one is free; looked at anyway after this long. */
+export const CONCURRENCY_KEY_PAUSE_MS = 300_000
+/** Sessions that `pendingReason` names of those that hold a key. */
+export const KEY_HOLDERS_SHOWN_MAX = 3
 /** How far a session's position in line is counted for its pending reason. */
 export const QUEUE_POSITION_MAX = 1_000
 
@@ -208,6 +226,8 @@ export const STATISTICS_BUCKETS_MAX = 500
 export const STATISTICS_RANGE_DEFAULT_SECONDS = 86_400
 /** 31 days: at a million sessions a day, as much as can be counted within the timeout. */
 export const STATISTICS_RANGE_MAX_SECONDS = 2_678_400
+/** Groups of failures in one answer: more than anybody looks through. */
+export const FAILURE_GROUPS_MAX = 100
 /** Statistics that take longer are cancelled, so that a dashboard cannot occupy the database. */
 export const STATISTICS_TIMEOUT_MS = 10_000
 /** A search text: far longer than the words of names and labels. */
@@ -349,6 +369,12 @@ export const WAKE_TOPICS_PER_HINT_MAX = 40
 export const SUBSCRIBER_QUEUE_EVENTS_MAX = 10_000
 /** Events read from the outbox at once. */
 export const RELAY_BATCH_EVENTS_MAX = 2_000
+/** More than one subscription for each part of a user interface. */
+export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200
+/** Twice as many subscribers as one server is designed for. */
+export const SUBSCRIPTIONS_PER_TOKEN_MAX = 10_000
+/** How often a silent event stream shows that it lives: proxies cut what is silent for a minute. */
+export const STREAM_HEARTBEAT_MS = 12_000
 /** How often a subscription to changes may be sent them. */
 export const CHANGES_EVERY_MS = { default: 500, min: 100, max: 60_000 }
 /** Ids of each kind that one message about changes names: more is for a client to read anew as a whole. */
@@ -412,3 +438,32 @@ export const WEBHOOK_SECRET_OVERLAP_SECONDS_MAX = 604_800
 export const WEBHOOK_REPLAY_MAX = 10_000
 /** Resource groups that a token of agents is bound to. */
 export const GROUPS_OF_TOKEN_MAX = 100
+
+// Schedules
+/** How often schedules are checked without a wake-up: one statement if none is due. */
+export const SCHEDULE_INTERVAL_MS = 2_000
+/** How soon it is asked again whether what a waiting run waits for has ended. */
+export const SCHEDULE_WAIT_CHECK_MS = 500
+/** Schedules whose runs are made in one transaction. */
+export const SCHEDULE_BATCH_MAX = 100
+/** Of one project. */
+export const SCHEDULES_PER_PROJECT_MAX = 1_000
+export const SCHEDULE_CRON_LENGTH_MAX = 200
+/** As often as a server can reasonably look. */
+export const SCHEDULE_EVERY_SECONDS_MIN = 1
+export const SCHEDULE_EVERY_SECONDS_MAX = 366 * 86_400
+/** An hour: a minute's cron expression then has at most 60 runs that wait for their jitter. */
+export const SCHEDULE_JITTER_SECONDS_MAX = 3_600
+export const SCHEDULE_CATCH_UP_MAX = 100
+/** A run that could not be made for this long after it was due is late: it is made only as far as the catch-up goes. */
+export const SCHEDULE_LATE_AFTER_SECONDS = 60
+/** Planned times that may be neither late nor in the future: one a second until they are late, or an hour's jitter. */
+export const SCHEDULE_ON_TIME_MAX = 62
+/** Missed runs that are counted one by one; computing a time costs 0.1 ms. */
+export const SCHEDULE_MISSED_COUNTED_MAX = 100
+/** Runs of one schedule that wait for an earlier one. */
+export const SCHEDULE_QUEUE_MAX = 100
+/** Next runs shown of one schedule: each takes 0.1 ms to find. */
+export const SCHEDULE_NEXT_RUNS_MAX = 20
+/** Last runs shown with a schedule. */
+export const SCHEDULE_LAST_RUNS_MAX = 100

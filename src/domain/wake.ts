@@ -8,6 +8,7 @@ export type WakeTopic =
   | 'decide-retries'
   | 'dispatch-retries'
   | 'resubmit-sessions'
+  | 'run-schedules'
   | 'deliver-webhooks'
   | 'drive-deployments'
   | 'drive-routes'

@@ -4,7 +4,7 @@ import type { WebSocketServer } from 'ws'
 import { GraphQLError } from 'graphql'
 import { identify } from './transport/authentication.ts'
 import type { GraphQLServices } from './context.ts'
-import { createOpenSubscriptions } from './transport/open-subscriptions.ts'
+import { createOpenSubscriptions } from '../events/open-subscriptions.ts'
 import { mayReadMetrics } from '../services/access/authorize.ts'
 import { consistentReads, readShared } from '../services/consistent-reads.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
@@ -34,6 +34,8 @@ export interface GraphQL {
   identify(
     authorization: string | undefined,
   ): Promise<{ mayReadMetrics: boolean } | { status: number; refusal: string }>
+  /** Whatever streams elsewhere counts as a subscription, too, and ends with them. */
+  readonly streams: Pick<GraphQLServices, 'openSubscriptions' | 'closing'>
   /** Ends the subscriptions of all transports; new ones end at once. */
   endSubscriptions(): void
 }
@@ -58,13 +60,21 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   return {
     handle: createServeHttp(server, { authenticate, introspectionForStrangers, log }),
     serveWebSockets: (sockets) =>
-      serveWebSockets(sockets, server, { ...webSockets, authenticate, log, trace, trustedDocuments }),
+      serveWebSockets(sockets, server, {
+        ...webSockets,
+        authenticate,
+        openSubscriptions,
+        log,
+        trace,
+        trustedDocuments,
+      }),
     async identify(authorization) {
       const identity = await identify(authenticate, authorization, { may: () => true })
       if (!(identity instanceof GraphQLError)) return { mayReadMetrics: mayReadMetrics(identity.viewer) }
       const { status } = identity.extensions['http'] as { status: number }
       return { status, refusal: identity.message }
     },
+    streams: { openSubscriptions, closing: closing.signal },
     endSubscriptions: () => closing.abort(),
   }
 }

@@ -27,7 +27,9 @@ import {
 import { readQuotasOf, type UsedQuota } from '../services/quota/read-quotas.ts'
 import {
   countResubmissionItems,
+  readRefusalCounts,
   readResubmissionItems,
+  type RefusalCount,
   type ResubmissionItemRow,
 } from '../services/resubmission/read-resubmission.ts'
 import {
@@ -42,13 +44,14 @@ import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Role, ServiceContext } from '../services/service-context.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
 import { reachLoaders, type ReachLoaders } from './paging/reach-loaders.ts'
+import { scheduleLoaders, type ScheduleLoaders } from './schedule-loaders.ts'
 import { lazily } from './lazy.ts'
 import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
 import { createSessionLoader, type SessionLoader } from './session-reads/session-loader.ts'
 import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
 
 /** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
-export interface Loaders extends DeploymentLoaders, ReachLoaders {
+export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoaders {
   sessions: SessionLoader
   /** Null for sessions that are not waiting. */
   pendingReasons: DataLoader<string, string | null>
@@ -66,6 +69,7 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders {
   /** By resubmission and status, see `itemList`. */
   resubmissionItems: PageLoader<ResubmissionItemRow>
   resubmissionItemCount: DataLoader<string, number>
+  resubmissionRefusals: DataLoader<string, RefusalCount[]>
   /** By name of the resource group. */
   groupSlots: DataLoader<string, GroupSlotRow[]>
   /** Undefined if the viewer sees no such chain. */
@@ -106,7 +110,8 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     ),
   historyCount: (source) => countLoader((ids) => countSchedulingHistory(source, ids)),
   logs: (source) => {
-    const placeKey = ({ after, before, backward, size }: LogPlace) => `${after}:${before}:${backward}:${size}`
+    const placeKey = ({ after, before, backward, size, since }: LogPlace) =>
+      `${after}:${before}:${backward}:${size}:${since?.getTime()}`
     return new DataLoader(
       async (requests) => {
         const groups = Map.groupBy(requests, placeKey)
@@ -138,6 +143,11 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       (row) => row.list,
     ),
   resubmissionItemCount: (source) => countLoader((lists) => countResubmissionItems(source, lists)),
+  resubmissionRefusals: (source) =>
+    manyLoader(
+      (ids) => readRefusalCounts(source, ids),
+      (row) => row.resubmissionId,
+    ),
   groupSlots: (source) =>
     manyLoader(
       (names) => readGroupSlots(source, names),
@@ -174,6 +184,7 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     ),
   ...deploymentLoaders,
   ...reachLoaders,
+  ...scheduleLoaders,
 })
 
 function windowKey({ chainId, after, limit }: AttemptWindow): string {

@@ -46,7 +46,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL(options)
   const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
-  const rest = createRest(options)
+  const rest = createRest({ ...options, ...graphql.streams })
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   return {

@@ -12,6 +12,8 @@ export interface UiFiles {
   /** Names what is served: a page that was loaded under another one is out of date. */
   readonly build: string
   readonly routes: readonly ServedRoute[]
+  /** What it sends, by its SHA-256. */
+  readonly documents: ReadonlyMap<string, string>
   /** @returns false if it has nothing at the path of the request */
   answer(request: IncomingMessage, response: ServerResponse): boolean
 }
@@ -43,13 +45,22 @@ const POLICY = [
 /** The page sets it, so that its next one is painted in the right colours at once. */
 const THEME_COOKIE = 'reprise_theme'
 const THEMES = ['system', 'light', 'dark'] as const
+type Theme = (typeof THEMES)[number]
 const THEME_ATTRIBUTE = 'data-theme="system"'
+const HEAD_END = '</head>'
+
+/** A page as it is sent. */
+interface Served {
+  text: string
+  tag: string
+}
 
 /** @throws Error if the directory holds no bundle */
 export async function readUiFiles(directory: string): Promise<UiFiles> {
-  const [page, paths, names] = await Promise.all([
+  const [page, paths, documents, names] = await Promise.all([
     readFile(join(directory, 'index.html'), 'utf8'),
     readFile(join(directory, 'paths.json'), 'utf8'),
+    readFile(join(directory, 'documents.json'), 'utf8'),
     readdir(join(directory, 'assets')),
   ])
   if (!page.includes(THEME_ATTRIBUTE)) throw new Error(`${directory}/index.html has no ${THEME_ATTRIBUTE}`)
@@ -59,21 +70,18 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
   )
   // The page names all other files by the hashes of what they hold.
   const build = hashOf(page)
-  const pages = Object.fromEntries(
-    THEMES.map((theme) => {
-      const text = page.replace(THEME_ATTRIBUTE, `data-theme="${theme}"`)
-      return [theme, { text, tag: `"${hashOf(text)}"` }]
-    }),
-  ) as Record<(typeof THEMES)[number], { text: string; tag: string }>
-  const routes = (JSON.parse(paths) as string[]).map((path) => ({
-    method: 'GET',
-    path: path.replaceAll(/\$(\w+)/g, '{$1}'),
-  }))
+  const pages = new Map(
+    Object.entries(JSON.parse(paths) as Record<string, string[]>).map(([path, loaded]) => [
+      path.replaceAll(/\$(\w+)/g, '{$1}'),
+      inEachTheme(page.replace(HEAD_END, () => loaded.map(linkTo).join('') + HEAD_END)),
+    ]),
+  )
+  const routes = [...pages.keys()].map((path) => ({ method: 'GET', path }))
   const table = createRouteTable(routes)
 
-  function answerPage(request: IncomingMessage, response: ServerResponse): void {
+  function answerPage(request: IncomingMessage, response: ServerResponse, route: string): void {
     const theme = THEMES.find((each) => each === cookieOf(request, THEME_COOKIE)) ?? 'system'
-    const { text, tag } = pages[theme]
+    const { text, tag } = pages.get(route)![theme]
     response.setHeader('Content-Security-Policy', POLICY)
     response.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
     response.setHeader('ETag', tag)
@@ -100,22 +108,37 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
 
   return {
     build,
+    documents: new Map(Object.entries(JSON.parse(documents) as Record<string, string>)),
     routes: [...routes, { method: 'GET', path: `${ASSETS}{file}` }],
     answer(request, response) {
       const path = pathOf(request)
-      const isPage = table.routeOf(path) !== OTHER
+      const route = table.routeOf(path)
+      const isPage = route !== OTHER
       if (!isPage && !(extname(path) in TYPES && files.has(path))) return false
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         response.setHeader('Allow', 'GET, HEAD')
         respond(response, 405, 'text/plain', 'This is a page: GET it\n')
       } else if (isPage) {
-        answerPage(request, response)
+        answerPage(request, response, route)
       } else {
         answerAsset(request, response, path)
       }
       return true
     },
   }
+}
+
+function inEachTheme(page: string): Record<Theme, Served> {
+  const served = (theme: Theme): Served => {
+    const text = page.replace(THEME_ATTRIBUTE, `data-theme="${theme}"`)
+    return { text, tag: `"${hashOf(text)}"` }
+  }
+  return { system: served('system'), light: served('light'), dark: served('dark') }
+}
+
+/** What a page is made of is loaded beside the program, not after it. */
+function linkTo(file: string): string {
+  return `<link rel="${extname(file) === '.css' ? 'stylesheet' : 'modulepreload'}" crossorigin href="${file}">`
 }
 
 function hashOf(text: string): string {

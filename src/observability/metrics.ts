@@ -51,6 +51,7 @@ export function createMetrics(options: { process?: boolean } = {}) {
     }),
     webhooks: webhookMetrics(registers),
     routes: routeMetrics(registers),
+    used: usageMetrics(registers),
     gauges: gaugeMetrics(registers),
   }
 }
@@ -106,6 +107,20 @@ function webhookMetrics(registers: Registry[]) {
       help: 'Webhooks that were disabled because they kept failing or answered that they are gone.',
       registers,
     }),
+  }
+}
+
+function usageMetrics(registers: Registry[]) {
+  const counter = (name: string, help: string) => new Counter({ name, help, labelNames: ['outcome'], registers })
+  return {
+    cpu: counter(
+      'bai_kernel_cpu_seconds_total',
+      'CPU time of kernels that ended, by outcome: succeeded, failed, stopped.',
+    ),
+    wall: counter(
+      'bai_kernel_run_seconds_total',
+      'How long kernels that ended ran, by outcome: succeeded, failed, stopped.',
+    ),
   }
 }
 

@@ -15,6 +15,8 @@ export type SyncPointName =
   | 'resubmit:after-lock'
   | 'resubmit:before-commit'
   | 'schedule:after-quotas'
+  | 'schedule:after-keys'
+  | 'run-schedules:before-commit'
   | 'webhook:before-settle'
 
 const PASSED = Promise.resolve()

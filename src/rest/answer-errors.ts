@@ -59,7 +59,7 @@ export function refuseRequest(error: Error, requestId: string): Response {
 }
 
 /** Translates an unreadable request and a database outage; other errors stay as they are. */
-function toRepriseError(error: Error): Error {
+export function toRepriseError(error: Error): Error {
   if (isDatabaseOutage(error)) return databaseUnavailable()
   if (wasCancelled(error)) return tookTooLong()
   return error instanceof RequestError

@@ -17,11 +17,12 @@ export function authenticated(
 ): MiddlewareHandler<RestEnvironment> {
   return async (c, next) => {
     const address = c.env.incoming.socket.remoteAddress
-    const { viewer } = await identifyBearer(authenticate, c.req.header('authorization'), address)
+    const { viewer, token } = await identifyBearer(authenticate, c.req.header('authorization'), address)
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
     const request = { id: c.get('requestId'), address: address ?? null }
     c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
+    c.set('stillAuthorized', async () => (await authenticate(token)) !== null)
     const leave = await admission.enter(viewer)
     const gone = new AbortController()
     const { outgoing } = c.env

@@ -16,7 +16,13 @@ export const OPENAPI_INFO = {
   servers: [{ url: '/' }],
   tags: [
     { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
+    { name: 'kernels', description: 'The processes of sessions, and what they write.' },
+    { name: 'chains', description: 'All attempts at one piece of work.' },
+    { name: 'resubmissions', description: 'What is done to many sessions at once.' },
+    { name: 'agents', description: 'Nodes that run kernels.' },
+    { name: 'events', description: 'What happens, as it happens.' },
     { name: 'deployments', description: 'Services that keep their replicas.' },
+    { name: 'schedules', description: 'Sessions that are created again and again.' },
     { name: 'discovery', description: 'Where healthy replicas serve, in the formats of the tools that read it.' },
   ],
   security: [{ bearer: [] }],

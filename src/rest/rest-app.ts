@@ -9,6 +9,8 @@ export interface RestEnvironment {
     context: ReadContext
     /** Aborts when the client has left, or has its answer. */
     gone: AbortSignal
+    /** Whether the request's token is still valid. */
+    stillAuthorized: () => Promise<boolean>
     /** The body is still read when the route has answered: the request goes on until it is sent. */
     streams: boolean
   }

@@ -5,6 +5,13 @@ import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
+import { serveFollowKernelLog } from './agent/follow-kernel-log.route.ts'
+import { serveReadAgents } from './agent/read-agents.route.ts'
+import { serveReadChains } from './chain/read-chains.route.ts'
+import { serveReadResubmissions } from './resubmission/read-resubmissions.route.ts'
+import { serveResubmit } from './resubmission/resubmit.route.ts'
+import { serveGetRetry } from './retry/get-retry.route.ts'
+import { serveListKernels } from './session/list-kernels.route.ts'
 import { serveGetKernelLog } from './agent/get-kernel-log.route.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
@@ -12,6 +19,8 @@ import { entityTag } from './entity-tag.ts'
 import { OPENAPI_INFO, OPENAPI_PATH, registerComponents } from './openapi.ts'
 import { refuseParameters } from './refuse-parameters.ts'
 import type { RestApp, RestEnvironment } from './rest-app.ts'
+import { serveFollowEvents } from './event/follow-events.route.ts'
+import type { StreamServices } from './event/send-events.ts'
 import { serveChangeRetry } from './retry/change-retry.route.ts'
 import { storableParameters } from './storable-parameters.ts'
 import { serveCreateDeployment } from './deployment/create-deployment.route.ts'
@@ -19,6 +28,9 @@ import { serveCreateSession } from './session/create-session.route.ts'
 import { serveDestroyDeployment } from './deployment/destroy-deployment.route.ts'
 import { serveDiscoverForPrometheus } from './deployment/discover-for-prometheus.route.ts'
 import { serveDiscoverForTraefik } from './deployment/discover-for-traefik.route.ts'
+import { serveChangeSchedule } from './schedule/change-schedule.route.ts'
+import { serveCreateSchedule } from './schedule/create-schedule.route.ts'
+import { serveReadSchedules } from './schedule/read-schedules.route.ts'
 import { serveGetDeployment } from './deployment/get-deployment.route.ts'
 import { serveGetSession } from './session/get-session.route.ts'
 import { serveListAttempts } from './session/list-attempts.route.ts'
@@ -31,7 +43,7 @@ import { serveUpdateDeployment } from './deployment/update-deployment.route.ts'
 
 export const REST_PREFIX = '/v2/'
 
-export interface RestDependencies extends Omit<ReadContext, 'viewer'> {
+export interface RestDependencies extends Omit<ReadContext, 'viewer'>, StreamServices {
   authenticate: Authenticate
   admission: Admission
 }
@@ -88,6 +100,12 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
     serveListAttempts,
     serveTerminateSession,
     serveChangeRetry,
+    serveGetRetry,
+    serveListKernels,
+    serveReadChains,
+    serveReadAgents,
+    serveResubmit,
+    serveReadResubmissions,
     serveGetKernelLog,
     serveListDeployments,
     serveCreateDeployment,
@@ -95,12 +113,16 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
     serveUpdateDeployment,
     serveScaleDeployment,
     serveDestroyDeployment,
+    serveCreateSchedule,
+    serveReadSchedules,
+    serveChangeSchedule,
     serveListEndpoints,
     serveDiscoverForPrometheus,
     serveDiscoverForTraefik,
   ]) {
     serve(app)
   }
+  for (const serve of [serveFollowEvents, serveFollowKernelLog]) serve(app, base)
   answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
 }

@@ -4,6 +4,7 @@ import { createStandings } from '../events/standings.ts'
 import { createAgentApi, type AgentApi } from '../agent/api/agent-api.ts'
 import type { Config } from '../config.ts'
 import { readTrustedDocuments } from '../graphql/transport/read-trusted-documents.ts'
+import type { TrustedDocuments } from '../graphql/transport/trusted-documents.ts'
 import { findUi } from '../bundle.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
@@ -106,11 +107,16 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     ],
     ui,
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
-    trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
+    trustedDocuments: withOwn(await readTrustedDocuments(config.trustedDocuments), ui),
   })
   http.serve(app, { database: DATABASE_WORDS[access.pooling] })
   // Deferred last: clients are disconnected before anything that they need is stopped.
   resources.defer(() => http.close())
+}
+
+/** Those of the web UI are trusted, too. */
+function withOwn(trusted: TrustedDocuments | undefined, ui: UiFiles | null | undefined): TrustedDocuments | undefined {
+  return trusted && new Map([...trusted, ...(ui?.documents ?? [])])
 }
 
 /** Null if it is switched off, undefined if it is not there: the server does all else without it. */

@@ -10,6 +10,7 @@ import { createDiscoveryService } from '../scheduler/deployment/discovery-servic
 import { createPresenceService } from '../scheduler/agent/presence-service.ts'
 import { askHealth } from '../scheduler/deployment/prober/ask-health.ts'
 import { createRetentionService } from '../scheduler/retention/retention-service.ts'
+import { createScheduleService } from '../scheduler/schedule/run-schedules.handler.ts'
 import { createSchedulerServices, isWoken } from '../scheduler/scheduler.ts'
 import { createWebhookServices } from '../scheduler/webhook/webhook-services.ts'
 import { removePresence, recordPresence } from '../store/sql/server-presence.sql.ts'
@@ -30,7 +31,7 @@ export async function startBackground(parts: RuntimeParts): Promise<void> {
   if (roles.some((role) => role === 'api' || role === 'scheduler')) await announcePresence(parts)
   if (roles.includes('scheduler')) {
     services.push(...schedulerServices(parts), ...deploymentServices(parts), ...webhookServices(parts))
-    services.push(retentionService(parts))
+    services.push(scheduleService(parts), retentionService(parts))
   } else if (roles.includes('api')) {
     // A scheduler renews it each time it checks the agents.
     services.push(createPresenceService(parts))
@@ -80,6 +81,12 @@ function webhookServices(parts: RuntimeParts): BackgroundService[] {
   const services = createWebhookServices({ ...parts, sync: NO_SYNC_POINTS, sendWebhook })
   parts.wake.on('deliver-webhooks', services['deliver-webhooks'].wake)
   return Object.values(services)
+}
+
+function scheduleService(parts: RuntimeParts): BackgroundService {
+  const service = createScheduleService({ ...parts, sync: NO_SYNC_POINTS })
+  parts.wake.on('run-schedules', service.wake)
+  return service
 }
 
 function retentionService(parts: RuntimeParts): BackgroundService {

@@ -40,7 +40,13 @@ export interface SchedulerContext {
 
 type WokenName = Exclude<
   WakeTopic,
-  'events' | 'deliver-webhooks' | 'drive-deployments' | 'drive-routes' | 'check-route-health' | 'sync-discovery'
+  | 'events'
+  | 'deliver-webhooks'
+  | 'drive-deployments'
+  | 'drive-routes'
+  | 'check-route-health'
+  | 'sync-discovery'
+  | 'run-schedules'
 >
 type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers'
 

@@ -57,6 +57,8 @@ export function wasCancelled(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
   const { code, originalCode, cause, meta, name } = error as Fault & { name?: unknown }
   if (code === QUERY_CANCELED || originalCode === QUERY_CANCELED || name === 'AbortError') return true
+  // The same in an error of Prisma's, which keeps nothing of the other but its code.
+  if (code === DOMException.ABORT_ERR) return true
   return wasCancelled(cause) || wasCancelled(meta?.driverAdapterError)
 }
 

@@ -1,2 +1,31 @@
-/** Every path that has a page. The server answers these, and no other, with the page that loads the program. */
-export const UI_PATHS = ['/', '/login', '/chains', '/chains/$chainId', '/retries', '/policy'] as const
+/**
+ * Every path that has a page, with the modules that the page is loaded of, below `pages`. The server answers these, and
+ * no other, with what loads the program, and names these modules in it, so that they are loaded beside it.
+ */
+export const UI_PATHS: Readonly<Record<string, readonly string[]>> = {
+  '/': ['overview/overview-page'],
+  '/login': ['login/login-page'],
+  '/chains': ['chains/chains-page'],
+  '/chains/new': ['new-session/new-session-page'],
+  '/chains/$chainId': ['chain/chain-page'],
+  '/retries': ['retries/retries-page'],
+  '/failures': ['failures/failures-page'],
+  '/agents': ['agents/agents-page'],
+  '/agents/$agentId': ['agents/agent-page'],
+  '/deployments': ['deployments/deployments-page'],
+  '/deployments/$deploymentId': ['deployments/deployment-page'],
+  '/sessions': ['sessions/sessions-page'],
+  '/sessions/$sessionId': ['sessions/session-page'],
+  '/resubmissions': ['resubmissions/resubmissions-page'],
+  '/resubmissions/$resubmissionId': ['resubmission/resubmission-page'],
+  '/policy': ['policy/policy-page'],
+  '/settings': ['settings/settings-page', 'settings/switches/switches-section'],
+  '/settings/switches': ['settings/settings-page', 'settings/switches/switches-section'],
+  '/settings/defaults': ['settings/settings-page', 'settings/defaults/defaults-section'],
+  '/settings/quotas': ['settings/settings-page', 'settings/quotas/quotas-section'],
+  '/settings/webhooks': ['settings/settings-page', 'settings/webhooks/webhooks-section'],
+  '/settings/webhooks/$webhookId': ['settings/settings-page', 'settings/webhooks/webhook-section'],
+  '/settings/members': ['settings/settings-page', 'settings/members/members-section'],
+  '/settings/tokens': ['settings/settings-page', 'settings/tokens/tokens-section'],
+  '/settings/audit': ['settings/settings-page', 'settings/audit/audit-section'],
+}

@@ -71,7 +71,14 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
     },
     async startAgent(createExecutor, slots) {
       const agent = createAgent({
-        gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, onAgent: hub.onAgent, logged: () => {} }),
+        gateway: createGateway({
+          db,
+          wake: hub,
+          secrets: TEST_SECRETS,
+          metrics,
+          onAgent: hub.onAgent,
+          logged: () => {},
+        }),
         createExecutor,
         agentDir: join(ground.dir, `agent-${randomUUID()}`),
         name: 'bench',

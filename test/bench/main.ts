@@ -19,6 +19,7 @@ import { schedule } from './schedule.bench.ts'
 import { retries } from './retries.bench.ts'
 import { statistics } from './statistics.bench.ts'
 import { storm } from './storm.bench.ts'
+import { webUi } from './web-ui.bench.ts'
 
 const BENCHES: readonly Bench[] = [
   lifecycles,
@@ -34,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   fanOut,
   bursts,
   memory,
+  webUi,
   growth,
   autovacuum,
 ]

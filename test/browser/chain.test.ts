@@ -1,78 +1,31 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleUi } from '../../scripts/bundle-ui.ts'
-import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
-import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
-import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** The page of a chain, in a real browser, on a real server whose agent runs real processes. */
 
 const missing = whyNoBrowser()
 
 describe.skipIf(missing !== null)('the page of a chain', () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let token: string
+  let ui: UiServer
   let browser: Browser
 
   beforeAll(async () => {
-    await bundleUi(ROOT)
-    database = await testDatabase()
-    const dataDir = await temporaryDirectory('chain-page')
-    server = await startServer({
-      dataDir,
-      port: 0,
-      onLog: () => undefined,
-      env: { REPRISE_DATABASE_URL: database.connectionString },
-    })
-    token = await readAdminToken(dataDir)
+    ui = await startUiServer('chain-page')
     browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
     await browser?.close()
-    await server?.stop()
-    await database?.close()
-  }, 60_000)
+    await ui?.close()
+  }, 120_000)
 
-  async function query(document: string, variables: object = {}): Promise<any> {
-    const response = await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query: document, variables }),
-    })
-    const { data, errors } = (await response.json()) as { data: any; errors?: object[] }
-    expect(errors).toBeUndefined()
-    return data
-  }
+  const create = (name: string, script: string, retryPolicy: object) => ui.create(name, script, retryPolicy)
+  const reached = (chainId: string, states: readonly string[]) => ui.reached(chainId, states)
 
-  async function create(name: string, script: string, retryPolicy: object): Promise<string> {
-    const { createSession } = await query(
-      `mutation ($input: CreateSessionInput!) {
-        createSession(input: $input) { ... on CreateSessionPayload { session { chainId } } ... on Error { message } }
-      }`,
-      { input: { name, command: ['sh', '-c', script], retryPolicy: { jitter: 'NONE', ...retryPolicy } } },
-    )
-    return createSession.session.chainId
-  }
-
-  async function reached(chainId: string, states: readonly string[]): Promise<void> {
-    await eventually(
-      async () => {
-        const { chain } = await query('query ($id: UUID!) { chain(id: $id) { state } }', { id: chainId })
-        return states.includes(chain.state)
-      },
-      { withinMs: 120_000 },
-    )
-  }
-
-  const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {}) => {
-    const { width = 1440, height = 900, ...rest } = options
-    return openPage(browser, { url: server.url, token, viewport: { width, height }, ...rest })
-  }
+  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
 
   test('shows what goes on: a failure, the countdown to its retry, the retry, its log, and its end', async () => {
@@ -94,7 +47,8 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     await page.getByText('attempt 1 ended: exit code 3').waitFor()
     await page.getByRole('heading', { name: 'Why there is an attempt 2' }).waitFor()
 
-    await page.getByRole('button', { name: 'Retry now' }).click()
+    await page.getByRole('button', { name: 'Retry now' }).waitFor()
+    await page.keyboard.press('r')
     await bar(page, 2).waitFor()
     await page.getByText('attempt 2 in progress').waitFor()
     const lastNumber = () => page.locator('.log-number[data-number]').last().getAttribute('data-number').then(Number)
@@ -157,7 +111,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
   test('draws as waiting what the chain waited, and no more than 300 elements for 100 attempts', async () => {
     const chainId = await create('hundred', 'exit 1', { maxRetries: 99, retryDelay: 0.1, backoff: 'FIXED' })
     await reached(chainId, ['FAILED'])
-    const { chain } = await query(
+    const { chain } = await ui.query(
       `query ($id: UUID!) { chain(id: $id) { attempts waitingSeconds timeline(last: 100) { edges { node {
         kind from to attempt epoch cause holdReason reason session { sessionId status result exitCode } } }
         pageInfo { hasPreviousPage startCursor } } } }`,
@@ -166,7 +120,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     const { edges } = chain.timeline
     let { pageInfo } = chain.timeline
     while (pageInfo.hasPreviousPage) {
-      const { chain: more } = await query(
+      const { chain: more } = await ui.query(
         `query ($id: UUID!, $before: String!) { chain(id: $id) { timeline(last: 100, before: $before) { edges { node {
           kind from to attempt epoch cause holdReason reason session { sessionId status result exitCode } } }
           pageInfo { hasPreviousPage startCursor } } } }`,
@@ -221,6 +175,41 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     await line('424242').waitFor()
     expect(opened.faults).toEqual([])
   }, 120_000)
+
+  test('reads the logs of all attempts as one, and goes on with the next attempt', async () => {
+    const script = 'echo "said by $REPRISE_ATTEMPT"; exit 3'
+    const chainId = await create('as-one', script, { maxRetries: 4, retryDelay: 600 })
+    await reached(chainId, ['WAITING_RETRY'])
+    await using opened = await open()
+    const { page } = opened
+    const lines = async () => (await page.locator('.log-text, .log-end').allInnerTexts()).map((each) => each.trim())
+    const until = (number: number) => [
+      `said by ${number}`,
+      `attempt ${number} ended: exit code 3, attempt ${number + 1} follows`,
+    ]
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText('attempt 1 ended: exit code 3').waitFor()
+    expect(await page.getByRole('button', { name: 'All attempts' }).count()).toBe(0)
+    await page.keyboard.press('r')
+    await bar(page, 2).waitFor()
+    await page.getByText('waiting for retry 2 of 4').waitFor()
+    await page.getByRole('button', { name: 'All attempts' }).click()
+    await page.locator('.log-text', { hasText: 'said by 1' }).waitFor()
+    expect(await page.evaluate(() => location.search)).toBe('?log=all')
+    expect((await lines()).slice(0, 4)).toEqual([...until(1), 'said by 2', 'attempt 2 ended: exit code 3'])
+    await page.keyboard.press('r')
+    await page.getByText('waiting for retry 3 of 4').waitFor()
+    await page.locator('.log-text', { hasText: 'said by 3' }).waitFor()
+    expect((await lines()).slice(0, 6)).toEqual([...until(1), ...until(2), 'said by 3', 'attempt 3 ended: exit code 3'])
+    expect(await opened.violations()).toEqual([])
+    await page.reload()
+    await page.locator('.log-text', { hasText: 'said by 1' }).waitFor()
+    expect((await lines()).slice(0, 5)).toEqual([...until(1), ...until(2), 'said by 3'])
+    await page.getByRole('button', { name: 'All attempts' }).click()
+    await page.locator('.log-text', { hasText: 'said by 1' }).waitFor({ state: 'detached' })
+    await eventually(async () => (await lines())[0] === 'said by 3')
+    expect(opened.faults).toEqual([])
+  })
 
   test('resubmits with what somebody changed, and says so where the new epoch begins', async () => {
     const chainId = await create('again', 'exit 9', { maxRetries: 0 })

@@ -47,6 +47,7 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     await page.goto('/chains')
     await rowOf(page, 'steady').waitFor()
     expect(await rowOf(page, 'steady').innerText()).toContain('queued')
+    expect(await rowOf(page, 'steady').getByRole('img').getAttribute('aria-label')).toBe('queued')
     expect(await page.getByRole('button', { name: /^Running/ }).innerText()).toMatch(/3/)
     expect(opened.faults).toEqual([])
   })
@@ -126,6 +127,69 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
+  test('goes to a date, and narrows what it lists to that', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/chains')
+    await rowOf(page, 'steady').waitFor()
+    await page.getByRole('button', { name: 'Go to a date' }).click()
+    await page.getByLabel('Day to go to').fill('2026-01-15')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'No chain fits' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?to=2026-01-16T00%3A00%3A00.000Z')
+    await page.getByRole('button', { name: 'Remove before 16 Jan, 00:00' }).click()
+    await rowOf(page, 'steady').waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    expect(opened.faults).toEqual([])
+  })
+
+  test('has views with names, which stay, and are forgotten', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/chains?label=team:cms&since=24h')
+    await rowOf(page, 'steady').waitFor()
+    await page.getByRole('button', { name: 'View: Views' }).click()
+    await page.getByRole('menuitem', { name: 'Save this view' }).click()
+    await page.getByLabel('Name of the view').fill('of cms')
+    expect(await opened.violations()).toEqual([])
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'View: of cms' }).waitFor()
+    await page.goto('/chains')
+    await rowOf(page, 'train-vision').waitFor()
+    await page.getByRole('button', { name: 'View: Views' }).click()
+    await page.getByRole('menuitem', { name: 'of cms' }).click()
+    await rowOf(page, 'train-vision').waitFor({ state: 'detached' })
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({ label: 'team:cms', since: '24h' })
+    await page.getByRole('button', { name: 'View: of cms' }).click()
+    await page.getByRole('menuitem', { name: 'Forget of cms' }).click()
+    await page.reload()
+    await page.getByRole('button', { name: 'View: Views' }).click()
+    await page.getByRole('menuitem', { name: 'Save this view' }).waitFor()
+    expect(await page.getByRole('menuitem').count()).toBe(1)
+    expect(opened.faults).toEqual([])
+  })
+
+  test('has the columns that were chosen, also after a reload', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/chains')
+    await rowOf(page, 'steady').waitFor()
+    const nameWidth = async () => (await page.locator('.chain-row.head .chain-name').boundingBox())!.width
+    const before = await nameWidth()
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByRole('menuitem', { name: 'Outlook' }).click()
+    await page.getByRole('columnheader', { name: 'Outlook' }).waitFor({ state: 'hidden' })
+    await page.reload()
+    await rowOf(page, 'steady').waitFor()
+    expect(await page.getByRole('columnheader', { name: 'Outlook' }).count()).toBe(0)
+    expect(await nameWidth()).toBeGreaterThan(before)
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByRole('menuitem', { name: 'Outlook' }).click()
+    await page.getByRole('columnheader', { name: 'Outlook' }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
     test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
       await using opened = await open({ colorScheme, width })
@@ -150,7 +214,7 @@ describe.skipIf(missing !== null)('the list of chains', () => {
       await using opened = await open({ colorScheme: 'light' })
       const { page } = opened
       await page.goto('/chains')
-      await page.getByRole('button', { name: /theme, keys, log out/ }).click()
+      await page.getByRole('button', { name: /theme, times, keys, log out/ }).click()
       await page.getByRole('menuitem', { name: 'Dark theme' }).click()
       const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
       expect(await background()).toBe('rgb(13, 16, 21)')
@@ -173,7 +237,7 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     })
     await page.getByRole('dialog', { name: 'You are no longer logged in' }).waitFor()
     // What is behind a dialog has no role.
-    expect(await page.locator('.chain-link', { hasText: 'steady' }).isVisible()).toBe(true)
+    expect(await page.locator('.table-link', { hasText: 'steady' }).isVisible()).toBe(true)
     await page.getByLabel('Token').fill(server.adminToken)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -187,7 +251,7 @@ describe.skipIf(missing !== null)('without any chain', () => {
     const browser = await launchBrowser()
     try {
       await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
-      await opened.page.goto('/')
+      await opened.page.goto('/chains')
       await opened.page.getByRole('heading', { name: 'No chains yet' }).waitFor()
       expect(await opened.violations()).toEqual([])
       expect(opened.faults).toEqual([])

@@ -64,7 +64,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
     const { page } = opened
     await page.goto('/chains')
-    await page.getByRole('button', { name: /theme, keys, log out/ }).click()
+    await page.getByRole('button', { name: /theme, times, keys, log out/ }).click()
     await page.getByRole('menuitem', { name: 'Log out' }).click()
     await page.getByLabel('Token').waitFor()
     await page.goto('/chains')

@@ -1,12 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleUi } from '../../scripts/bundle-ui.ts'
-import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
-import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** The queue of retries, of sessions that a real agent ran and that failed, some of them held by a real switch. */
 
@@ -14,85 +10,34 @@ const missing = whyNoBrowser()
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
 describe.skipIf(missing !== null)('the queue of retries', () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let token: string
+  let ui: UiServer
   let browser: Browser
 
   beforeAll(async () => {
-    await bundleUi(ROOT)
-    database = await testDatabase()
-    const dataDir = await temporaryDirectory('retries-page')
-    server = await startServer({
-      dataDir,
-      port: 0,
-      onLog: () => undefined,
-      env: { REPRISE_DATABASE_URL: database.connectionString },
-    })
-    token = await readAdminToken(dataDir)
+    ui = await startUiServer('retries-page')
     browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
     await browser?.close()
-    await server?.stop()
-    await database?.close()
-  }, 60_000)
+    await ui?.close()
+  }, 120_000)
 
-  async function query(document: string, variables: object = {}): Promise<any> {
-    const response = await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query: document, variables }),
-    })
-    const { data, errors } = (await response.json()) as { data: any; errors?: object[] }
-    expect(errors).toBeUndefined()
-    return data
-  }
-
-  async function create(
-    name: string,
-    input: { project?: string; exit?: number; delay?: number } = {},
-  ): Promise<string> {
+  const create = (name: string, input: { project?: string; exit?: number; delay?: number } = {}) => {
     const { project = 'default', exit = 3, delay = 900 } = input
-    const { createSession } = await query(
-      `mutation ($input: CreateSessionInput!) {
-        createSession(input: $input) { ... on CreateSessionPayload { session { chainId } } ... on Error { message } }
-      }`,
-      {
-        input: {
-          name,
-          project,
-          command: ['sh', '-c', `exit ${exit}`],
-          retryPolicy: { maxRetries: 3, retryDelay: delay, jitter: 'NONE' },
-        },
-      },
-    )
-    return createSession.session.chainId
+    return ui.create(name, `exit ${exit}`, { maxRetries: 3, retryDelay: delay }, { project })
   }
-
-  async function reached(chainId: string, state: string): Promise<void> {
-    await eventually(
-      async () => {
-        const { chain } = await query('query ($id: UUID!) { chain(id: $id) { state } }', { id: chainId })
-        return chain.state === state
-      },
-      { withinMs: 120_000 },
-    )
-  }
+  const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
 
   async function switchOff(name: string): Promise<void> {
-    await query(`mutation ($name: String!) { createProject(input: { name: $name }) { __typename } }`, { name })
-    const { setRetrySwitch } = await query(
-      `mutation ($name: String!) { setRetrySwitch(input: { scope: PROJECT, name: $name, disabled: true }) { __typename } }`,
+    await ui.query(`mutation ($name: String!) { createProject(input: { name: $name }) { __typename } }`, { name })
+    const { setRetrySwitch } = await ui.query(
+      `mutation ($name: String!) { setRetrySwitch(input: { scope: PROJECT, name: $name, disabled: true, reason: "a test of it" }) { __typename } }`,
       { name },
     )
     expect(setRetrySwitch.__typename).toBe('SetRetrySwitchPayload')
   }
 
-  const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) => {
-    const { width = 1440, height = 900, ...rest } = options
-    return openPage(browser, { url: server.url, token, viewport: { width, height }, ...rest })
-  }
+  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
   test('without any retry says what would be here', async () => {
@@ -117,7 +62,7 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     await create('sooner', { delay: 600, exit: 7 })
     await rowOf(page, 'sooner').waitFor()
     await rowOf(page, 'later').waitFor()
-    const names = await page.locator('.retry-link').allInnerTexts()
+    const names = await page.locator('.table-link').allInnerTexts()
     expect(names).toEqual(['sooner', 'later'])
     const words = (await rowOf(page, 'sooner').innerText()).replaceAll('\u00a0', ' ')
     expect(words).toContain('exit code 7')
@@ -153,10 +98,10 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     const { page } = opened
     await page.goto('/retries')
     await rowOf(page, 'pointed-at').hover()
-    const { chain } = await query('query ($id: UUID!) { chain(id: $id) { newestAttempt { sessionId } } }', {
+    const { chain } = await ui.query('query ($id: UUID!) { chain(id: $id) { newestAttempt { sessionId } } }', {
       id: chainId,
     })
-    await query('mutation ($id: UUID!) { cancelRetry(input: { sessionId: $id }) { __typename } }', {
+    await ui.query('mutation ($id: UUID!) { cancelRetry(input: { sessionId: $id }) { __typename } }', {
       id: chain.newestAttempt.sessionId,
     })
     await rowOf(page, 'pointed-at').getByText('left the queue').waitFor()
@@ -178,13 +123,12 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
       .getByText(/retries are switched off/)
       .waitFor()
     expect(await rowOf(page, 'held-one').innerText()).toMatch(/since \d\d:\d\d:\d\d/)
-    const { auditLog } = await query(
-      '{ auditLog(first: 1, filter: { action: ["retry.set_switch"] }) { edges { node { actor } } } }',
-    )
-    const [{ node: entry }] = auditLog.edges
+    const { viewer } = await ui.query('{ viewer { name } }')
     const line = page.getByRole('list', { name: 'Switches in force' })
     expect(await line.innerText()).toMatch(
-      new RegExp(`^Retries of project stopped are switched off since \\d\\d:\\d\\d by ${entry.actor}\\.$`),
+      new RegExp(
+        `^Retries of project stopped are switched off since \\d\\d:\\d\\d by ${viewer.name}: a test of it\\s+Switch on…$`,
+      ),
     )
 
     await page.getByRole('button', { name: /^Held/ }).click()
@@ -209,8 +153,8 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read has no buttons, and is not told who did what', async () => {
-    const { createToken } = await query(
+  test('whoever may only read has no buttons', async () => {
+    const { createToken } = await ui.query(
       `mutation { createToken(input: { name: "reader", role: VIEWER, project: "stopped" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
     )
@@ -219,29 +163,64 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     await page.goto('/retries')
     await rowOf(page, 'held-one').waitFor()
     expect(await page.getByRole('button', { name: /^Retry now/ }).count()).toBe(0)
-    expect(await page.getByRole('list', { name: 'Switches in force' }).innerText()).toBe(
-      'Retries of project stopped are switched off.',
+    expect(await page.getByRole('list', { name: 'Switches in force' }).innerText()).toContain(
+      'Retries of project stopped are switched off since',
     )
     expect(opened.faults).toEqual([])
   })
 
-  test('a refusal to read takes the place of the queue, and is tried again', async () => {
+  test('what somebody may no longer do is refused by the server, in its words', async () => {
+    await ui.query('mutation { createUser(input: { name: "ben" }) { __typename } }')
+    const member = (role: string) =>
+      ui.query(
+        `mutation ($role: TokenRole!) {
+          setProjectMember(input: { project: "stopped", user: "ben", role: $role }) { __typename } }`,
+        { role },
+      )
+    await member('MEMBER')
+    const { createToken } = await ui.query(
+      `mutation { createToken(input: { name: "ben-laptop", role: MEMBER, project: "stopped", user: "ben" }) {
+        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
+    )
+    await using opened = await open({ token: createToken.secret })
+    const { page } = opened
+    await page.goto('/retries')
+    await page.getByRole('button', { name: 'Retry now: held-one' }).waitFor()
+    // The page does not hear of it before the button is pressed.
+    let release = () => {}
+    const pressed = new Promise<void>((resolve) => void (release = resolve))
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('UiRetries')) await pressed
+      return route.continue()
+    })
+    await member('VIEWER')
+    // The server knows the rights of a token for a few seconds without asking.
+    const refusal = page.getByText(/^held-one: .+ VIEWER, which may not change anything/)
+    await eventually(
+      async () => {
+        await page.getByRole('button', { name: 'Retry now: held-one' }).click()
+        return (await refusal.count()) > 0
+      },
+      { withinMs: 30_000 },
+    )
+    expect(await opened.violations()).toEqual([])
+    release()
+    await page.getByRole('button', { name: 'Retry now: held-one' }).waitFor({ state: 'detached' })
+    await rowOf(page, 'held-one').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('an error takes the place of the queue, and is tried again', async () => {
     await using opened = await open()
     const { page } = opened
-    await page.route('**/graphql', async (route) => {
-      if (!route.request().postData()?.includes('UiRetries')) return route.continue()
-      return route.fulfill({
-        status: 200,
-        contentType: 'application/json',
-        body: JSON.stringify({
-          errors: [{ message: 'You may not read retries', extensions: { code: 'FORBIDDEN', requestId: 'r-1' } }],
-        }),
-      })
-    })
-    await page.goto('/retries')
-    await page.getByRole('alert').getByText('You may not read retries').waitFor()
-    expect(await opened.violations()).toEqual([])
-    await page.unroute('**/graphql')
+    await ui.database.db.query('ALTER TABLE retry_decisions RENAME TO mislaid')
+    try {
+      await page.goto('/retries')
+      await page.getByRole('alert').getByText('INTERNAL').waitFor()
+      expect(await opened.violations()).toEqual([])
+    } finally {
+      await ui.database.db.query('ALTER TABLE mislaid RENAME TO retry_decisions')
+    }
     await page.getByRole('button', { name: 'Try again' }).click()
     await rowOf(page, 'held-one').waitFor()
   })

@@ -79,6 +79,15 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
     { clientKey: '', overrides: { priority: 101, batchTimeout: -1, avoidAgents: [ID] } },
     ['sessionIds', 'clientKey', 'overrides.priority', 'overrides.batchTimeout', 'overrides.avoidAgents.0'],
   ],
+  createSchedule: [
+    { name: '', cron: '61 * * * *', timeZone: 'Mars', catchUp: 101, jitter: -1, session: { name: '', command: [] } },
+    ['name', 'cron', 'timeZone', 'catchUp', 'jitter', 'session.name', 'session.command'],
+  ],
+  updateSchedule: [
+    { scheduleId: 'ours', name: '', every: 0, timeZone: 'Mars', session: { name: 'x', command: [] } },
+    ['name', 'every', 'timeZone', 'session.command'],
+  ],
+  pauseSchedule: [{ scheduleId: 'ours', reason: NUL }, ['reason']],
   terminateSessions: [{ clientKey: '', reason: NUL }, ['sessionIds', 'clientKey', 'reason']],
   cancelRetries: [{ clientKey: '' }, ['sessionIds', 'clientKey']],
   retryNowMany: [{ clientKey: '' }, ['sessionIds', 'clientKey']],
@@ -99,12 +108,15 @@ const WITHOUT_FAULTS = new Set([
   'cancelRetry',
   'createSessions',
   'deleteResourceGroup',
+  'deleteSchedule',
   'deleteWebhook',
   'removeAgent',
   'replayDelivery',
   'resumeAgent',
+  'resumeSchedule',
   'retryNow',
   'revokeToken',
+  'runScheduleNow',
   'sendTestEvent',
 ])
 
@@ -139,11 +151,24 @@ describe('all faults at once', () => {
   /** The names of fields that name what is there already. */
   async function withSubject(given: object): Promise<object> {
     if ('deploymentId' in given) return { ...given, deploymentId: (await server.factory.deployment()).id }
-    if (!('webhookId' in given)) return given
-    const input = { url: 'https://example.com/', eventTypes: ['*'] }
-    const create =
-      'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { ... on CreateWebhookPayload { webhook { webhookId } } } }'
-    const { data } = await server.query(create, { input })
-    return { ...given, webhookId: data.createWebhook.webhook.webhookId }
+    if ('webhookId' in given) {
+      const { webhook } = await create('Webhook', { url: 'https://example.com/', eventTypes: ['*'] })
+      return { ...given, webhookId: webhook!['webhookId'] }
+    }
+    if ('scheduleId' in given) {
+      const session = { name: 'yearly', command: ['true'] }
+      const { schedule } = await create('Schedule', { name: `yearly-${++schedules}`, cron: '0 0 1 1 *', session })
+      return { ...given, scheduleId: schedule!['scheduleId'] }
+    }
+    return given
+  }
+
+  let schedules = 0
+
+  async function create(type: 'Webhook' | 'Schedule', input: object): Promise<Record<string, Record<string, string>>> {
+    const name = type.toLowerCase()
+    const text = `mutation ($input: Create${type}Input!) {
+      create${type}(input: $input) { ... on Create${type}Payload { ${name} { ${name}Id } } } }`
+    return (await server.query(text, { input })).data[`create${type}`]
   }
 })

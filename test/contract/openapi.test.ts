@@ -85,6 +85,11 @@ describe('is true', () => {
       ['get', '/v2/sessions'],
       ['get', '/v2/sessions/{id}'],
       ['get', '/v2/sessions/{id}/attempts'],
+      ['get', '/v2/sessions/{id}/kernels'],
+      ['get', '/v2/sessions/{id}/retry'],
+      ['get', '/v2/chains'],
+      ['get', '/v2/chains/{id}'],
+      ['get', '/v2/agents'],
       ['delete', '/v2/sessions/{id}'],
       ['delete', '/v2/sessions/{id}'],
     ] as const) {
@@ -110,6 +115,41 @@ describe('is true', () => {
       const { response, body } = await call(method.toUpperCase(), path.replace('{id}', id), init)
       assertAsDocumented(path, method, response, body)
     }
+  })
+
+  test('of the examples about resubmission, and of what they do', async () => {
+    const [one, another] = [
+      await server.factory.session({ status: 'ERROR' }),
+      await server.factory.session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 1 } }),
+    ]
+    const single = '/v2/sessions/{id}/resubmit'
+    const many = '/v2/resubmissions'
+    for (const [template, id] of [
+      [single, one.id],
+      [single, one.id],
+      [many, ''],
+    ] as const) {
+      const { schema, example } = document.paths[template].post.requestBody.content['application/json']
+      expect(matches(schema, example)).toEqual([])
+      const answer = await call('POST', template.replace('{id}', id), { body: JSON.stringify(example) })
+      assertAsDocumented(template, 'post', answer.response, answer.body)
+    }
+    const body = { session_ids: [one.id, another.id] }
+    const dry = await call('POST', many, { body: JSON.stringify({ ...body, dry_run: true }) })
+    assertAsDocumented(many, 'post', dry.response, dry.body)
+    const { response, body: made } = await call('POST', many, { body: JSON.stringify(body) })
+    assertAsDocumented(many, 'post', response, made)
+    for (const [method, template] of [
+      ['get', many],
+      ['get', `${many}/{id}`],
+      ['get', `${many}/{id}/items`],
+      ['post', `${many}/{id}/abort`],
+    ] as const) {
+      const answer = await call(method.toUpperCase(), template.replace('{id}', made.id))
+      assertAsDocumented(template, method, answer.response, answer.body)
+    }
+    const retry = await call('GET', `/v2/sessions/${another.id}/retry`)
+    assertAsDocumented('/v2/sessions/{id}/retry', 'get', retry.response, retry.body)
   })
 
   test('of the examples about deployments, and of everything about the one that is made', async () => {

@@ -1,8 +1,13 @@
 import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { heapFlags } from '../../src/cli/demo/server-process.ts'
+import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/programs/pseudo-terminal.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { startCommand } from '../support/programs/command-line.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -17,7 +22,9 @@ test('the demo ends well', { timeout: 300_000 }, async () => {
   expect(text).toMatch(/http:\/\/127\.0\.0\.1:\d+\/login#code=rpr_/)
   expect(text).toMatch(/RETRY_SUCCEEDED primes/)
   expect(text).toMatch(/RETRY_EXHAUSTED hopeless/)
+  expect(text).toMatch(/survivor: attempt 1 SUCCEEDED exit 0/)
   expect(text).toMatch(/killed with SIGKILL/)
+  expect(text).toMatch(/What to do next:\n {2}npm start /)
   expect({ status, text }).toMatchObject({ status: 0 })
 })
 
@@ -44,6 +51,30 @@ test(
     await expect(fetch(`${address}/healthz`)).rejects.toThrow('fetch failed')
   },
 )
+
+/** Each with the last that is seen before Ctrl-C. */
+test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
+  ['its server starts', null, 1_500],
+  ['sessions run', /submitted survivor/, 500],
+  ['its server is dead', /killed with SIGKILL/, 0],
+  ['its server starts again', /killed with SIGKILL/, 1_400],
+])('Ctrl-C while %s ends it soon, and leaves nothing behind', { timeout: 120_000 }, async (_when, seen, pauseMs) => {
+  const TMPDIR = await temporaryDirectory('demo')
+  const run = startInTerminal(['demo'], { columns: 80, environment: { TMPDIR, NO_COLOR: '1' } })
+  const begun = () => (seen === null ? readdirSync(TMPDIR).length > 0 : seen.test(run.seen.text))
+  await eventually(begun, { withinMs: 60_000 })
+  await sleep(pauseMs)
+  const pressedAt = performance.now()
+  run.press(CTRL_C)
+  const { status, text } = await run.ended
+  expect({ status, text }).toMatchObject({ status: 130 })
+  expect(performance.now() - pressedAt).toBeLessThan(3_000)
+  expect(text).toContain('interrupted: all has been stopped and removed')
+  expect(await findLeftovers(TMPDIR)).toEqual([])
+  expect(readdirSync(TMPDIR)).toEqual([])
+  const wide = text.split('\r\n').filter((line) => line.length > 80 && !/^ {2}http:/.test(line))
+  expect(wide).toEqual([])
+})
 
 function addressesIn(text: string): string[] {
   return text.match(/http:\/\/127\.0\.0\.1:\d+\/login#code=\S+/g) ?? []

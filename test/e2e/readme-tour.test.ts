@@ -88,7 +88,7 @@ test('the tour of the README, and what docs/ adds to it, works as it stands ther
       await type(rest[2]!.text),
     ]
     expect(looked).toMatch(/attempt 3 of 4[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
-    expect(resubmitted).toMatch(/ended with 1\n[^]*1 of 1 sessions resubmitted[^]*└─ 2 .*succeeded/)
+    expect(resubmitted).toMatch(/ended with 1\n[^]*1 chain resubmitted[^]*└─ 2 .*succeeded/)
     expect(checked).toMatch(/\n +5 +8 m .*█[^]*all is well\n$/)
 
     const typeAll = (page: string) =>

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,6 +44,8 @@ test('starts, stops cleanly, and goes on where it stopped with what ran meanwhil
   const token = await readAdminToken(dataDir)
   expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)
   await using client = createClient({ url: first.url, token })
+  const address = join(dataDir, 'server-url')
+  expect(await readFile(address, 'utf8')).toBe(`${first.url}\n`)
   const input = { name: 'outlives', command: ['sh', '-c', 'echo before; sleep 3; echo after'], creationId: 'outlives' }
   const { created, session } = await client.createSession(input)
   expect(created).toBe(true)
@@ -52,6 +54,7 @@ test('starts, stops cleanly, and goes on where it stopped with what ran meanwhil
     expect((await client.session(sessionId)).status).toBe('RUNNING')
   }, WITHIN)
   expect(await first.stop()).toBe(0)
+  await expect(stat(address)).rejects.toThrow('ENOENT')
 
   const port = Number(new URL(first.url).port)
   const second = await startServer({ dataDir, port, onLog: () => {} })

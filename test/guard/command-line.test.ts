@@ -9,7 +9,7 @@ import { addClientCommands } from '../../src/cli/program.ts'
 import { serverCommands } from '../../src/server-commands.ts'
 import { helpPages } from '../support/programs/help-examples.ts'
 import { codeIn, tableRows } from './document-tables.ts'
-import { ROOT } from './source-files.ts'
+import { readSourceFiles, ROOT } from './source-files.ts'
 
 const PAGE = 'docs/command-line.md'
 
@@ -32,6 +32,24 @@ describe('each command', async () => {
   test('answers in JSON where asked to', () => {
     const without = pages.filter(({ command }) => !command.options.some(({ long }) => long === '--json'))
     expect(without.map(({ path }) => path)).toEqual(['reprise completion'])
+  })
+
+  test('has the options with which the web UI shows it', async () => {
+    const shown = (await readSourceFiles()).flatMap(({ path, text }) =>
+      path.startsWith('src/ui/')
+        ? [...text.matchAll(/npx reprise ([a-z]+(?: [a-z]+)*)((?: (?!-- )[^\n`<]*?)?)(?: -- |[`<\n])/g)]
+        : [],
+    )
+    expect(shown.length).toBeGreaterThan(5)
+    const here = [...serverCommands({}), agentCommand('0', {})]
+    const known = [...pages, ...here.map((command) => ({ path: `reprise ${command.name()}`, command }))]
+    for (const [line, words, rest] of shown) {
+      const page = known.findLast(({ path }) => `reprise ${words} `.startsWith(`${path} `))
+      expect(page, line).toBeDefined()
+      const options = page!.command.options.flatMap(({ long, short }) => [long, short])
+      const unknown = (rest!.match(/(?<= )--?[a-z-]+/g) ?? []).filter((option) => !options.includes(option))
+      expect({ line, unknown }).toEqual({ line, unknown: [] })
+    }
   })
 
   test('is completed', async () => {

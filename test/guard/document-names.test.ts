@@ -29,7 +29,12 @@ const OTHERS = [
   'backoffFactor',
   'documentId',
   'onProgress',
+  'CapabilityBoundingSet',
+  'shareProcessNamespace',
+  '--build-arg',
+  '--format',
   '--help',
+  '--init',
   '--max-semi-space-size',
   '--only',
 ]

@@ -20,6 +20,7 @@ const FREE: PendingFacts = {
   agents: [agentWith('a', { cpu: '8', mem: GIB })],
   absent: {},
   quotas: [],
+  key: null,
   before: 0,
 }
 
@@ -45,6 +46,10 @@ const quota = (of: { maxRunning?: number; slots?: Record<string, string>; used?:
   running: of.maxRunning ?? 0,
 })
 
+const held = (of: { held: number; before: number; holders?: string[] }) => ({
+  key: { key: 'k', limit: 2, holders: [], ...of },
+})
+
 const EACH: Partial<PendingFacts>[] = [
   { dependencies: { total: 2, open: 0, failed: '01a2' } },
   { startsAt: '2026-11-22T12:00:00.000Z' },
@@ -61,6 +66,10 @@ const EACH: Partial<PendingFacts>[] = [
   one({ cpu: '8' }, { cpu: '3' }),
   { request: request({ cpu: '4', mem: GIB }), agents: crossedNow },
   { request: wide, ...two({ cpu: '32' }, { cpu: '8' }) },
+  { key: { key: 'k', held: 1, limit: 1, holders: ['01a2'], before: 0 } },
+  held({ held: 2, holders: ['01a2', '01a3'], before: 0 }),
+  held({ held: 2, holders: ['01a2', '01a3'], before: 12 }),
+  held({ held: 1, before: 12 }),
   { quotas: [quota({ maxRunning: 2 })] },
   { quotas: [quota({ slots: { cpu: '8' }, used: { cpu: '6' } })] },
   { quotas: [quota({ slots: { cpu: '2' } })] },

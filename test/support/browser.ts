@@ -27,7 +27,7 @@ export function whyNoBrowser(): string | null {
 }
 
 /** The package has a build for this alone. */
-function isPackaged(): boolean {
+export function isPackaged(): boolean {
   return process.platform === 'linux' && process.arch === 'x64' && existsSync(PACKAGE)
 }
 

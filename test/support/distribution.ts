@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -7,9 +8,17 @@ import { join } from 'node:path'
  */
 const PROGRAMS = {
   bubblewrap: { program: 'bwrap', debian: 'bubblewrap' },
+  'docker-compose': { program: 'docker-compose', debian: 'docker-compose' },
+  haproxy: { program: 'haproxy', debian: 'haproxy' },
+  nginx: { program: 'nginx', debian: 'nginx-light' },
   pgbouncer: { program: 'pgbouncer', debian: 'pgbouncer' },
+  python3: { program: 'python3', debian: 'python3' },
   promtool: { program: 'promtool', debian: 'prometheus' },
+  systemd: { program: 'systemd-analyze', debian: 'systemd' },
 }
+
+/** What images are built and run with, and what makes an image to begin with where none can be pulled. */
+const PODMAN = { podman: 'podman', runc: 'runc', catatonit: 'catatonit', mmdebstrap: 'mmdebstrap' }
 
 /** Where Debian keeps programs that are not on an ordinary user's path. */
 const SYSTEM_PATHS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
@@ -33,6 +42,12 @@ export function whyNoPostgres(): string | null {
   return skipReason('postgresql', findPostgres() === null ? 'there is no server: apt-get install postgresql' : null)
 }
 
+/** The same for what Python's programs use over HTTP: a package of the distribution, too. */
+export function whyNoRequests(): string | null {
+  const there = spawnSync('python3', ['-c', 'import requests']).status === 0
+  return skipReason('python3-requests', there ? null : 'Python has no requests: apt-get install python3-requests')
+}
+
 /**
  * Why tests that need this are skipped: for `describe.skipIf` and the name; null where it is installed.
  *
@@ -44,6 +59,13 @@ export function whyNotInstalled(need: keyof typeof PROGRAMS): string | null {
     need,
     findProgram(program) === null ? `${program} is not installed: apt-get install ${debian}` : null,
   )
+}
+
+/** The same for all that containers take: Podman, as root. */
+export function whyNoPodman(): string | null {
+  const missing = Object.entries(PODMAN).flatMap(([name, debian]) => (findProgram(name) === null ? [debian] : []))
+  if (missing.length > 0) return skipReason('podman', `it takes more: apt-get install ${missing.join(' ')}`)
+  return skipReason('podman', process.getuid?.() === 0 ? null : 'this is not root')
 }
 
 /** The reason again, or an error where `REPRISE_TEST_REQUIRE=<name>,<name>` names what cannot be had. */

@@ -24,6 +24,11 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/errors.md', language: 'json' },
   ],
   'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
+  'test/e2e/python.test.ts': [
+    { page: 'docs/python.md', language: 'python' },
+    { page: 'docs/webhooks.md', language: 'python' },
+    { page: 'docs/webhooks.md', language: 'js' },
+  ],
   'test/e2e/readme-tour.test.ts': [
     { page: 'README.md', heading: 'Tour' },
     { page: 'docs/command-line.md', language: 'sh' },
@@ -41,6 +46,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/agents.md', language: 'sh' },
     { page: 'docs/agents.md', language: 'ini' },
   ],
+  'test/e2e/container-image.test.ts': [{ page: 'docs/installation.md', heading: 'Containers' }],
   'test/e2e/secrets.test.ts': [{ page: 'docs/security.md', heading: 'Secrets', language: 'sh' }],
   'test/guard/architecture.test.ts': [
     { page: 'docs/architecture.md', language: 'mermaid' },

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import type { AuditFilter } from '../../client/node/index.ts'
 import { act, collect, describedCommand } from '../client-command.ts'
+import { findToken } from '../find/find-others.ts'
+import { findSession } from '../find/find-session.ts'
 import { past, wholeNumber } from '../options/values.ts'
 import { instant } from '../output/time.ts'
 
@@ -20,9 +22,9 @@ export function auditCommand(): Command {
     'reprise audit --refused --limit 100',
     'reprise audit --action token.create --action token.revoke --json',
   ])
-    .option('-p, --project <name>', 'concerning this project')
-    .option('--by <id>', 'by this token')
-    .option('--session <id>', 'about this session')
+    .option('-p, --project <project>', 'concerning this project')
+    .option('--by <token>', 'by this token')
+    .option('--session <session>', 'about this session')
     .option('--action <name>', 'such actions, like session.create; may be repeated', collect)
     .option('--refused', 'only what was refused')
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
@@ -30,7 +32,9 @@ export function auditCommand(): Command {
   return act<AuditOptions>(command, async ({ client, out, signal }, options) => {
     const { project, by, session, action, refused, since, limit } = options
     const at = since === undefined ? undefined : { gte: since }
-    const filter: AuditFilter = { project, tokenId: by, sessionId: session, action, refused, at }
+    const tokenId = by && (await findToken(client, by))
+    const sessionId = session && (await findSession(client, session))
+    const filter: AuditFilter = { project, tokenId, sessionId, action, refused, at }
     const entries = []
     for await (const entry of client.auditLog(filter, { signal })) if (entries.push(entry) >= limit) break
     await out.table(
@@ -39,7 +43,7 @@ export function auditCommand(): Command {
         { title: 'AT', value: (entry) => instant(entry.at) },
         { title: 'ACTOR', value: ({ actor }) => actor, flexible: true },
         { title: 'FROM', value: ({ address }) => address ?? '', flexible: true },
-        { title: 'ACTION', value: ({ action: name }) => name },
+        { title: 'ACTION', value: ({ action: name }) => name, kept: true },
         { title: 'DETAILS', value: ({ details }) => details, flexible: true },
       ],
       'no entries',

@@ -71,7 +71,7 @@ function list(): Command {
 
 function use(): Command {
   const command = describedCommand('use', 'use this profile by default', ['reprise profiles use lab'])
-  return actHere(command.argument('<name>'), async (out, _options, [name]) => {
+  return actHere(command.argument('<profile>'), async (out, _options, [name]) => {
     const path = profilesPath(process.env)
     const kept = readProfiles(path)
     mustExist(kept.profiles, name!)
@@ -82,7 +82,7 @@ function use(): Command {
 
 function remove(): Command {
   const command = describedCommand('remove', 'remove a profile; its token stays valid', ['reprise profiles remove lab'])
-  return actHere(command.argument('<name>'), async (out, _options, [name]) => {
+  return actHere(command.argument('<profile>'), async (out, _options, [name]) => {
     const path = profilesPath(process.env)
     const { current, profiles } = readProfiles(path)
     mustExist(profiles, name!)

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { TokenRole } from '../../client/node/index.ts'
 import { act, collect, describedCommand } from '../client-command.ts'
+import { findToken } from '../find/find-others.ts'
 import { choice, future } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { instant, relative } from '../output/time.ts'
@@ -22,7 +23,7 @@ function list(): Command {
     await out.table(
       tokens.filter(({ revokedAt }) => all || !revokedAt),
       [
-        { title: 'TOKEN', value: ({ tokenId }) => tokenId },
+        { title: 'TOKEN', value: ({ tokenId }) => tokenId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'ROLE', value: ({ role }) => role },
         { title: 'PROJECT', value: ({ project }) => project?.name ?? 'all', flexible: true },
@@ -49,8 +50,8 @@ function create(): Command {
   ])
     .argument('<name>', 'description')
     .addOption(choice('--role <role>', 'role', API_ENUMS.TokenRole).makeOptionMandatory())
-    .option('-p, --project <name>', 'the one project that it sees')
-    .option('--resource-group <name>', 'the only group that its agents may join; may be repeated', collect)
+    .option('-p, --project <project>', 'the one project that it sees')
+    .option('--resource-group <group>', 'the only group that its agents may join; may be repeated', collect)
     .option('--expires <time>', 'expiry; a time or a duration from now', future)
   return act<CreateOptions>(command, async ({ client, out }, { role, project, expires, resourceGroup }, [name]) => {
     const { secret, token } = await client.createToken({
@@ -71,9 +72,9 @@ function create(): Command {
 function revoke(): Command {
   const command = describedCommand('revoke', 'revoke a token, on every server within seconds', [
     'reprise tokens revoke 01990000-0000-7000-8000-000000000000',
-  ]).argument('<id>', 'id of the token, as `tokens` lists it')
-  return act(command, async ({ client, out }, _options, [id]) => {
-    const token = await client.revokeToken(id!)
+  ]).argument('<token>', 'id, its beginning, or name of a token, as `tokens` lists it')
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const token = await client.revokeToken(await findToken(client, text!))
     out.show(token, () => `${token.name} ${token.tokenId}: revoked`)
   })
 }

@@ -15,7 +15,8 @@ import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
 import { duration, instant, relative } from '../output/time.ts'
 import { drawChain } from './draw-chain.ts'
-import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
+import { findAgent } from '../find/find-agent.ts'
+import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 import { take, takeAll } from '../session/take.ts'
 
 interface ChainsOptions {
@@ -51,10 +52,10 @@ export function chainsCommand(): Command {
     .addOption(choices('--hold-reason <reasons>', 'whose retry is held for one of these', API_ENUMS.HoldReason))
     .option('--exit-code <codes>', 'whose newest attempt ended with one of these', wholeNumbers)
     .option('--search <words>', 'beginnings of words in names and labels')
-    .option('--of-user <name>', 'of this user')
-    .option('--in-group <name>', 'in this resource group')
-    .option('--on-agent <id>', 'with a kernel that is or was on this agent')
-    .option('--in-project <name>', 'in this project')
+    .option('--of-user <user>', 'of this user')
+    .option('--in-group <group>', 'in this resource group')
+    .option('--on-agent <agent>', 'with a kernel that is or was on this agent')
+    .option('--in-project <project>', 'in this project')
     .option('--since <time>', 'active since this time, or a duration ago like 2h', past)
     .option('--due-before <time>', 'whose retry is due before this time, or within a duration like 2h', future)
     .addOption(choice('--order-by <order>', 'in another order', API_ENUMS.ChainOrderField))
@@ -63,7 +64,8 @@ export function chainsCommand(): Command {
     .option('--counts', 'how many there are in each state, instead of the list')
   return act<ChainsOptions>(command, async ({ client, out, signal }, options) => {
     const { orderBy: field, descending = false, limit = LIMIT } = options
-    const filter = filterOf(options)
+    const { onAgent } = options
+    const filter = filterOf({ ...options, onAgent: onAgent && (await findAgent(client, onAgent)) })
     if (options.counts) return showCounts(await client.chainCounts({ filter }, { signal }), out)
     const orderBy: ChainOrder | undefined = field && { field, direction: descending ? 'DESC' : 'ASC' }
     const { items, more } = await take(client.chains({ filter, orderBy }, { signal }), limit)
@@ -72,7 +74,7 @@ export function chainsCommand(): Command {
       [
         { title: 'CHAIN', value: ({ chainId }) => chainId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
-        { title: 'STATE', value: (row) => row.state, style: (row) => statusStyle(row.state) },
+        { title: 'STATE', value: (row) => row.state, style: (row) => statusStyle(row.state), kept: true },
         { title: 'ATTEMPTS', value: ({ attempts }) => attempts, align: 'right' },
         { title: 'ACTIVE', value: ({ newestActivityAt }) => relative(newestActivityAt), align: 'right' },
         { title: 'RAN', value: ({ runningSeconds }) => duration(runningSeconds), align: 'right' },

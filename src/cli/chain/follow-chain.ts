@@ -3,7 +3,8 @@ import { hasEnded, type Attempt, type AttemptLog, type Client } from '../../clie
 import { isOver } from '../session/describe-session.ts'
 
 export interface ChainFollower {
-  onAttempt(attempt: Attempt): void
+  /** `last`: the number of the chain's last attempt, once it has ended; null while there may be others. */
+  onAttempt(attempt: Attempt, last: number | null): void
   /** Nothing runs yet, for this reason. Called within a second, and when the reason changes. */
   onWait(reason: string): void
   onLog(chunk: AttemptLog): void
@@ -24,11 +25,13 @@ export async function followChain(
     kernel?: string | undefined
     /** Of what the first attempt has written, only so many lines of each kernel. */
     tail?: number | undefined
+    /** And only what arrived since then. */
+    since?: string | undefined
   },
   follower: ChainFollower,
 ): Promise<Attempt> {
   const { sessionId, signal, from = 'session', kernel } = options
-  let { tail } = options
+  let { tail, since } = options
   let shown = 0
   let ended = 0
   let last: Attempt | undefined
@@ -39,11 +42,11 @@ export async function followChain(
     for (const attempt of attempts) {
       if (attempt.attempt > shown) {
         shown = attempt.attempt
-        follower.onAttempt(attempt)
+        follower.onAttempt(attempt, hasEnded(attempts) ? attempts.at(-1)!.attempt : null)
         const begun = new AbortController()
         const waited = followWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
         try {
-          for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail })) {
+          for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail, since })) {
             begun.abort()
             if (kernel === undefined || chunk.kernel === kernel) follower.onLog(chunk)
           }
@@ -51,7 +54,7 @@ export async function followChain(
           begun.abort()
           await waited
         }
-        tail = undefined
+        tail = since = undefined
       }
       if (attempt.attempt > ended && isDecided(attempt)) {
         ended = attempt.attempt

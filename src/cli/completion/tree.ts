@@ -1,12 +1,22 @@
 import type { Command } from 'commander'
+import { kindOfArgument, kindOfOption, type Kind } from './kinds.ts'
 
-export interface CompletedOption {
+/** What may stand in a place: one of some words, or what a server has of a kind; of neither anything is known. */
+export interface CompletedValue {
+  values: readonly string[]
+  kind: Kind | undefined
+}
+
+export interface CompletedOption extends CompletedValue {
   flags: string[]
   description: string
   /** Whether a value follows. */
   takesValue: boolean
-  /** Its possible values, if known. */
-  values: readonly string[]
+}
+
+export interface CompletedArgument extends CompletedValue {
+  /** Whether it stands for all that follow. */
+  variadic: boolean
 }
 
 export interface CompletedCommand {
@@ -15,8 +25,7 @@ export interface CompletedCommand {
   description: string
   subcommands: { name: string; description: string }[]
   options: CompletedOption[]
-  /** Possible values of its first argument, if known. */
-  values: readonly string[]
+  arguments: CompletedArgument[]
 }
 
 /** The program and all its commands, as a flat list. */
@@ -30,15 +39,20 @@ export function commandTree(program: Command, path: readonly string[] = []): Com
       description: firstSentence(command.description()),
     })),
     options: [
-      ...program.options.map(({ short, long, description, required, optional, argChoices }) => ({
-        flags: [short, long].filter((flag) => flag != null),
-        description: firstSentence(description),
-        takesValue: required || optional,
-        values: argChoices ?? [],
+      ...program.options.map((option) => ({
+        flags: [option.short, option.long].filter((flag) => flag != null),
+        description: firstSentence(option.description),
+        takesValue: option.required || option.optional,
+        values: option.argChoices ?? [],
+        kind: kindOfOption(option),
       })),
-      { flags: ['-h', '--help'], description: 'show help', takesValue: false, values: [] },
+      { flags: ['-h', '--help'], description: 'show help', takesValue: false, values: [], kind: undefined },
     ],
-    values: program.registeredArguments[0]?.argChoices ?? [],
+    arguments: program.registeredArguments.map((argument) => ({
+      values: argument.argChoices ?? [],
+      kind: kindOfArgument(argument),
+      variadic: argument.variadic,
+    })),
   }
   return [own, ...visible.flatMap((command) => commandTree(command, [...path, command.name()]))]
 }

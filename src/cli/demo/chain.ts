@@ -5,6 +5,7 @@ export interface Attempt {
   sessionId: string
   attempt: number
   status: string
+  result: string
   exitCode: number | null
   failureCause: string | null
   retryState: { phase: string; reason: string | null; scheduledAt: string | null }
@@ -12,7 +13,7 @@ export interface Attempt {
 }
 
 const CHAIN_QUERY = `query Chain($id: UUID!) { session(id: $id) { retryChain {
-  sessionId attempt status exitCode failureCause retryState { phase reason scheduledAt }
+  sessionId attempt status result exitCode failureCause retryState { phase reason scheduledAt }
   kernels { oomKilled logs(first: 100) { edges { node { text } } } } } } }`
 
 /** All attempts of the chain that this session belongs to, oldest first. */
@@ -35,9 +36,13 @@ export function drawChain(name: string, chain: readonly Attempt[]): string {
   return lines.join('\n')
 }
 
-function describe({ attempt, status, exitCode, failureCause, retryState }: Attempt): string {
+function describe({ attempt, status, result, exitCode, failureCause, retryState }: Attempt): string {
   const outcome = [failureCause, exitCode === null ? null : `exit ${exitCode}`].filter((part) => part !== null)
-  const words = [`attempt ${attempt}`, styleText(colourOf(status), status), ...outcome]
+  const words = [
+    `attempt ${attempt}`,
+    styleText(colourOf(status), result === 'SUCCESS' ? 'SUCCEEDED' : status),
+    ...outcome,
+  ]
   if (isOver(status)) words.push(styleText('dim', `[${retryState.phase}]`))
   return words.join(' ')
 }

@@ -9,9 +9,11 @@ import { messageOf } from '../../observability/error-message.ts'
 import { listenForStop } from '../../observability/stop-signals.ts'
 import { loginAddress } from '../access/ui.ts'
 import { exitStatus } from '../exit-codes.ts'
+import { terminalOf } from '../output/terminal.ts'
+import { wrapText } from '../output/wrap-text.ts'
 import { CASES, type DemoCase, type ExpectedAttempt } from './cases.ts'
 import { drawChain, readChain, type Attempt, logOf } from './chain.ts'
-import { findLastingLeftovers, killAll } from './leftovers.ts'
+import { findLastingLeftovers, killAll, killLeftovers } from './leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from './server-process.ts'
 
 const DEADLINE_MS = 55_000
@@ -25,75 +27,116 @@ interface Running {
   sessions: Map<string, string>
 }
 
-/** Runs the demo; returns the exit status. */
+/** Runs the demo; returns the exit status. Ctrl-C ends it at once, whatever it is doing. */
 export async function runDemo(options: { verbose: boolean; stay: boolean }): Promise<number> {
   const began = performance.now()
-  const dataDir = await mkdtemp(join(tmpdir(), 'reprise-demo-'))
-  const onLog = (line: string) => options.verbose && console.error(styleText('dim', line))
-  let server: ServerProcess | undefined
   const interrupted = new AbortController()
+  const { signal } = interrupted
   const stopListening = listenForStop(() => interrupted.abort())
+  const stage: Stage = { dataDir: await mkdtemp(join(tmpdir(), 'reprise-demo-')), server: undefined, stayed: false }
+  const onLog = (line: string) => options.verbose && console.error(styleText('dim', line))
+  const faults = await Promise.race([play(stage, { stay: options.stay, onLog, signal }), aborted(signal)])
+  faults.push(...(signal.aborted ? await clearAway(stage) : await cleanUp(stage)))
+  stopListening()
+  if (signal.aborted && !stage.stayed) {
+    print('interrupted: all has been stopped and removed')
+    return exitStatus('INTERRUPTED')
+  }
+  for (const fault of faults) console.error(styleText('red', wrapped(`demo failed: ${fault}`, 2)))
+  if (faults.length > 0) return 1
+  print(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
+  if (!options.stay) for (const line of NEXT) console.log(line)
+  return 0
+}
+
+const NEXT = [
+  '',
+  'What to do next:',
+  '  npm start                   a server of your own; then, in another terminal:',
+  '  npx reprise run --retries 3 -- ~/work.sh',
+  '  npx reprise ui              the web UI, in a browser',
+  '  npm run demo -- --stay      this again, and its server stays to be looked at',
+  'README.md has the tour, docs/ the rest.',
+]
+
+/** What the demo has made, for whoever clears it away. */
+interface Stage {
+  readonly dataDir: string
+  server: ServerProcess | undefined
+  /** It had come to its end, and was looked at. */
+  stayed: boolean
+}
+
+interface Direction {
+  stay: boolean
+  onLog: (line: string) => void
+  signal: AbortSignal
+}
+
+async function aborted(signal: AbortSignal): Promise<string[]> {
+  if (!signal.aborted) await once(signal, 'abort')
+  return []
+}
+
+/** Returns what was not as it should be. */
+async function play(stage: Stage, { stay: stays, onLog, signal }: Direction): Promise<string[]> {
+  const { dataDir } = stage
   const faults: string[] = []
-  let stayed = false
   try {
-    server = await startServer({ dataDir, port: 0, onLog })
-    print(`server ready at ${server.url} after ${seconds(server.readyAfterMs)}, data in ${dataDir}`)
-    const { url } = server
+    signal.throwIfAborted()
+    stage.server = await startServer({ dataDir, port: 0, onLog })
+    const { url, readyAfterMs } = stage.server
+    print(`server ready at ${url} after ${seconds(readyAfterMs)}, data in ${dataDir}`)
     const token = await readAdminToken(dataDir)
     const access = { urls: [new URL(url)], token }
     await printWhereToLook(access)
     await using client = createClient({ url, token })
     // Ctrl-C stops the server too, and calls would wait for it to come back.
-    interrupted.signal.addEventListener('abort', () => void client.close(), { once: true })
+    signal.addEventListener('abort', () => void client.close(), { once: true })
     const running = { client, sessions: new Map<string, string>() }
     const beginning = await client.eventCursor()
     await submitAll(running)
     const ended = new AbortController()
-    const silent = AbortSignal.any([ended.signal, interrupted.signal])
+    const silent = AbortSignal.any([ended.signal, signal])
     const printing = printEvents(running, beginning, silent).catch((error) => void faults.push(messageOf(error)))
-    const acting = act(running, interrupted.signal, async () => {
-      await server!.kill()
+    const chains = await act(running, signal, async () => {
+      await stage.server!.kill()
       print(styleText('red', 'the server was killed with SIGKILL'))
-      server = undefined
+      stage.server = undefined
       await sleep(DEAD_MS)
-      server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
-      print(styleText('green', `the server is back after ${seconds(server.readyAfterMs)}, on the same data`))
+      signal.throwIfAborted()
+      stage.server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
+      const after = seconds(stage.server.readyAfterMs)
+      print(styleText('green', `the server is back after ${after}, on the same data`))
     }).finally(() => ended.abort())
-    const chains = await acting
     await printing
     faults.push(...CASES.flatMap((demoCase) => checkCase(demoCase, chains.get(demoCase.name)!)))
     summarise(chains)
-    if (options.stay) {
-      stayed = true
-      await stay(access, dataDir, interrupted.signal)
+    if (stays && !signal.aborted) {
+      stage.stayed = true
+      await stay(access, dataDir, signal)
     }
   } catch (error) {
     faults.push(messageOf(error))
   }
-  faults.push(...(await cleanUp(server, dataDir)))
-  stopListening()
-  if (interrupted.signal.aborted && !stayed) {
-    print('interrupted: all has been stopped and removed')
-    return exitStatus('INTERRUPTED')
-  }
-  for (const fault of faults) console.error(styleText('red', `demo failed: ${fault}`))
-  if (faults.length === 0) print(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
-  return faults.length === 0 ? 0 : 1
+  return faults
 }
 
 /** A server without a web UI has no address for it, and is shown here alone. */
 async function printWhereToLook(access: { urls: URL[]; token: string }): Promise<void> {
   const address = await loginAddress(access).catch(() => null)
-  if (address !== null) print(`in a browser (this address works once, within a minute):\n  ${address}`)
+  if (address !== null) {
+    print('in a browser (this address works once, within a minute):')
+    console.log(`  ${address}`)
+  }
 }
 
 async function stay(access: { urls: URL[]; token: string }, dataDir: string, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
   await printWhereToLook(access)
   const { href } = access.urls[0]!
-  print(`the server stays until Ctrl-C; for another address: REPRISE_DATA_DIR=${dataDir} npx reprise ui --url ${href}`)
-  await once(signal, 'abort')
-  print('stopping')
+  print('the server stays until Ctrl-C; for another address:')
+  console.log(`  REPRISE_DATA_DIR=${dataDir} npx reprise ui --url ${href}`)
+  await aborted(signal)
 }
 
 async function submitAll({ client, sessions }: Running): Promise<void> {
@@ -165,19 +208,41 @@ function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
 }
 
 /** Removes the demo's data; returns what a clean end should not have left behind. */
-async function cleanUp(server: ServerProcess | undefined, dataDir: string): Promise<string[]> {
+async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {
   const faults: string[] = []
   const status = await server?.stop()
   if (status !== undefined && status !== 0) faults.push(`the server ended with ${status} on SIGTERM`)
   const leftovers = await findLastingLeftovers(dataDir)
   if (leftovers.length > 0) faults.push(`left running: ${leftovers.join(', ')}`)
-  await killAll(leftovers)
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+  killAll(leftovers)
+  await removeData(dataDir)
   return faults
 }
 
+/** After Ctrl-C nobody waits for a clean end. */
+async function clearAway({ server, dataDir }: Stage): Promise<string[]> {
+  print('stopping')
+  // Elsewhere nothing shows what belongs to the demo.
+  if (process.platform !== 'linux') await server?.stop()
+  await killLeftovers(dataDir)
+  await removeData(dataDir)
+  return []
+}
+
+function removeData(dataDir: string): Promise<void> {
+  return rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+}
+
 function print(text: string): void {
-  console.log(`${styleText('dim', new Date().toISOString().slice(11, 23))}  ${text}`)
+  console.log(wrapped(`${styleText('dim', new Date().toISOString().slice(11, 23))}  ${text}`, TIME_COLUMNS))
+}
+
+const TIME_COLUMNS = 14
+
+/** As wide as the terminal is; a file has whole lines. */
+function wrapped(text: string, indent: number): string {
+  const { columns } = terminalOf(process.stdout)
+  return columns === undefined ? text : wrapText(text, columns, indent)
 }
 
 function seconds(ms: number): string {

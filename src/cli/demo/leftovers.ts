@@ -12,6 +12,21 @@ export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
   }
 }
 
+/** Long enough for a process that was being started to have its own environment. */
+const QUIET_SCANS = 3
+const KILLED_WITHIN_MS = 2_000
+
+/** Kills all that uses a data directory, and what that starts meanwhile, until nothing is left. */
+export async function killLeftovers(dataDir: string): Promise<void> {
+  const since = performance.now()
+  for (let quiet = 0; quiet < QUIET_SCANS && performance.now() - since < KILLED_WITHIN_MS;) {
+    const found = await findLeftovers(dataDir)
+    killAll(found)
+    quiet = found.length === 0 ? quiet + 1 : 0
+    await sleep(CHECK_INTERVAL_MS / 2)
+  }
+}
+
 /** Running processes that use a data directory, by their environment or command line. Linux only. */
 export async function findLeftovers(dataDir: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => [])
@@ -28,7 +43,7 @@ async function belongs(pid: number, dataDir: string): Promise<boolean> {
   return texts.some((text) => text.includes(dataDir))
 }
 
-export async function killAll(pids: readonly number[]): Promise<void> {
+export function killAll(pids: readonly number[]): void {
   for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL')

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-const MAIN = join(import.meta.dirname, '../../main.ts')
+const PROGRAM = join(import.meta.dirname, '../../../bin/reprise.mjs')
 const READY = /^reprise ready (?:(http:\/\/\S+)|\(roles .*\))$/
 const READY_WITHIN_MS = 60_000
 const STOPPED_WITHIN_MS = 30_000
@@ -35,9 +35,11 @@ export async function startServer(options: {
   onLog: (line: string) => void
   /** Additional configuration, which overrides the demo's. */
   env?: Readonly<Record<string, string>>
+  /** Another one than this. */
+  program?: string
 }): Promise<ServerProcess> {
   const began = performance.now()
-  const child = spawn(process.execPath, [...heapFlags(), MAIN, 'serve'], {
+  const child = spawn(process.execPath, [...heapFlags(), options.program ?? PROGRAM, 'serve'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,

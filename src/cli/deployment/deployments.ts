@@ -1,6 +1,7 @@
 import { Command } from 'commander'
-import type { DeploymentStatus, DeploymentSummary } from '../../client/node/index.ts'
-import { act, describedCommand, type ClientContext } from '../client-command.ts'
+import type { DeploymentStatus } from '../../client/node/index.ts'
+import { ofCaller } from '../options/session-options.ts'
+import { act, describedCommand } from '../client-command.ts'
 import {
   addRolloutOptions,
   addServiceOptions,
@@ -11,11 +12,12 @@ import {
 } from '../options/deployment-options.ts'
 import { choices, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
-import { deploymentLine, describeDeployment } from '../output/deployment-text.ts'
+import { describeDeployment } from '../output/deployment-text.ts'
 import { statusStyle } from '../output/status-style.ts'
 import { relative } from '../output/time.ts'
 import { UsageError } from '../present-error.ts'
-import { DEPLOYMENT_ARGUMENT, findDeployment } from './find-deployment.ts'
+import { DEPLOYMENT_ARGUMENT, findDeployment } from '../find/find-deployment.ts'
+import { settle, waitOption, type Waiting } from './settle-deployment.ts'
 import { take } from '../session/take.ts'
 import { watchDeployments } from './watch-deployments.ts'
 
@@ -42,7 +44,7 @@ function list(): Command {
     'reprise deployments',
     'reprise deployments list --status scaling',
   ])
-    .option('-p, --project <name>', 'in this project')
+    .option('-p, --project <project>', 'in this project')
     .addOption(
       choices(
         '--status <statuses>',
@@ -57,9 +59,9 @@ function list(): Command {
     await out.table(
       items,
       [
-        { title: 'DEPLOYMENT', value: ({ deploymentId }) => deploymentId },
+        { title: 'DEPLOYMENT', value: ({ deploymentId }) => deploymentId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
-        { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status) },
+        { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status), kept: true },
         { title: 'HEALTHY', value: (row) => `${row.healthyReplicas} of ${row.replicas}`, align: 'right' },
         { title: 'REVISION', value: ({ revision }) => revision.number, align: 'right' },
         { title: 'PROJECT', value: (row) => row.project.name, flexible: true },
@@ -70,10 +72,6 @@ function list(): Command {
     )
     if (more) out.note(`more than ${items.length}: --limit shows more`)
   })
-}
-
-interface Waiting {
-  wait?: boolean
 }
 
 interface CreateOptions extends ServiceOptions, RolloutOptions, Waiting {
@@ -89,7 +87,7 @@ function create(): Command {
   ])
     .argument('<name>', 'lower-case letters, digits and -')
     .argument('<command...>', 'command to run, after --')
-    .option('-p, --project <name>', 'project')
+    .option('-p, --project <project>', 'project')
     .option('--replicas <n>', 'number of healthy replicas (default: 1)', wholeNumber)
     .option('--creation-id <id>', 'repeating the id returns the same deployment')
   addRolloutOptions(waitOption(command))
@@ -99,10 +97,10 @@ function create(): Command {
     const { deployment, created } = await context.client.createDeployment({
       ...input,
       ...serviceInput(options, []),
-      command: program,
+      command: ofCaller(program),
     })
     if (!created) context.out.note('it already existed')
-    await settle(context, options, deployment, () => deployment.deploymentId)
+    return settle(context, options, deployment, () => deployment.deploymentId)
   })
 }
 
@@ -132,7 +130,7 @@ function scale(): Command {
     if (!/^\d+$/.test(count!)) throw new UsageError('<replicas> must be a whole number.')
     const replicas = Number(count)
     const deployment = await context.client.scaleDeployment({ deploymentId, replicas, ...rolloutInput(options) })
-    await settle(context, options, deployment)
+    return settle(context, options, deployment)
   })
 }
 
@@ -152,7 +150,7 @@ function update(): Command {
     async (context, options, [text, ...program]) => {
       const deploymentId = await findDeployment(context.client, text!)
       const deployment = await context.client.updateDeployment({ deploymentId, ...serviceInput(options, program) })
-      await settle(context, options, deployment)
+      return settle(context, options, deployment)
     },
   )
 }
@@ -165,30 +163,6 @@ function destroy(): Command {
     .option('--reason <text>', 'reason, stored with the deployment')
   return act<Waiting & { reason?: string }>(waitOption(command), async (context, options, [text]) => {
     const deploymentId = await findDeployment(context.client, text!)
-    await settle(context, options, await context.client.destroyDeployment(deploymentId, options.reason))
+    return settle(context, options, await context.client.destroyDeployment(deploymentId, options.reason))
   })
-}
-
-function waitOption(command: Command): Command {
-  return command.option('--wait', 'wait until it is done; standard error says what it is waiting for')
-}
-
-/** Shows the deployment, after it has settled if requested. */
-async function settle(
-  { client, out, signal }: ClientContext,
-  { wait }: Waiting,
-  deployment: DeploymentSummary,
-  text: (now: DeploymentSummary) => string = deploymentLine,
-): Promise<void> {
-  if (!wait) return out.show(deployment, () => text(deployment))
-  let last = ''
-  const done = await client.waitForDeployment(deployment.deploymentId, {
-    signal,
-    onDeployment(now) {
-      const line = deploymentLine(now)
-      if (line !== last) out.note(out.notes.style('dim', line))
-      last = line
-    },
-  })
-  out.show(done, () => text(done))
 }

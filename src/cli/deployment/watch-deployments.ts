@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
 import { deploymentEventLine } from '../output/deployment-text.ts'
-import { DEPLOYMENT_ARGUMENT, findDeployment } from './find-deployment.ts'
+import { DEPLOYMENT_ARGUMENT, findDeployment } from '../find/find-deployment.ts'
 
 interface WatchOptions {
   project?: string
@@ -15,7 +15,7 @@ export function watchDeployments(): Command {
     ['reprise deployments watch', 'reprise deployments watch web --json'],
   )
     .argument('[deployment]', DEPLOYMENT_ARGUMENT)
-    .option('-p, --project <name>', 'only in this project')
+    .option('-p, --project <project>', 'only in this project')
     .option('--after <cursor>', 'resume after this event without missing any; --json prints each cursor')
   return act<WatchOptions>(
     command,

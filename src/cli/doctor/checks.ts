@@ -68,12 +68,20 @@ function dataDirectory({ environment }: Subject): Finding {
   return { what, state: 'fault', found: 'others can read its admin token', advice }
 }
 
+const ORIGIN_WORDS = {
+  options: 'from options',
+  environment: 'from environment',
+  profile: 'from profile',
+  directory: 'from the data directory',
+  local: 'the default',
+} as const
+
 async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; reachable: boolean }> {
   const findings: Finding[] = []
   let reachable = false
   for (const url of server.urls) {
     const ready = await ask(new URL('readyz', url))
-    const what = `server ${url.href} (${server.source === 'local' ? 'the default' : `from ${server.source}`})`
+    const what = `server ${url.href} (${ORIGIN_WORDS[server.source]})`
     if (ready instanceof Error) {
       const advice = 'Start it with `reprise serve`, or name another with --url, REPRISE_URL or a profile.'
       findings.push({ what, state: 'fault', found: ready.message, advice })

@@ -1,6 +1,7 @@
 import type { SessionEvent } from '../../client/node/index.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
+import { shortId } from '../output/short-id.ts'
 import { duration, timeOfDay } from '../output/time.ts'
 
 /** The ends of chains, and their resubmissions. */
@@ -11,11 +12,27 @@ export const CHAIN_EVENTS: SessionEvent['type'][] = [
   'CHAIN_REOPENED',
 ]
 
-export function sessionLine(event: SessionEvent, { terminal }: Output, at = timeOfDay): string {
-  const { type, fromStatus, toStatus, reason } = event
+interface LineOptions {
+  /** Of its chain. */
+  name?: string | undefined
+  /** Writes its time. */
+  at?: (time: string) => string
+  /** Sessions that have succeeded: their end is called so. */
+  succeeded?: ReadonlySet<string> | undefined
+}
+
+export function sessionLine(
+  event: SessionEvent,
+  { terminal }: Output,
+  { name, at = timeOfDay, succeeded }: LineOptions = {},
+): string {
+  const { type, fromStatus, reason } = event
+  const isWell = event.toStatus === 'TERMINATED' && succeeded?.has(event.sessionId) === true
+  const toStatus = isWell ? 'SUCCEEDED' : event.toStatus
   const style = toStatus ? statusStyle(toStatus) : undefined
   const move = toStatus && `${fromStatus ?? ''} → ${style ? terminal.style(style, toStatus) : toStatus}`.trim()
-  const parts = [terminal.style('dim', at(event.occurredAt)), event.sessionId, type, move, ends(event), reason]
+  const head = [terminal.style('dim', at(event.occurredAt)), shortId(event.sessionId, terminal), name]
+  const parts = [...head, type, move, ends(event), reason]
   return parts.filter(Boolean).join('  ')
 }
 

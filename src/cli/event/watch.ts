@@ -3,9 +3,12 @@ import type { RetryEvent } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Output } from '../output/output.ts'
+import { shortId } from '../output/short-id.ts'
 import { timeOfDay } from '../output/time.ts'
-import { findSession } from '../session/find-session.ts'
+import { findSession } from '../find/find-session.ts'
+import { chainNames } from './chain-names.ts'
 import { CHAIN_EVENTS, sessionLine } from './event-line.ts'
+import { succeededSessions } from './succeeded-sessions.ts'
 
 interface WatchOptions {
   project?: string
@@ -22,7 +25,7 @@ export function watchCommand(): Command {
     'reprise watch --json --after "$(cat cursor)" >> events.jsonl',
   ])
     .argument('[session]', 'only the chain of this session, given by id or name')
-    .option('-p, --project <name>', 'only in this project')
+    .option('-p, --project <project>', 'only in this project')
     .addOption(
       new Option('--only <what>', 'only the ends of chains, one event where no retry follows; or only retries').choices(
         ['chains', 'retries'],
@@ -39,26 +42,38 @@ export function watchCommand(): Command {
       // Scripts may wait for this line: no later event is missed.
       out.note(out.notes.style('dim', `watching from ${from.after}`))
       const types = only === 'chains' ? CHAIN_EVENTS : undefined
+      const names = chainNames(client)
+      const nameOf = async ({ chainId }: { chainId: string }) => {
+        if (!out.json) await names.learn([chainId], signal)
+        return names.of(chainId)
+      }
       if (retries || only === 'retries')
-        for await (const event of client.retryEvents(filter, from)) out.item(event, () => retryLine(event, out))
+        for await (const event of client.retryEvents(filter, from)) {
+          const name = await nameOf(event)
+          out.item(event, () => retryLine(event, out, name))
+        }
       else
-        for await (const event of client.sessionEvents({ ...filter, types }, from))
-          out.item(event, () => sessionLine(event, out))
+        for await (const event of client.sessionEvents({ ...filter, types }, from)) {
+          const name = await nameOf(event)
+          const succeeded = out.json ? undefined : await succeededSessions(client, [event], signal)
+          out.item(event, () => sessionLine(event, out, { name, succeeded }))
+        }
     },
     { follow: true },
   )
 }
 
-function retryLine(event: RetryEvent, { terminal }: Output): string {
+function retryLine(event: RetryEvent, { terminal }: Output, name: string | undefined): string {
   const { type, attempt, maxAttempts, reason, childSessionId } = event
   const style = statusStyle(type.replace('RETRY_', ''))
   const parts = [
     terminal.style('dim', timeOfDay(event.occurredAt)),
-    event.sessionId,
+    shortId(event.sessionId, terminal),
+    name,
     style ? terminal.style(style, type) : type,
     `attempt ${attempt} of ${maxAttempts}`,
     reason,
-    childSessionId && `→ ${childSessionId}`,
+    childSessionId && `→ ${shortId(childSessionId, terminal)}`,
   ]
   return parts.filter(Boolean).join('  ')
 }

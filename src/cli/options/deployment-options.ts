@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { CreateDeploymentInput, UpdateDeploymentInput } from '../../client/node/index.ts'
-import { addPlaceOptions, named, pairs, secretsOf, slotsOf, type SpecOptions } from './session-options.ts'
+import { addPlaceOptions, named, ofCaller, pairs, secretsOf, slotsOf, type SpecOptions } from './session-options.ts'
 import { nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
 
 /** Settings of a deployment's routes; durations in seconds. */
@@ -62,7 +62,7 @@ export function serviceInput(
   }
   const checked = Object.values(healthCheck).some((value) => value !== undefined)
   return {
-    ...(command.length > 0 && { command: [...command] }),
+    ...(command.length > 0 && { command: ofCaller(command) }),
     image: options.image,
     environ: named(env),
     secretEnviron: secretsOf(options),

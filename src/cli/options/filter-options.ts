@@ -1,18 +1,22 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { IntRange, SessionFilter } from '../../client/node/index.ts'
-import { choices, pair, past, range } from './values.ts'
+import { choices, pair, past, range, wholeNumbers } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface FilterOptions {
   status?: SessionFilter['status']
   result?: SessionFilter['result']
   cause?: SessionFilter['failureCause']
+  exitCode?: number[]
+  withReason?: string
   phase?: SessionFilter['retryPhase']
   origin?: SessionFilter['origin']
+  failureReason?: string[]
   chain?: string
   parent?: string
   onAgent?: string
   inGroup?: string
+  withKey?: string
   retryCount?: IntRange
   maxRetries?: IntRange
   withName?: string
@@ -29,17 +33,21 @@ export function addFilterOptions(command: Command): Command {
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.SessionStatus))
     .addOption(choices('--result <results>', 'with one of these results', API_ENUMS.SessionResult))
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
+    .option('--exit-code <codes>', 'that ended with one of these', wholeNumbers)
+    .option('--with-reason <text>', 'with this in the reason of their status')
     .addOption(choices('--phase <phases>', 'whose retry is in one of these phases', API_ENUMS.RetryPhase))
     .addOption(choices('--origin <origins>', 'created in one of these ways', API_ENUMS.SessionOrigin))
-    .option('--chain <id>', 'in this chain')
-    .option('--parent <id>', 'the attempt after this one')
-    .option('--on-agent <id>', 'with a kernel that is or was on this agent')
-    .option('--in-group <name>', 'in this resource group')
+    .option('--failure-reason <names>', 'failed by one of these, like task-timeout', words)
+    .option('--chain <chain>', 'in this chain')
+    .option('--parent <session>', 'the attempt after this one')
+    .option('--on-agent <agent>', 'with a kernel that is or was on this agent')
+    .option('--in-group <group>', 'in this resource group')
+    .option('--with-key <key>', 'with this concurrency key')
     .option('--retry-count <range>', 'with so many retries, like 3, 1..3, 1.. or ..3', range)
     .option('--max-retries <range>', 'with a budget of so many retries', range)
     .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label', pair)
-    .option('--in-project <name>', 'in this project')
+    .option('--in-project <project>', 'in this project')
     .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, besides the others', filterOf)
     .option('--since <time>', 'created since this time, or a duration ago like 2h', past)
     .option('--before <time>', 'created before', past)
@@ -47,18 +55,22 @@ export function addFilterOptions(command: Command): Command {
 
 /** Undefined if no filter was given. */
 export function readFilter(options: FilterOptions): SessionFilter | undefined {
-  const { withName, withLabel, since, before } = options
+  const { withName, withLabel, withReason, since, before } = options
   const createdAt = { ...(since !== undefined && { gte: since }), ...(before !== undefined && { lt: before }) }
   const filter: SessionFilter = {
     status: options.status,
     result: options.result,
     failureCause: options.cause,
+    exitCode: options.exitCode,
+    statusReason: withReason === undefined ? undefined : { contains: withReason },
     retryPhase: options.phase,
     origin: options.origin,
+    failureReason: options.failureReason,
     chainId: options.chain,
     parentSessionId: options.parent,
     agent: options.onAgent,
     resourceGroup: options.inGroup,
+    concurrencyKey: options.withKey,
     retryCount: options.retryCount,
     maxRetries: options.maxRetries,
     project: options.inProject,
@@ -79,4 +91,8 @@ function filterOf(text: string): SessionFilter {
     // Told below.
   }
   throw new InvalidArgumentError('It must be a JSON object, like \'{"origin": ["AUTO_RETRY"]}\'.')
+}
+
+function words(text: string): string[] {
+  return text.split(',').map((word) => word.trim())
 }

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import process from 'node:process'
-import { basename } from 'node:path'
+import { basename, isAbsolute, resolve } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import type { ClusterMode, CreateSessionInput, SessionType } from '../../client/node/index.ts'
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
-import { choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
+import { arrayNumbers, choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions {
@@ -18,8 +18,14 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   label?: [string, string][]
   agentLabel?: [string, string][]
   startsAt?: string
+  /** Ids or names; of those that are given to `sessionInput`, ids. */
   dependsOn?: string[]
+  concurrencyKey?: string
+  concurrencyLimit?: number
   creationId?: string
+  file?: string
+  /** The numbers of an array. */
+  array?: number[]
 }
 
 /** Also the options that a resubmission may override. */
@@ -44,9 +50,9 @@ export interface AgentOptions {
 
 export function addAgentOptions(command: Command): Command {
   return command
-    .option('--allow-agent <id>', 'the only agents to run on; may be repeated', collect)
-    .option('--avoid-agent <id>', 'agents to use only if no other fits; may be repeated', collect)
-    .option('--exclude-agent <id>', 'agents never to run on; may be repeated', collect)
+    .option('--allow-agent <agent>', 'the only agents to run on; may be repeated', collect)
+    .option('--avoid-agent <agent>', 'agents to use only if no other fits; may be repeated', collect)
+    .option('--exclude-agent <agent>', 'agents never to run on; may be repeated', collect)
 }
 
 export function agentLists({ allowAgent, avoidAgent, excludeAgent }: AgentOptions) {
@@ -65,34 +71,48 @@ export function addPlaceOptions(command: Command): Command {
     .option('--secret-file <name=path>', 'secret variable from a file, or - for standard input', secretFile)
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
-    .option('--mem <amount>', 'the same as --slot mem=…; k, m, g, t are binary', amount)
+    .option('--mem <amount>', 'the same as --slot mem=…; like 512m or 1.5 GiB', amount)
     .option('--priority <n>', '0 to 100; the highest goes first', wholeNumber)
-    .option('--resource-group <name>', 'resource group to run in')
+    .option('--resource-group <group>', 'resource group to run in')
 }
 
-export function addSessionOptions(command: Command): Command {
+/** What is to run, as every run of a schedule has it. */
+export function addTemplateOptions(command: Command): Command {
   command
     .optionsGroup('Session:')
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
-    .option('-p, --project <name>', 'project')
-  addAgentOptions(addSpecOptions(command))
+    .option('-p, --project <project>', 'project')
+  return addAgentOptions(addSpecOptions(command))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
     .addOption(choice('--cluster-mode <mode>', 'where the kernels may run', API_ENUMS.ClusterMode))
     .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', API_ENUMS.SessionType))
+    .option('--concurrency-key <key>', 'one at a time of the sessions with this key')
+    .option('--concurrency-limit <n>', 'how many at a time with that key (default: 1)', wholeNumber)
+}
+
+export function addSessionOptions(command: Command): Command {
+  addTemplateOptions(command)
     .option('--starts-at <time>', 'earliest start; a time or a duration from now', future)
-    .option('--depends-on <id>', 'session whose chain must succeed first; may be repeated', collect)
+    .option('--depends-on <session>', 'id or name of one whose chain must succeed first; may be repeated', collect)
     .option('--creation-id <id>', 'repeating the id returns the same session')
+    .option(
+      '--file <path>',
+      'sessions as JSON Lines or YAML, `-` for standard input; options hold where it says nothing',
+    )
+    .option('--array <range>', 'one session for each number, like 1..100, which stands for {i}', arrayNumbers)
   return addPolicyOptions(command)
 }
 
-export function sessionInput(options: SessionOptions, command: string[]): CreateSessionInput {
+/** Without a command, which each job of a file may have itself, there is none in it, and no name unless it is given. */
+export function sessionInput(options: SessionOptions, command: readonly string[]): Partial<CreateSessionInput> {
   const { env, label, agentLabel, timeout, startsAt, dependsOn, creationId } = options
+  const { concurrencyKey, concurrencyLimit } = options
   return {
-    name: options.name ?? basename(command[0]!),
-    command,
+    name: options.name ?? (command.length > 0 ? basename(command[0]!) : undefined),
+    command: command.length > 0 ? ofCaller(command) : undefined,
     project: options.project,
     image: options.image,
     environ: named(env),
@@ -109,9 +129,17 @@ export function sessionInput(options: SessionOptions, command: string[]): Create
     sessionType: options.type,
     startsAt,
     dependsOn,
+    concurrencyKey,
+    concurrencyLimit,
     creationId,
     retryPolicy: readPolicy(options),
   }
+}
+
+/** A program named relative to where the caller is, if it is there: a kernel starts in an empty directory. */
+export function ofCaller([program, ...rest]: readonly string[]): string[] {
+  const file = program!.includes('/') && !isAbsolute(program!) ? resolve(program!) : null
+  return [file !== null && existsSync(file) ? file : program!, ...rest]
 }
 
 export function named(env: SpecOptions['env']) {
@@ -133,7 +161,7 @@ export function pairs(text: string, earlier: [string, string][] = []): [string, 
 }
 
 function amount(text: string): string {
-  decimal(text.replace(/[kmgt]$/i, ''))
+  decimal(text.replace(/\s*[kmgt](ib?)?$/i, ''))
   return text
 }
 

@@ -26,6 +26,16 @@ export function range(text: string): { min: number | null; max: number | null } 
   return dots === undefined ? { min: ends.min, max: ends.min } : ends
 }
 
+const ARRAY_MAX = 100_000
+
+/** `1..100`, ends included. @throws InvalidArgumentError */
+export function arrayNumbers(given: string): number[] {
+  const { min, max } = range(given)
+  if (min === null || max === null || max < min) throw new InvalidArgumentError('It is not an array, like 1..100.')
+  if (max - min >= ARRAY_MAX) throw new InvalidArgumentError(`An array has at most ${ARRAY_MAX} sessions.`)
+  return Array.from({ length: max - min + 1 }, (_, at) => min + at)
+}
+
 const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
 
 /** Seconds of `90`, `90s`, `1.5m`, `2h`, `1d`. */

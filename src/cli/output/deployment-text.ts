@@ -1,15 +1,17 @@
 import type { Deployment, DeploymentEvent, DeploymentSummary } from '../../client/node/index.ts'
 import { formatFields } from './fields.ts'
+import { shortId } from './short-id.ts'
+import { slotList } from './slot-use.ts'
 import { statusStyle } from './status-style.ts'
 import { formatTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { duration, instant, relative, timeOfDay } from './time.ts'
 
-/** `web: SCALING, 2 of 3 healthy, revision 1: …` */
+/** `web: READY, 3 of 3 healthy, revision 1`, or why it is not; the reason has numbers of its own. */
 export function deploymentLine(deployment: DeploymentSummary): string {
-  const { name, status, healthyReplicas, replicas, revision, statusReason } = deployment
-  const line = `${name}: ${status}, ${healthyReplicas} of ${replicas} healthy, revision ${revision.number}`
-  return statusReason === null ? line : `${line}: ${statusReason}`
+  const { name, status, healthyReplicas, replicas, revision, statusReason, settled } = deployment
+  if (statusReason !== null) return `${name}: ${status}: ${statusReason}`
+  return `${name}: ${status}, ${healthyReplicas} of ${replicas} healthy, ${settled ? '' : 'on the way to '}revision ${revision.number}`
 }
 
 export async function describeDeployment(deployment: Deployment, terminal: Terminal): Promise<string> {
@@ -33,7 +35,7 @@ export async function describeDeployment(deployment: Deployment, terminal: Termi
       ['variables', list(revision.environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(revision.secretEnviron)],
       ['port in', revision.portVariable],
-      ['slots', list(revision.resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['slots', slotList(revision.resourceSlots)],
       ['labels', list(revision.labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', revision.resourceGroup],
       ['check', `GET ${check.path} every ${duration(check.interval)}, within ${duration(check.timeout)}`],
@@ -46,12 +48,12 @@ export async function describeDeployment(deployment: Deployment, terminal: Termi
   const table = await formatTable(
     routes,
     [
-      { title: 'ROUTE', value: ({ routeId }) => routeId },
-      { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status) },
+      { title: 'ROUTE', value: ({ routeId }) => routeId, id: true },
+      { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status), kept: true },
       { title: 'REVISION', value: (row) => row.revision.number, align: 'right' },
       { title: 'ENDPOINT', value: ({ host, port }) => (host === null ? null : `${host}:${port}`) },
       { title: 'SINCE', value: ({ statusChangedAt }) => relative(statusChangedAt), align: 'right' },
-      { title: 'SESSION', value: ({ session }) => session.sessionId, flexible: true },
+      { title: 'SESSION', value: ({ session }) => session.sessionId, id: true },
       {
         title: 'WHY',
         value: (row) => row.lastCheckFault ?? row.statusReason ?? row.session.pendingReason,
@@ -80,7 +82,7 @@ export function deploymentEventLine(event: DeploymentEvent, terminal: Terminal):
     terminal.style('dim', timeOfDay(event.occurredAt)),
     event.deployment.name,
     type,
-    event.routeId,
+    event.routeId && shortId(event.routeId, terminal),
     ...moves,
     event.host !== null && `${event.host}:${event.port}`,
     event.reason,

@@ -8,6 +8,8 @@ export interface Column<Row> {
   align?: 'right'
   /** May be shortened in the middle if the terminal is too narrow. */
   flexible?: true
+  /** Left out only after all that are not. */
+  kept?: true
   /** An id: on a terminal only as much of it as tells it from the others, which is what commands take. */
   id?: true
 }
@@ -15,6 +17,8 @@ export interface Column<Row> {
 const GAP = 2
 /** Flexible columns are not made narrower than this while another one can be narrowed. */
 const FLEXIBLE_MIN = 8
+/** The same of those that are kept, while there are others to leave out. */
+const KEPT_MIN = 20
 
 /** Lines of at most the terminal's width; full lines if there is no terminal. */
 export async function formatTable<Row>(
@@ -67,23 +71,29 @@ async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMe
   return (await import('./unicode-measure.ts')).UNICODE_MEASURE
 }
 
-/** Narrows the widest flexible column step by step, then removes columns from the right, but never the first. */
-function fit(natural: readonly number[], columns: readonly { flexible?: true }[], available: number): number[] {
+/** Narrows the widest flexible column step by step, then removes columns from the right, but never the first, and last those that are kept. */
+function fit(
+  natural: readonly number[],
+  columns: readonly { flexible?: true; kept?: true }[],
+  available: number,
+): number[] {
   const widths = [...natural]
   const total = () => {
     const shown = widths.filter((width) => width > 0)
     return shown.reduce((sum, width) => sum + width + GAP, -GAP)
   }
   while (total() > available) {
-    const narrowable = widths.flatMap((width, index) =>
-      columns[index]!.flexible && width > FLEXIBLE_MIN ? [index] : [],
-    )
+    const spare = widths.findLastIndex((width, index) => width > 0 && index > 0 && !columns[index]!.kept)
+    const narrowable = widths.flatMap((width, index) => {
+      const { flexible, kept } = columns[index]!
+      return flexible && width > (kept && spare > 0 ? KEPT_MIN : FLEXIBLE_MIN) ? [index] : []
+    })
     const widest = narrowable.toSorted((a, b) => widths[b]! - widths[a]!)[0]
     if (widest !== undefined) {
       widths[widest]!--
       continue
     }
-    const last = widths.findLastIndex((width) => width > 0)
+    const last = spare > 0 ? spare : widths.findLastIndex((width) => width > 0)
     if (last <= 0) {
       widths[0] = available
       break

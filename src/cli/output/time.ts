@@ -19,25 +19,38 @@ export function duration(seconds: number | null | undefined): string {
   return parts.filter(Boolean).join(' ')
 }
 
-/** `3 m 5 s ago`, `in 12 s`. */
+/** What was, in its largest unit: `3 m ago`; what will be, as near as one waits for it: `in 1 m 20 s`. */
 export function relative(at: string | null | undefined, now = Date.now()): string {
   if (!at) return '–'
   const seconds = (Date.parse(at) - now) / 1000
   if (Math.abs(seconds) < 1) return 'now'
-  return seconds > 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`
+  return seconds > 0 ? `in ${duration(seconds)}` : `${age(-seconds)} ago`
 }
 
-/** In local time: `2026-11-21 12:00:03`. */
+function age(seconds: number): string {
+  return seconds < 60 ? duration(seconds) : duration(seconds).split(' ', 2).join(' ')
+}
+
+/** In local time, with its zone: `2026-11-21 12:00:03+01:00`. */
 export function instant(at: string | null | undefined): string {
   if (!at) return '–'
-  const date = new Date(at)
-  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(0, 19).replace('T', ' ')
+  return `${localText(at).slice(0, 19).replace('T', ' ')}${zone(at)}`
 }
 
-/** The local time of day, with milliseconds. */
+/** The local time of day, with milliseconds and its zone: `12:00:03.250Z`. */
 export function timeOfDay(at: string): string {
+  return `${localText(at).slice(11, 23)}${zone(at)}`
+}
+
+function localText(at: string): string {
   const date = new Date(at)
-  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(11, 23)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString()
+}
+
+/** `+01:00`; `Z` where it is that of UTC. */
+function zone(at: string): string {
+  const minutes = -new Date(at).getTimezoneOffset()
+  if (minutes === 0) return 'Z'
+  const text = (value: number) => String(value).padStart(2, '0')
+  return `${minutes < 0 ? '-' : '+'}${text(Math.floor(Math.abs(minutes) / 60))}:${text(Math.abs(minutes) % 60)}`
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
 import { nullForNone, oneOf, orNone, wholeNumber, type None } from '../options/values.ts'
+import { slotUse } from '../output/slot-use.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 
 export function quotasCommand(): Command {
@@ -34,7 +35,7 @@ interface Slots {
 
 function slotsOf({ slots, usage }: Slots & { usage: Slots }): string {
   const used = new Map(usage.slots.map(({ slot, amount }) => [slot, amount]))
-  return slots.map(({ slot, amount }) => `${slot} ${used.get(slot) ?? 0}/${amount}`).join(' ')
+  return slots.map(({ slot, amount }) => slotUse({ slot, capacity: amount, used: used.get(slot) ?? '0' })).join(' ')
 }
 
 interface QuotaOptions {

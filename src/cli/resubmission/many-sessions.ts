@@ -5,7 +5,8 @@ import { exitStatus } from '../exit-codes.ts'
 import { addFilterOptions, readFilter, type FilterOptions } from '../options/filter-options.ts'
 import { progressBar } from '../output/progress-bar.ts'
 import { UsageError } from '../present-error.ts'
-import { findSession } from '../session/find-session.ts'
+import { findFilter } from '../find/find-in-options.ts'
+import { findSessions } from '../find/find-session.ts'
 import { takeAll } from '../session/take.ts'
 
 export interface ManyOptions extends FilterOptions {
@@ -38,8 +39,8 @@ export async function readSelection(
   if ((names.length === 0) === (filter === undefined)) {
     throw new UsageError('Name sessions, or say which with options like --cause: one of the two.')
   }
-  if (filter) return { filter }
-  return { sessionIds: await Promise.all(names.map((name) => findSession(client, name))) }
+  if (filter) return { filter: await findFilter(client, options) }
+  return { sessionIds: await findSessions(client, names) }
 }
 
 interface Made {
@@ -65,10 +66,28 @@ export async function printDryRun(
   out.show(tried, () =>
     [
       ...tried.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`),
-      `${tried.count} of ${tried.total} sessions would be ${done}`,
+      `${counted(action, tried.count, tried.total)} would be ${done}`,
     ].join('\n'),
   )
+  for (const each of tried.refusals) out.note(refusalLine(action, each, 'would be refused'))
   return 0
+}
+
+/** Of a chain only the newest session can be resubmitted, so it is chains that are. */
+function counted(action: SessionAction, count: number, total: number): string {
+  if (action === 'RESUBMIT') return `${count} ${count === 1 ? 'chain' : 'chains'}`
+  return `${count} of ${total} ${total === 1 ? 'session' : 'sessions'}`
+}
+
+type Refusal = Awaited<ReturnType<ClientContext['client']['resubmissionRefusals']>>[number]
+
+function refusalLine(action: SessionAction, { code, count, message }: Refusal, refused: string): string {
+  if (action === 'RESUBMIT' && code === 'SESSION_HAS_CHILD' && count > 1) {
+    return `${count} were earlier attempts of chains, which go on from their newest (${code})`
+  }
+  return count === 1
+    ? `1 ${refused}: ${message} (${code})`
+    : `${count} ${refused}, the first with: ${message} (${code})`
 }
 
 /** Waits for the end, unless asked not to, and prints what was done. Ctrl-C leaves the rest undone. */
@@ -78,16 +97,21 @@ export async function followMany(
   made: Made,
   { detach }: { detach?: boolean | undefined },
 ): Promise<number> {
-  const { client, out } = context
-  const { resubmissionId, state, total } = made.resubmission
+  const { out } = context
+  const { state, total } = made.resubmission
   if (state === 'RUNNING' && !detach) {
     const end = await waitForEnd(context, words, made.resubmission)
-    const items = client.resubmissionItems(resubmissionId, { status: 'REFUSED' })
-    const refused = (await takeAll(items)).map(({ sessionId, code, message }) => ({ sessionId, code, message }))
-    return print(context, words, { resubmission: end, sessions: [], refused })
+    return print(context, words, { resubmission: end, sessions: [], refused: await refusedOf(context, end) })
   }
   if (state === 'RUNNING') out.note(`${total} sessions go on in the background`)
   return print(context, words, made)
+}
+
+/** One by one only for programs. */
+async function refusedOf({ client, out }: ClientContext, { resubmissionId }: Resubmission): Promise<Made['refused']> {
+  if (!out.json) return []
+  const items = await takeAll(client.resubmissionItems(resubmissionId, { status: 'REFUSED' }))
+  return items.map(({ sessionId, code, message }) => ({ sessionId, code, message }))
 }
 
 async function waitForEnd(
@@ -111,14 +135,15 @@ async function waitForEnd(
   }
 }
 
-function print({ out, signal }: ClientContext, words: ActionWords, made: Made): number {
-  const { done, total, state } = made.resubmission
-  out.show(made, () => {
+async function print({ client, out, signal }: ClientContext, words: ActionWords, made: Made): Promise<number> {
+  const { resubmissionId, done, total, state, refusedCount } = made.resubmission
+  const refusals = refusedCount === 0 ? [] : await client.resubmissionRefusals(resubmissionId)
+  out.show({ ...made, refusals }, () => {
     const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)
     const rest = state === 'ABORTED' ? ', the rest left undone' : ''
-    return [...lines, `${done} of ${total} sessions ${words.done}${rest}`].join('\n')
+    return [...lines, `${counted(words.action, done, total)} ${words.done}${rest}`].join('\n')
   })
-  for (const { sessionId, code, message } of made.refused) out.note(`refused ${sessionId}: ${message} (${code})`)
+  for (const each of refusals) out.note(refusalLine(words.action, each, 'refused'))
   if (signal.aborted) return exitStatus('INTERRUPTED')
-  return made.refused.length > 0 && done === 0 ? exitStatus('CONFLICT') : 0
+  return refusedCount > 0 && done === 0 ? exitStatus('CONFLICT') : 0
 }

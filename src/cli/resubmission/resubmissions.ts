@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
+import { findResubmission } from '../find/find-others.ts'
 import { statusStyle } from '../output/status-style.ts'
 import { relative } from '../output/time.ts'
 import { take } from '../session/take.ts'
@@ -20,8 +21,8 @@ function list(): Command {
     await out.table(
       items,
       [
-        { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId },
-        { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state) },
+        { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId, id: true },
+        { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state), kept: true },
         { title: 'DONE', value: ({ done }) => done, align: 'right' },
         { title: 'REFUSED', value: ({ refusedCount }) => refusedCount, align: 'right' },
         { title: 'TOTAL', value: ({ total }) => total, align: 'right' },
@@ -37,9 +38,9 @@ function list(): Command {
 function abort(): Command {
   const command = describedCommand('abort', 'abort a resubmission; what it has not done yet is left undone', [
     'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
-  ]).argument('<id>', 'id of a resubmission')
-  return act(command, async ({ client, out }, _options, [id]) => {
-    const made = await client.abortResubmission(id!)
+  ]).argument('<resubmission>', 'id, or its beginning, of a resubmission')
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const made = await client.abortResubmission(await findResubmission(client, text!))
     out.show(made, () => `${made.resubmissionId}: ${made.state}, ${made.done} of ${made.total} done`)
   })
 }

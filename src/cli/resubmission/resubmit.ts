@@ -4,11 +4,13 @@ import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
 import { addAgentOptions, addSpecOptions, agentLists, named, secretsOf, slotsOf } from '../options/session-options.ts'
 import type { AgentOptions, SpecOptions } from '../options/session-options.ts'
-import { SESSION_ARGUMENT } from '../session/find-session.ts'
+import { findNamed } from '../find/find-in-options.ts'
+import { SESSION_ARGUMENT } from '../find/find-session.ts'
 import { addManyOptions, followMany, readSelection, printDryRun, type ManyOptions } from './many-sessions.ts'
 
 interface ResubmitOptions extends ManyOptions, SpecOptions, AgentOptions, PolicyOptions {
   includeSucceeded?: true
+  includeDependents?: true
 }
 
 export function resubmitCommand(): Command {
@@ -20,9 +22,12 @@ export function resubmitCommand(): Command {
       'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
       'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
       'reprise resubmit nightly --include-succeeded',
+      'reprise resubmit nightly --include-dependents',
     ],
   ).argument('[sessions...]', SESSION_ARGUMENT)
-  addManyOptions(command).option('--include-succeeded', 'also run again what has succeeded')
+  addManyOptions(command)
+    .option('--include-succeeded', 'also run again what has succeeded')
+    .option('--include-dependents', 'also what was cancelled because it failed')
   command.optionsGroup('Overrides:')
   addPolicyOptions(addAgentOptions(addSpecOptions(command)))
   return act<ResubmitOptions>(command, resubmit, { endsItself: true })
@@ -32,10 +37,20 @@ const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' }
 
 async function resubmit(context: ClientContext, options: ResubmitOptions, names: string[]): Promise<number> {
   const selection = await readSelection(context, options, names)
-  const { clientKey, includeSucceeded } = options
-  const input = { ...selection, clientKey, overrides: overridesOf(options), includeSucceeded }
+  const { clientKey, includeSucceeded, includeDependents } = options
+  const overrides = overridesOf(await findNamed(context.client, options))
+  const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
   if (options.dryRun) return printDryRun(context, WORDS, input)
-  return followMany(context, WORDS, await context.client.resubmitSessions(input), options)
+  const made = await context.client.resubmitSessions(input)
+  const status = await followMany(context, WORDS, made, options)
+  if (!includeDependents) offerDependents(context, made.cancelledDependents)
+  return status
+}
+
+function offerDependents({ out }: ClientContext, count: number): void {
+  if (count === 0) return
+  const cancelled = count === 1 ? '1 session was cancelled' : `${count} sessions were cancelled`
+  out.note(`${cancelled} because of what failed: --include-dependents brings ${count === 1 ? 'it' : 'them'} back`)
 }
 
 function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefined {

@@ -8,7 +8,7 @@ import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { formatTable, type Column } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { duration } from '../output/time.ts'
-import { findSession } from '../session/find-session.ts'
+import { findSession } from '../find/find-session.ts'
 
 const WIDTH_MAX = 48
 

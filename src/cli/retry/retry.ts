@@ -11,7 +11,7 @@ import {
   type ManyOptions,
 } from '../resubmission/many-sessions.ts'
 import { UsageError } from '../present-error.ts'
-import { findSession, SESSION_ARGUMENT } from '../session/find-session.ts'
+import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 
 export function retryCommand(): Command {
   return new Command('retry')

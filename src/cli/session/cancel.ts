@@ -9,7 +9,8 @@ import {
   printDryRun,
   type ManyOptions,
 } from '../resubmission/many-sessions.ts'
-import { findSession, SESSION_ARGUMENT } from './find-session.ts'
+import { statusWord } from './describe-session.ts'
+import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 
 interface CancelOptions extends ManyOptions {
   force?: boolean
@@ -41,7 +42,7 @@ export function cancelCommand(): Command {
       const { force, reason, clientKey } = options
       if (!isMany(options, names)) {
         const { ended, session } = await endChain(client, await findSession(client, names[0]!), { force, reason })
-        const what = ended === 'retry' ? 'its retry is cancelled' : `it is ${session.status}`
+        const what = ended === 'retry' ? 'its retry is cancelled' : `it is ${statusWord(session)}`
         out.show({ ended, session }, () => `${session.name} ${session.sessionId}: ${what}`)
         return 0
       }

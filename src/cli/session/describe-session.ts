@@ -1,16 +1,39 @@
 import type { Attempt, SessionSummary } from '../../client/node/index.ts'
 import { duration } from '../output/time.ts'
 
-type Ended = Pick<SessionSummary, 'status' | 'exitCode' | 'failureCause' | 'statusReason' | 'pendingReason' | 'result'>
+type Ended = Pick<
+  SessionSummary,
+  'status' | 'exitCode' | 'failureCause' | 'failureReason' | 'statusReason' | 'pendingReason' | 'result'
+>
+
+/** Failures whose cause says too little. */
+const REASONS: Readonly<Record<string, string>> = {
+  'task-timeout': 'batch timeout',
+  'dependency-failed': 'dependency failed',
+  'command-not-found': 'command not found',
+}
 
 /** `exit code 1, KERNEL_NONZERO_EXIT`, or why it is waiting; empty while all is well. */
-export function outcomeOf({ status, exitCode, failureCause, statusReason, pendingReason, result }: Ended): string {
+export function outcomeOf(ended: Ended): string {
+  const { status, exitCode, failureCause, failureReason, statusReason, pendingReason, result } = ended
   if (result === 'SUCCESS') return 'succeeded'
+  const reason = REASONS[failureReason ?? '']
+  if (reason !== undefined) return reason
   if (failureCause !== null) {
     return [exitCode === null ? null : `exit code ${exitCode}`, failureCause].filter((part) => part !== null).join(', ')
   }
   if (status === 'PENDING') return pendingReason ?? ''
   return statusReason ?? ''
+}
+
+/** Its status as people say it: one that ended by itself and well has succeeded. */
+export function statusWord({ status, result }: Pick<SessionSummary, 'status' | 'result'>): string {
+  return status === 'TERMINATED' && result === 'SUCCESS' ? 'SUCCEEDED' : status
+}
+
+/** The phase of its retry, once there is one to speak of: of what still runs, nothing has been decided. */
+export function phaseWord({ retryState: { phase } }: Pick<SessionSummary, 'retryState'>): string | null {
+  return phase === 'UNDECIDED' ? null : phase
 }
 
 /** How long it ran, or has been running. */

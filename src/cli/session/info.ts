@@ -2,12 +2,14 @@ import type { Command } from 'commander'
 import type { Session } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { formatFields } from '../output/fields.ts'
+import { slotList } from '../output/slot-use.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { instant, relative } from '../output/time.ts'
 import { drawChain } from '../chain/draw-chain.ts'
-import { findSession, SESSION_ARGUMENT } from './find-session.ts'
-import { isOver, outcomeOf, ranFor, whyRetried } from './describe-session.ts'
+import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
+import { usedWords } from './used-words.ts'
+import { isOver, outcomeOf, phaseWord, ranFor, statusWord, whyRetried } from './describe-session.ts'
 
 export function infoCommand(): Command {
   const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [
@@ -21,7 +23,8 @@ export function infoCommand(): Command {
 }
 
 function describe(session: Session, terminal: Terminal): string {
-  const { status, retryState, resourceSlots, labels, environ, secretEnviron } = session
+  const { retryState, resourceSlots, labels, environ, secretEnviron } = session
+  const status = statusWord(session)
   const style = statusStyle(status)
   const list = (entries: readonly string[]) => entries.join(', ')
   const fields = formatFields(
@@ -31,6 +34,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['project', session.project.name],
       ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
+      ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
       ['reason', isOver(session) ? session.statusReason : session.pendingReason],
       ['retry', retryOf(session)],
       ['why', whyRetried(session)],
@@ -42,12 +46,14 @@ function describe(session: Session, terminal: Terminal): string {
       ['image', session.image],
       ['variables', list(environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(secretEnviron)],
-      ['slots', list(resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['slots', slotList(resourceSlots)],
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],
+      ['key', keyOf(session)],
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
       ['ran', session.startedAt ? ranFor(session) : null],
+      ['used', session.usage && usedWords(session.usage)],
       ['policy', policyOf(session)],
     ],
     terminal,
@@ -56,12 +62,19 @@ function describe(session: Session, terminal: Terminal): string {
   return `${fields}\n\n${terminal.style('dim', 'chain')}\n${chain}`
 }
 
+function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {
+  return key === null ? null : `${key}, ${limit} at a time`
+}
+
 function epochOf({ epoch }: Session): string {
   return epoch === 0 ? '' : `, resubmitted ${epoch === 1 ? 'once' : `${epoch} times`}`
 }
 
-function retryOf({ retryState: { phase, scheduledAt } }: Session): string {
-  return phase === 'SCHEDULED' && scheduledAt ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}` : phase
+function retryOf(session: Session): string | null {
+  const { phase, scheduledAt } = session.retryState
+  return phase === 'SCHEDULED' && scheduledAt
+    ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}`
+    : phaseWord(session)
 }
 
 function kernelOf({ role, index, status, agent }: Session['kernels'][number]): string {

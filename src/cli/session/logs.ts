@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
-import { NotFoundError } from '../../client/node/index.ts'
+import { NotFoundError, type Attempt } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
-import { wholeNumber } from '../options/values.ts'
+import { past, wholeNumber } from '../options/values.ts'
 import { logWriter } from '../output/log-writer.ts'
 import { attemptNotes } from './attempt-notes.ts'
-import { findSession, SESSION_ARGUMENT } from './find-session.ts'
+import { findId } from '../find/find-id.ts'
+import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 import { followChain } from '../chain/follow-chain.ts'
 
 interface LogsOptions {
@@ -12,6 +13,7 @@ interface LogsOptions {
   follow?: boolean
   kernel?: string
   tail?: number
+  since?: string
 }
 
 export function logsCommand(): Command {
@@ -19,33 +21,47 @@ export function logsCommand(): Command {
     'reprise logs nightly',
     'reprise logs nightly --attempt 1 --kernel main1',
     'reprise logs nightly --tail 20 --follow',
+    'reprise logs nightly --since 10m',
   ])
     .argument('<session>', SESSION_ARGUMENT)
     .option('--attempt <n>', 'number of the attempt; the default is the session itself', wholeNumber)
     .option('-f, --follow', 'follow the output until the chain has ended, through all further attempts')
     .option('--tail <n>', 'of what has been written, only the last n lines of each kernel', wholeNumber)
-    .option('--kernel <name>', 'only this kernel: main1, sub1, …')
+    .option('--since <time>', 'only what arrived since this time, or a duration ago like 10m', past)
+    .option('--kernel <name>', 'only this kernel: main1, sub1, …, or its id or the beginning of it')
   return act<LogsOptions>(
     command,
-    async ({ client, out, signal }, { attempt: wanted, follow, kernel, tail }, [text]) => {
+    async ({ client, out, signal }, { attempt: wanted, follow, kernel: given, tail, since }, [text]) => {
       const sessionId = await findSession(client, text!)
       const chain = await client.chain(sessionId)
       const attempt = chain.find((one) => (wanted === undefined ? one.sessionId === sessionId : one.attempt === wanted))
       if (!attempt) throw new NotFoundError('SESSION_NOT_FOUND', `There is no attempt ${wanted} of ${chain.length}.`)
       const kernels = attempt.kernels.map(({ role, index }) => `${role}${index}`)
-      if (kernel !== undefined && !kernels.includes(kernel)) {
-        throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${kernel}, but ${kernels.join(', ')}.`)
-      }
+      const kernel = given && (await findKernel(given, attempt.kernels))
       if (follow) {
-        await followChain(client, { sessionId: attempt.sessionId, signal, kernel, tail }, attemptNotes(out))
+        await followChain(client, { sessionId: attempt.sessionId, signal, kernel, tail, since }, attemptNotes(out))
         return
       }
       const logs = logWriter(out, () => (kernel === undefined ? kernels.length : 1))
-      for await (const chunk of client.writtenLogs(attempt.sessionId, { signal, tail })) {
+      for await (const chunk of client.writtenLogs(attempt.sessionId, { signal, tail, since })) {
         if (kernel === undefined || chunk.kernel === kernel) logs.write(chunk)
       }
       logs.flush()
     },
     { follow: true },
   )
+}
+
+/** How it is called, given so or by its id. @throws NotFoundError, UsageError */
+async function findKernel(text: string, kernels: Attempt['kernels']): Promise<string> {
+  const all = kernels.map(({ kernelId, role, index }) => ({ id: kernelId, name: `${role}${index}` }))
+  const names = all.map(({ name }) => name)
+  if (names.includes(text)) return text
+  const beginning = async (prefix: string) => all.filter(({ id }) => id.startsWith(prefix.toLowerCase()))
+  const id = await findId(text, { noun: 'kernel', code: 'KERNEL_NOT_FOUND', beginning }).catch((error: unknown) => {
+    if (!(error instanceof NotFoundError)) throw error
+  })
+  const name = all.find((one) => one.id === id)?.name
+  if (name !== undefined) return name
+  throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${text}, but ${names.join(', ')}.`)
 }

@@ -2,6 +2,8 @@ import { Command } from 'commander'
 import type { WebhookDeliveryStatus } from '../../client/node/index.ts'
 import { act, collect, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
+import { findDelivery, findWebhook } from '../find/find-others.ts'
+import { findChain } from '../find/find-session.ts'
 import { choices, past, seconds, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { statusStyle } from '../output/status-style.ts'
@@ -20,12 +22,12 @@ export function webhooksCommand(): Command {
 
 function list(): Command {
   const command = describedCommand('list', 'list webhooks', ['reprise webhooks'])
-  command.option('-p, --project <name>', 'in this project')
+  command.option('-p, --project <project>', 'in this project')
   return act<{ project?: string }>(command, async ({ client, out, signal }, { project }) => {
     await out.table(
       await takeAll(client.webhooks({ project }, { signal })),
       [
-        { title: 'WEBHOOK', value: ({ webhookId }) => webhookId },
+        { title: 'WEBHOOK', value: ({ webhookId }) => webhookId, id: true },
         { title: 'URL', value: ({ url }) => url, flexible: true },
         { title: 'EVENTS', value: ({ eventTypes }) => eventTypes.join(','), flexible: true },
         { title: 'STATE', value: (row) => (row.enabled ? (row.failingSince ? 'failing' : 'on') : 'off') },
@@ -53,12 +55,13 @@ function create(): Command {
   ])
     .argument('<url>')
     .option('--event <type>', 'event type, which may end in *; may be repeated (default: all)', collect)
-    .option('-p, --project <name>', 'project whose events to send')
-    .option('--chain <id>', 'only of this chain')
+    .option('-p, --project <project>', 'project whose events to send')
+    .option('--chain <chain>', 'only of this chain')
     .option('-l, --label <key=value>', 'only of sessions with this label; may be repeated', pairs)
     .option('--description <text>', 'description')
   return act<CreateOptions>(command, async ({ client, out }, options, [url]) => {
-    const { event = ['*'], project, chain: chainId, description } = options
+    const { event = ['*'], project, chain, description } = options
+    const chainId = chain && (await findChain(client, chain))
     const labels = options.label?.map(([key, value]) => ({ key, value }))
     const input = { url: url!, eventTypes: event, project, chainId, labels, description }
     const { secret, webhook } = await client.createWebhook(input)
@@ -67,32 +70,35 @@ function create(): Command {
   })
 }
 
-const ID = '<id>'
+const ID = '<webhook>'
+const ABOUT_ID = 'id, or its beginning, of a webhook'
 
 function enable(): Command {
-  const command = describedCommand('enable', 'resume sending to a webhook', [`reprise webhooks enable ${ID}`]).argument(
-    ID,
-  )
-  return act(command, async ({ client, out }, _options, [webhookId]) => {
-    const webhook = await client.updateWebhook({ webhookId: webhookId!, enabled: true })
+  const command = describedCommand('enable', 'resume sending to a webhook', [`reprise webhooks enable ${ID}`])
+  return act(command.argument(ID, ABOUT_ID), async ({ client, out }, _options, [text]) => {
+    const webhookId = await findWebhook(client, text!)
+    const webhook = await client.updateWebhook({ webhookId, enabled: true })
     out.show(webhook, () => `${webhook.url}: on`)
   })
 }
 
 function disable(): Command {
-  const command = describedCommand('disable', 'stop sending to a webhook', [`reprise webhooks disable ${ID}`]).argument(
-    ID,
-  )
-  return act(command, async ({ client, out }, _options, [webhookId]) => {
-    const webhook = await client.updateWebhook({ webhookId: webhookId!, enabled: false })
+  const command = describedCommand('disable', 'stop sending to a webhook', [`reprise webhooks disable ${ID}`])
+  return act(command.argument(ID, ABOUT_ID), async ({ client, out }, _options, [text]) => {
+    const webhookId = await findWebhook(client, text!)
+    const webhook = await client.updateWebhook({ webhookId, enabled: false })
     out.show(webhook, () => `${webhook.url}: off`)
   })
 }
 
 function remove(): Command {
-  const command = describedCommand('delete', 'delete a webhook', [`reprise webhooks delete ${ID}`]).argument(ID)
-  return act(command, async ({ client, out }, _options, [webhookId]) => {
-    await client.deleteWebhook(webhookId!)
+  const command = describedCommand('delete', 'delete a webhook', [`reprise webhooks delete ${ID}`]).argument(
+    ID,
+    ABOUT_ID,
+  )
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const webhookId = await findWebhook(client, text!)
+    await client.deleteWebhook(webhookId)
     out.show({ webhookId }, () => `${webhookId}: deleted`)
   })
 }
@@ -101,19 +107,21 @@ function rotate(): Command {
   const command = describedCommand('rotate', 'create a new secret; for a while requests carry both signatures', [
     `reprise webhooks rotate ${ID} --overlap 2h`,
   ])
-    .argument(ID)
+    .argument(ID, ABOUT_ID)
     .option('--overlap <duration>', 'how long the old secret also signs (default: a day)', seconds)
-  return act<{ overlap?: number }>(command, async ({ client, out }, { overlap }, [webhookId]) => {
-    const { secret, webhook } = await client.rotateWebhookSecret({ webhookId: webhookId!, overlapSeconds: overlap })
+  return act<{ overlap?: number }>(command, async ({ client, out }, { overlap }, [text]) => {
+    const webhookId = await findWebhook(client, text!)
+    const { secret, webhook } = await client.rotateWebhookSecret({ webhookId, overlapSeconds: overlap })
     out.note('the new secret, shown once:')
     out.show({ secret, webhook }, () => secret)
   })
 }
 
 function test(): Command {
-  const command = describedCommand('test', 'send a test event', [`reprise webhooks test ${ID}`]).argument(ID)
-  return act(command, async ({ client, out }, _options, [webhookId]) => {
-    const delivery = await client.sendTestEvent(webhookId!)
+  const command = describedCommand('test', 'send a test event', [`reprise webhooks test ${ID}`]).argument(ID, ABOUT_ID)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const webhookId = await findWebhook(client, text!)
+    const delivery = await client.sendTestEvent(webhookId)
     out.show(delivery, () => `delivery ${delivery.deliveryId}: \`reprise webhooks deliveries ${webhookId}\` shows it`)
   })
 }
@@ -122,19 +130,20 @@ function deliveries(): Command {
   const command = describedCommand('deliveries', 'list deliveries, newest first', [
     `reprise webhooks deliveries ${ID} --status failed`,
   ])
-    .argument(ID)
+    .argument(ID, ABOUT_ID)
     .addOption(choices('--status <statuses>', 'with one of these', API_ENUMS.WebhookDeliveryStatus))
     .option('--limit <n>', 'maximum number; 0 means all (default: 50)', wholeNumber)
   return act<{ status?: WebhookDeliveryStatus[]; limit?: number }>(
     command,
-    async ({ client, out, signal }, { status, limit = 50 }, [webhookId]) => {
-      const { items } = await take(client.webhookDeliveries(webhookId!, { status }, { signal }), limit)
+    async ({ client, out, signal }, { status, limit = 50 }, [text]) => {
+      const webhookId = await findWebhook(client, text!)
+      const { items } = await take(client.webhookDeliveries(webhookId, { status }, { signal }), limit)
       await out.table(
         items,
         [
-          { title: 'DELIVERY', value: ({ deliveryId }) => deliveryId },
+          { title: 'DELIVERY', value: ({ deliveryId }) => deliveryId, id: true },
           { title: 'EVENT', value: ({ eventType }) => eventType, flexible: true },
-          { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status) },
+          { title: 'STATUS', value: (row) => row.status, style: (row) => statusStyle(row.status), kept: true },
           { title: 'ATTEMPTS', value: ({ attempts }) => attempts.length, align: 'right' },
           { title: 'NEXT', value: ({ nextAttemptAt }) => relative(nextAttemptAt), align: 'right' },
           { title: 'LAST ANSWER', value: (row) => answerOf(row.attempts.at(-1)), flexible: true },
@@ -151,16 +160,17 @@ function answerOf(attempt: { statusCode: number | null; error: string | null } |
 
 function replay(): Command {
   const command = describedCommand('replay', 'repeat one delivery, or all that failed since a time', [
-    'reprise webhooks replay --delivery <id>',
+    'reprise webhooks replay --delivery <delivery>',
     `reprise webhooks replay ${ID} --since 6h`,
   ])
-    .argument('[id]', 'id of the webhook')
-    .option('--delivery <id>', 'only this delivery')
+    .argument('[webhook]', ABOUT_ID)
+    .option('--delivery <delivery>', 'only this delivery')
     .option('--since <time>', 'everything since this time, or a duration ago like 6h', past)
-  return act<{ delivery?: string; since?: string }>(command, async ({ client, out }, options, [webhookId]) => {
+  return act<{ delivery?: string; since?: string }>(command, async ({ client, out }, options, [text]) => {
     const { delivery, since } = options
+    const webhookId = text && (await findWebhook(client, text))
     if (delivery !== undefined) {
-      const again = await client.replayDelivery(delivery)
+      const again = await client.replayDelivery(await findDelivery(client, delivery, webhookId))
       return out.show(again, () => `delivery ${again.deliveryId}: ${again.status}`)
     }
     if (webhookId === undefined || since === undefined) {

@@ -4,12 +4,13 @@ import { ClientConfigurationError } from '../errors.ts'
 import { serverUrl } from '../server-url.ts'
 import type { ClientEnvironment } from './environment.ts'
 import type { Profile, Profiles } from './profiles.ts'
+import { SERVER_URL_FILE } from './server-url-file.ts'
 
 export interface FoundServer {
   urls: URL[]
   token: string | undefined
-  /** Where the URL comes from. */
-  source: Source | 'local'
+  /** Where the URL comes from: `directory` is the data directory of a server on this machine, `local` the default. */
+  source: Source | 'directory' | 'local'
   /** Where the token comes from; `local` is the data directory of a server on this machine. */
   tokenSource: Source | 'local' | undefined
 }
@@ -21,8 +22,8 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
  * Which server, and with which token. Explicit options take precedence over the environment, then the profile, then
- * a server on this machine. A token stored for one server is never sent to another: a profile's
- * goes to that profile's servers, the data directory's to this machine.
+ * a server on this machine, by the address in its data directory. A token stored for one server is never sent to
+ * another: a profile's goes to that profile's servers, the data directory's to this machine.
  * @throws ClientConfigurationError
  */
 export function findServer(
@@ -38,9 +39,11 @@ export function findServer(
   const found =
     where(urls, stated.urls ? 'options' : 'environment') ??
     where(profile?.urls, 'profile') ??
+    where(localUrl(environment.dataDir), 'directory') ??
     where([LOCAL_URL], 'local')!
   if (token !== undefined)
     return { ...found, token, tokenSource: stated.token === undefined ? 'environment' : 'options' }
+  if (found.source === 'directory') return { ...found, ...localToken(environment.dataDir) }
   return { ...found, ...keptToken(found.urls, environment.dataDir, profile) }
 }
 
@@ -69,13 +72,24 @@ function keptToken(
   if (profile?.token !== undefined && urls.every(({ href }) => kept.has(href))) {
     return { token: profile.token, tokenSource: 'profile' }
   }
-  const token = urls.every(({ hostname }) => LOOPBACK.test(hostname)) ? localToken(dataDir) : undefined
+  if (urls.every(({ hostname }) => LOOPBACK.test(hostname))) return localToken(dataDir)
+  return { token: undefined, tokenSource: undefined }
+}
+
+function localToken(dataDir: string): Pick<FoundServer, 'token' | 'tokenSource'> {
+  const token = firstLine(dataDir, 'admin-token')
   return { token, tokenSource: token === undefined ? undefined : 'local' }
 }
 
-function localToken(dataDir: string): string | undefined {
+/** A file that is being written has no address yet. */
+function localUrl(dataDir: string): string[] | undefined {
+  const url = firstLine(dataDir, SERVER_URL_FILE)
+  return url !== undefined && URL.canParse(url) ? [url] : undefined
+}
+
+function firstLine(dataDir: string, file: string): string | undefined {
   try {
-    return readFileSync(join(dataDir, 'admin-token'), 'utf8').trim() || undefined
+    return readFileSync(join(dataDir, file), 'utf8').trim() || undefined
   } catch {
     return undefined
   }

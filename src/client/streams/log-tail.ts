@@ -1,6 +1,6 @@
 import { NotFoundError } from '../api-errors.ts'
 import type { CallOptions, Connection } from '../connection/connection.ts'
-import { KernelLogTailDocument, type KernelLogsSubscription } from '../operations.generated.ts'
+import { KernelLogTailDocument, KernelLogPageDocument, type KernelLogsSubscription } from '../operations.generated.ts'
 
 type LogChunk = KernelLogsSubscription['kernelLogs']
 
@@ -11,18 +11,23 @@ const CHUNKS_MAX = 16
 export interface LogTail {
   /** Oldest first; the first one may be the end of a chunk. */
   chunks: LogChunk[]
-  /** Cursor of the newest chunk, also if no line was asked for; null if nothing has been written. */
+  /** Cursor of the newest chunk, also if no line was asked for; null if nothing has been written since. */
   cursor: string | null
+}
+
+interface KernelIds {
+  id: string
+  kernelId: string
 }
 
 /**
  * The last lines of a kernel, of both streams as they arrived, read from the end: what is before them is not read, but
- * for what comes with them. A line that has not ended counts. @throws NotFoundError
+ * for what comes with them. A line that has not ended counts. `since`: none that arrived earlier. @throws NotFoundError
  */
 export async function readLogTail(
   connection: Pick<Connection, 'request'>,
-  { id, kernelId }: { id: string; kernelId: string },
-  lines: number,
+  { id, kernelId }: KernelIds,
+  { lines, since }: { lines: number; since?: string | undefined },
   options: CallOptions,
 ): Promise<LogTail> {
   const tail: LogTail = { chunks: [], cursor: null }
@@ -41,10 +46,30 @@ export async function readLogTail(
   }
 
   async function page(last: number, end: string | null) {
-    const { node } = await connection.request(KernelLogTailDocument, { id, last, before: end }, options)
+    const { node } = await connection.request(KernelLogTailDocument, { id, last, before: end, since }, options)
     if (node?.__typename === 'Kernel') return node.logs
-    throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${kernelId}.`)
+    throw noKernel(kernelId)
   }
+}
+
+/**
+ * The first of the output that arrived since then, and the cursor behind it; null if there is none yet. @throws NotFoundError
+ */
+export async function readLogSince(
+  connection: Pick<Connection, 'request'>,
+  { id, kernelId }: KernelIds,
+  since: string,
+  options: CallOptions,
+): Promise<LogTail> {
+  const { node } = await connection.request(KernelLogPageDocument, { id, first: 1, since }, options)
+  if (node?.__typename !== 'Kernel') throw noKernel(kernelId)
+  const [edge] = node.logs.edges
+  if (edge) return { chunks: [edge.node], cursor: edge.cursor }
+  return { chunks: [], cursor: null }
+}
+
+function noKernel(kernelId: string): NotFoundError {
+  return new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${kernelId}.`)
 }
 
 /** Takes chunks, the newest first, and answers with what of each belongs to the last lines. */

@@ -1,3 +1,4 @@
+import type { KernelUsage } from './kernel-usage.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 
@@ -69,6 +70,8 @@ export interface ObservedKernel {
    * has an error instead. Older agents do not send it: a kernel that was to stop then counts as stopped.
    */
   stopped?: boolean | undefined
+  /** With EXITED: what it used, if it ran. Older agents do not send it. */
+  usage?: KernelUsage | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'

@@ -1,6 +1,7 @@
 import type { FailureError } from '../session/failure.ts'
 import { isTerminal, type KernelStatus } from '../session/statuses.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
+import type { KernelUsage } from './kernel-usage.ts'
 import type { ObservedKernel } from './protocol.ts'
 
 /** A kernel as recorded in the database: assigned to the reporting agent, or named in its report. */
@@ -30,6 +31,8 @@ export interface KernelChange {
   error: FailureError | null
   /** Set when the kernel starts to run; later reports do not change it. */
   port: number | null
+  /** Set when it ends. */
+  usage: KernelUsage | null
 }
 
 export interface Reconciliation {
@@ -119,6 +122,7 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
     started: ran,
     exitCode: report.exitCode,
     oomKilled: report.oomKilled,
+    usage: report.usage ?? null,
   }
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
   if (stopped || (kernel.status === 'TERMINATING' && !ran))
@@ -192,5 +196,6 @@ function unchanged(kernel: BookedKernel): KernelChange {
     stopped: false,
     error: null,
     port: null,
+    usage: null,
   }
 }

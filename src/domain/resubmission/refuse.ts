@@ -47,6 +47,10 @@ export function hasChild(id: string, childId: string): TargetRefusal {
   return refusal('SESSION_HAS_CHILD', `session ${id} was retried or resubmitted as ${childId}`)
 }
 
+export function dependencyFailed(id: string, failedId: string): TargetRefusal {
+  return refusal('DEPENDENCY_FAILED', `session ${id} depends on session ${failedId}, whose chain has failed`)
+}
+
 export function creationIdReused(creationId: string): TargetRefusal {
   return refusal('CREATION_ID_REUSED', `another session has the creation id ${creationId}`)
 }

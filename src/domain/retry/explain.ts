@@ -13,7 +13,7 @@ const MESSAGE_CHARACTERS_MAX = 200
 /** `exit code 137`, `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
 export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
   if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
-    const reason = error?.verdict?.reason ?? null
+    const reason = error?.verdict?.reason ?? (error?.name === 'command-not-found' ? error.message : null)
     return reason === null
       ? `exit code ${exitCode}`
       : `exit code ${exitCode} (${reason.slice(0, MESSAGE_CHARACTERS_MAX)})`

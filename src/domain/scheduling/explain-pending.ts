@@ -1,5 +1,6 @@
 import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
 import { fitsUnreserved, explainShortage } from './explain-shortage.ts'
+import { explainKey, type HeldKey } from './key-use.ts'
 import { firstQuotaShortage, type QuotaUse } from './quota-use.ts'
 import type { AgentCapacity } from './agent-capacity.ts'
 import type { Sequencer } from './sequence.ts'
@@ -24,6 +25,8 @@ export interface PendingFacts {
   /** The agents of its group that accept no work: a count by status. */
   absent: Readonly<Record<string, number>>
   quotas: readonly QuotaUse[]
+  /** The state of its concurrency key; null if it has none. */
+  key: HeldKey | null
   /** The number of sessions before it in line, counted up to QUEUE_POSITION_MAX + 1. */
   before: number
 }
@@ -41,12 +44,13 @@ export function explainPending(facts: PendingFacts): string {
   )
 }
 
-function beforeLine({ dependencies, startsAt, restsForMs, lastError }: PendingFacts): string | undefined {
+function beforeLine({ dependencies, startsAt, restsForMs, lastError, drained, key }: PendingFacts): string | undefined {
   const { total, open, failed } = dependencies
   if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
   if (startsAt !== null) return `starts no earlier than ${startsAt}`
   if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
-  if (restsForMs === null) return undefined
+  const forKey = key === null || drained !== null ? undefined : explainKey(key)
+  if (forKey !== undefined || restsForMs === null) return forKey
   const rests = `rests for ${Math.ceil(restsForMs / 1000)} s`
   return lastError === null ? rests : `${rests} after a failure: ${lastError}`
 }

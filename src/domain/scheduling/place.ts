@@ -2,12 +2,13 @@ import type { AgentPool, Avoided, Reservation } from './agent-pool.ts'
 import { CAPACITY_IS_RESERVED } from './explain-pending.ts'
 import { explainShortage } from './explain-shortage.ts'
 import { createOvertaking } from './overtaking.ts'
+import { keyShortage, takeKey, type KeyCandidate } from './key-use.ts'
 import { firstQuotaShortage, takeQuota, type QuotaUse } from './quota-use.ts'
 import { compareAge, isOverdue, type Sequence, type Sequenced } from './sequence.ts'
 import { totalOf, type ResourceRequest } from './resource-request.ts'
 import { RESERVATIONS_MAX } from '../limits.ts'
 
-export interface PlaceableSession extends Sequenced {
+export interface PlaceableSession extends Sequenced, Pick<KeyCandidate, 'keyUse' | 'keyLimit'> {
   kernelIds: readonly string[]
   /** Sessions of one owner, request and priority form a scheduling class: if one does not fit, none behind it does. */
   schedulingClass: string
@@ -26,6 +27,8 @@ export interface Placement {
   placed: { sessionId: string; kernels: { kernelId: string; agentId: string }[] }[]
   /** With the reason, in words that stay the same as long as it waits for the same thing. */
   skipped: { sessionId: string; reason: string }[]
+  /** Those of the skipped that wait for their concurrency key; `yields`: it has a place, for which others come first. */
+  forKey: Map<string, { yields: boolean }>
   /** How many younger sessions of no higher priority overtook each session. */
   overtaken: Map<string, number>
   /** Placement stopped because the next session in order was not among those given: there is more to place. */
@@ -44,11 +47,12 @@ export interface Line {
  * Places sessions on agents, in the order of the sequence. A session that does not fit may be overtaken a bounded
  * number of times; then it is overdue: capacity is reserved for it on the agents that lack the least, and other
  * sessions get only what is left. Sessions of a higher priority may take the reserved capacity too, but only if they
- * fit nowhere else. A quota stops only the sessions that it limits.
+ * fit nowhere else. A quota stops only the sessions that it limits, and a concurrency key only those that have it.
  */
 export function place({ sessions, sequence, longClasses, group }: Line, pool: AgentPool): Placement {
   const placed: Placement['placed'] = []
   const skipped: Placement['skipped'] = []
+  const forKey: Placement['forKey'] = new Map()
   let ranOut = false
   const left = new Map<string, number>()
   for (const { claimedClass } of sessions) left.set(claimedClass, (left.get(claimedClass) ?? 0) + 1)
@@ -63,10 +67,15 @@ export function place({ sessions, sequence, longClasses, group }: Line, pool: Ag
 
   function take(session: PlaceableSession, agents: readonly string[]): void {
     for (const quota of session.quotas) takeQuota(quota, totalOf(session.request))
+    takeKey(session)
     const kernels = session.kernelIds.map((kernelId, n) => ({ kernelId, agentId: agents[n]! }))
     placed.push({ sessionId: session.id, kernels })
     sequence.placed()
     overtaking.placed(session)
+    leaveClass(session)
+  }
+
+  function leaveClass(session: PlaceableSession): void {
     const more = left.get(session.claimedClass)! - 1
     left.set(session.claimedClass, more)
     if (more > 0 || !longClasses.has(session.claimedClass)) return
@@ -74,13 +83,22 @@ export function place({ sessions, sequence, longClasses, group }: Line, pool: Ag
     ranOut = true
   }
 
-  const overdue = sessions.filter((session) => isOverdue(session) && !overQuota(session))
+  const overdue = sessions.filter((session) => isOverdue(session) && !overQuota(session) && !keyShortage(session))
   overdue.toSorted((a, b) => b.priority - a.priority || compareAge(a, b)).forEach(reservations.reserve)
   for (let session = sequence.next(); session; session = sequence.next()) {
     const reason = stopped.get(session.schedulingClass) ?? overQuota(session)
     if (reason !== undefined) {
       reservations.release(session)
       skip(session, reason)
+      continue
+    }
+    const key = keyShortage(session)
+    if (key) {
+      // Those behind it in its class may have other keys, or none.
+      reservations.release(session)
+      skipped.push({ sessionId: session.id, reason: key.short })
+      forKey.set(session.id, { yields: key.yields })
+      leaveClass(session)
       continue
     }
     const agents = reservations.place(session)
@@ -95,7 +113,7 @@ export function place({ sessions, sequence, longClasses, group }: Line, pool: Ag
     if (isOverdue(session)) reservations.reserve(session)
     else overtaking.waits(session)
   }
-  return { placed, skipped, overtaken: overtaking.counts(), ranOut }
+  return { placed, skipped, forKey, overtaken: overtaking.counts(), ranOut }
 }
 
 function overQuota({ quotas, request }: PlaceableSession): string | undefined {

@@ -24,6 +24,7 @@ export const CAUSE_OF_FAILURE = {
   'scheduler-timeout': 'SCHEDULER_TIMEOUT',
   'image-pull-failed': 'IMAGE_PULL_FAILURE',
   'kernel-exited': 'KERNEL_NONZERO_EXIT',
+  'command-not-found': 'KERNEL_NONZERO_EXIT',
   'task-timeout': 'KERNEL_NONZERO_EXIT',
   'oom-killed': 'OOM_KILLED',
   'executor-failed': 'UNKNOWN',

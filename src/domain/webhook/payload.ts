@@ -1,3 +1,4 @@
+import { deploymentEventFields, sessionEventFields } from '../event-fields.ts'
 import type {
   ChainEventData,
   DeploymentEventData,
@@ -5,28 +6,6 @@ import type {
   RetryEventData,
   StatusEventData,
 } from '../events.ts'
-
-const FIELDS: Fields = {
-  'deployment.created': ({ replicas, revision }) => ({ replicas, revision }),
-  'deployment.scaled': ({ from, to }) => ({ previous_replicas: from, replicas: to }),
-  'deployment.updated': ({ from, to }) => ({ previous_revision: from, revision: to }),
-  'deployment.status_changed': ({ from, to, reason }) => ({
-    previous_status: from,
-    status: to,
-    reason: reason ?? null,
-  }),
-  'deployment.destroyed': ({ reason }) => ({ reason: reason ?? null }),
-  'route.status_changed': ({ from, to, reason, sessionId, revision, host, port }, { routeId }) => ({
-    route_id: routeId,
-    session_id: sessionId,
-    revision,
-    previous_status: from,
-    status: to,
-    reason: reason ?? null,
-    host: host ?? null,
-    port: port ?? null,
-  }),
-}
 
 /** The `type` of a test event. */
 export const TEST_EVENT_TYPE = 'webhook.test'
@@ -85,43 +64,10 @@ function dataOf({ webhookId, type, sessionId, chainId, facts }: DeliveredEvent):
 }
 
 function eventData(event: SessionDeliveryFacts['event'], session: SessionDeliveryFacts['session']): object {
-  if ('to' in event) return statusData(event, session)
-  return 'attempts' in event ? chainData(event, session) : retryData(event)
-}
-
-function chainData(event: ChainEventData, session: SessionDeliveryFacts['session']): object {
-  return {
-    epoch: event.epoch,
-    attempts: event.attempts,
-    cause: event.cause ?? null,
-    reason: event.reason ?? null,
-    exit_code: session.exitCode,
-    running_seconds: event.runningSeconds ?? null,
-    waiting_seconds: event.waitingSeconds ?? null,
-  }
-}
-
-function statusData(event: StatusEventData, session: SessionDeliveryFacts['session']): object {
-  return {
-    attempt: session.attempt,
-    max_attempts: session.maxAttempts,
-    previous_status: event.from,
-    status: event.to,
-    reason: event.reason ?? null,
-    exit_code: session.exitCode,
-  }
-}
-
-function retryData(event: RetryEventData): object {
-  return {
-    attempt: event.attempt,
-    max_attempts: event.maxAttempts,
-    cause: event.cause,
-    reason: event.reason,
-    delay_seconds: event.delaySeconds,
-    scheduled_at: event.scheduledAt,
-    child_session_id: event.childSessionId,
-  }
+  const { attempt, maxAttempts: max_attempts, exitCode: exit_code } = session
+  const fields = sessionEventFields(event)
+  if ('to' in event) return { attempt, max_attempts, ...fields, exit_code }
+  return 'attempts' in event ? { ...fields, exit_code } : fields
 }
 
 /** What a delivery stores about a deployment, as it was at the time of the event. */
@@ -132,14 +78,12 @@ interface DeploymentFacts {
   project: string
 }
 
-type Fields = { [Type in DeploymentEventType]: (event: DeploymentEventData[Type], facts: DeploymentFacts) => object }
-
 /** `data` of a payload about a deployment or one of its routes. */
 function deploymentData<Type extends DeploymentEventType>(
   type: Type,
   event: DeploymentEventData[Type],
   facts: DeploymentFacts,
 ): object {
-  const { id, name, project } = facts
-  return { deployment_id: id, deployment_name: name, project, ...FIELDS[type](event, facts) }
+  const { id, routeId, name, project } = facts
+  return { deployment_id: id, deployment_name: name, project, ...deploymentEventFields(type, event, routeId) }
 }

@@ -43,9 +43,5 @@ export const QUERY_FRAGMENTS_MAX = 150
 export const QUERY_VARIABLES_MAX = 400
 /** Enough for `@include` and `@skip` on many fields. */
 export const QUERY_DIRECTIVES_MAX = 100
-/** More than one subscription for each part of a user interface. */
-export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200
-/** Twice as many subscribers as one server is designed for. */
-export const SUBSCRIPTIONS_PER_TOKEN_MAX = 10_000
 /** Fields of one `orderBy`. */
 export const ORDER_FIELDS_MAX = 4

@@ -1,5 +1,5 @@
 import { pageSize, type PageArguments } from '../../services/paging/page-arguments.ts'
-import { parseSerialCursor } from './serial-page.ts'
+import { parseSerialCursor } from '../../services/paging/serial-cursor.ts'
 
 /**
  * The attempts of a page of a chain, plus one. Attempts are numbered 1 to `attempts` without gaps, so a page from the

@@ -10,7 +10,18 @@ export function pageComplexity({ first, last, filter }: PageArguments & { filter
   return { field: searches(filter) ? SEARCH_COST : 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
 }
 
-const SEARCHING = ['search', 'contains', 'startsWith', 'endsWith', 'label', 'resourceGroup', 'user', 'exitCode']
+const SEARCHING = [
+  'search',
+  'contains',
+  'startsWith',
+  'endsWith',
+  'label',
+  'resourceGroup',
+  'user',
+  'exitCode',
+  'failureReason',
+  'failed',
+]
 
 /** Whether a filter looks for parts of texts, or for what is not found by its place in an index. */
 function searches(filter: unknown): boolean {

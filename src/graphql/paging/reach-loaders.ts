@@ -1,3 +1,4 @@
+import { AGENTS_BY_NAME } from '../../services/paging/orders.ts'
 import DataLoader from 'dataloader'
 import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
 import {
@@ -16,6 +17,8 @@ import {
 } from '../../services/resource-group/read-group-pending.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
 import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
+import { readUsage } from '../../services/session/read-sessions.ts'
+import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
 import { readDependents, type DependentRow } from '../../services/session/read-dependents.ts'
 import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
 import type { Makers } from '../lazy.ts'
@@ -39,17 +42,12 @@ export interface ReachLoaders {
   groupPendingCount: DataLoader<string, number>
   /** By session. */
   durations: DataLoader<string, SessionDurations>
+  usage: DataLoader<string, KernelUsage | null>
   /** By chain. */
   dependents: DataLoader<string, DependentRow[]>
 }
 
 export const BY_ID_NEWEST: readonly OrderColumn[] = [{ column: 'id', direction: 'desc', type: 'uuid' }]
-
-/** Several agents may have the same name. */
-export const AGENTS_BY_NAME: readonly OrderColumn[] = [
-  { column: 'name', direction: 'asc', type: 'text' },
-  { column: 'id', direction: 'asc', type: 'uuid' },
-]
 
 export const PENDING_ORDER: readonly OrderColumn[] = [
   { column: 'priority', direction: 'desc', type: 'number' },
@@ -104,6 +102,11 @@ export const reachLoaders: Makers<Source, ReachLoaders> = {
     new DataLoader(async (ids) => {
       const durations = await readDurations(source, ids)
       return ids.map((id) => durations.get(id) ?? new Error(`no session ${id}`))
+    }),
+  usage: (source) =>
+    new DataLoader(async (ids) => {
+      const usage = await readUsage(source, ids)
+      return ids.map((id) => usage.get(id) ?? null)
     }),
   dependents: (source) =>
     manyLoader(

@@ -24,6 +24,7 @@ import { MESSAGE_BYTES_MAX } from '../limits/limits.ts'
 import type { GraphQLServer } from '../server.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
+import type { OpenSubscriptions } from '../../events/open-subscriptions.ts'
 import { boundMessages, joinSockets } from './websocket-sockets.ts'
 
 /** Close codes of the protocol graphql-transport-ws. */
@@ -50,7 +51,7 @@ export interface WebSocketOptions {
 }
 
 interface Caller {
-  identity?: Identity
+  token?: string
   /** Begun and not ended; a subscription has ended to begin when it is open. */
   operations?: number
   /**
@@ -81,36 +82,49 @@ export function serveWebSockets(
     authenticate: Authenticate
     log: Logger
     trace: Tracer
+    openSubscriptions: OpenSubscriptions
     trustedDocuments?: TrustedDocuments | undefined
   },
 ): Disposable {
-  const { authenticate, log, trace, trustedDocuments, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
+  const { log, trace, trustedDocuments, openSubscriptions, initTimeoutMs = 10_000, pingIntervalMs = 12_000 } = options
+  const whoIs = (extra: Extra, authorization: unknown) =>
+    identify(options.authenticate, authorization, { address: extra.request.socket.remoteAddress }).catch(
+      (error: unknown) => presentFault(error, { log, requestId: newRequestId() }),
+    )
   const protocol = makeServer<{ authorization?: unknown }, Extra & Caller>({
     connectionInitWaitTimeout: initTimeoutMs,
     async onConnect(connection) {
       const { connectionParams, extra } = connection
-      const identity = await identify(
-        authenticate,
-        connectionParams?.authorization ?? extra.request.headers.authorization,
-        {
-          address: extra.request.socket.remoteAddress,
-        },
-      ).catch((error: unknown) => presentFault(error, { log, requestId: newRequestId() }))
+      const { authorization = extra.request.headers.authorization } = connectionParams ?? {}
+      const identity = await whoIs(extra, authorization)
       if (identity instanceof GraphQLError) {
         extra.socket.close(closeCodeOf(identity), identity.message.slice(0, REASON_LENGTH_MAX))
         return false
       }
-      extra.identity = identity
+      extra.token = identity.token
       boundMessages(extra.socket, MESSAGE_BYTES_MAX)
       const awaited = new Map<string, AbortController>()
       extra.awaited = awaited
+      const release = openSubscriptions.openSocket({
+        tokenId: identity.viewer.tokenId,
+        stillAuthorized: async () => (await options.authenticate(identity.token)) !== null,
+        end: () => closeRevoked(extra),
+      })
       extra.socket.once('close', () => {
+        release()
         for (const left of awaited.values()) left.abort()
       })
       return true
     },
     onSubscribe: ({ extra }, id, payload) =>
-      counted(extra, id, (left) => prepare(graphql, { extra, payload, left }, trustedDocuments)),
+      counted(extra, id, async (left) => {
+        // The rights that the token has by now, if it still has any.
+        const identity = await whoIs(extra, `Bearer ${extra.token!}`)
+        if (!(identity instanceof GraphQLError))
+          return prepare(graphql, { extra, identity, payload, left }, trustedDocuments)
+        if (identity.extensions['code'] === 'UNAUTHENTICATED') closeRevoked(extra)
+        return [identity]
+      }),
     onComplete: ({ extra }, id) => void extra.awaited!.delete(id),
     execute: (args) => traced(trace, args).finally(() => ended(args)),
     subscribe: async (args) => {
@@ -123,6 +137,10 @@ export function serveWebSockets(
   })
   const onComplete = (connection: Extra & Caller, id: string) => connection.awaited?.get(id)?.abort()
   return joinSockets(server, protocol, { log, pingIntervalMs, onComplete })
+}
+
+function closeRevoked({ socket }: Extra): void {
+  socket.close(UNAUTHORIZED, 'The token is no longer valid')
 }
 
 function closeCodeOf({ extensions }: GraphQLError): number {
@@ -163,19 +181,23 @@ function ended({ rootValue }: ExecutionArgs): void {
 
 async function prepare(
   graphql: GraphQLServer,
-  { extra, payload, left }: { extra: Extra & Caller; payload: SubscribePayload; left: AbortSignal },
+  {
+    extra,
+    identity,
+    payload,
+    left,
+  }: { extra: Extra; identity: Identity; payload: SubscribePayload; left: AbortSignal },
   trustedDocuments: TrustedDocuments | undefined,
 ): Promise<Prepared> {
-  const { identity, socket } = extra
   const text = trustedDocuments ? trustedText(trustedDocuments, payload as GraphQLParams) : payload.query
   if (text instanceof GraphQLError) return [text]
   const requester = {
-    ...identity!,
+    ...identity,
     requestId: newRequestId(),
     address: extra.request.socket.remoteAddress,
-    connection: socket,
+    connection: extra.socket,
     left,
-    revoked: () => socket.close(UNAUTHORIZED, 'The token is no longer valid'),
+    revoked: () => closeRevoked(extra),
   }
   const executable = graphql.getEnveloped({ requester, params: payload }) as unknown as Executable
   const { schema, parse, validate, contextFactory } = executable

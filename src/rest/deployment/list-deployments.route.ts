@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { DEPLOYMENT_STATUSES } from '../../domain/deployment/statuses.ts'
 import { describeDeployments } from '../../services/deployment/describe-deployments.ts'
+import { ID_PREFIX_WORDS } from '../../services/input/id-prefix.ts'
 import { COMMON_PROBLEMS, json } from '../answers.ts'
 import { DeploymentResource, toDeployment } from './deployment.resource.ts'
 import type { RestApp } from '../rest-app.ts'
@@ -21,6 +22,7 @@ const route = createRoute({
       ...PAGE_PARAMETERS,
       status: several(DEPLOYMENT_STATUSES, 'In one of these statuses.'),
       project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+      id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
       name: z.string().optional().openapi({ description: 'With this name.' }),
       created_after: moment('Created then or later.'),
       created_before: moment('Created before then.'),
@@ -34,11 +36,21 @@ const route = createRoute({
 
 export function serveListDeployments(app: RestApp): void {
   app.openapi(route, async (c) => {
-    const { limit, cursor, status, project, name, created_after: gte, created_before: lt } = c.req.valid('query')
+    const {
+      limit,
+      cursor,
+      status,
+      project,
+      name,
+      created_after: gte,
+      created_before: lt,
+      ...given
+    } = c.req.valid('query')
     const page = await describeDeployments(c.get('context'), {
       filter: {
         status: status ?? null,
         project: project ?? null,
+        idPrefix: given.id_prefix ?? null,
         name: { equals: name ?? null },
         createdAt: { gte: gte ?? null, lt: lt ?? null },
       },

@@ -12,6 +12,7 @@ const WORDS: ReadonlySet<string> = new Set([
   'action',
   'avoid',
   'exclude',
+  'overlap',
 ])
 
 /**

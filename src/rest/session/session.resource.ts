@@ -1,5 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { FAILURE_CAUSES, RETRY_PHASES } from '../../domain/session/causes.ts'
+import { USAGE_SOURCES } from '../../domain/agent/kernel-usage.ts'
+import { exitSignalOf } from '../../domain/session/exit-signal.ts'
+import { failureReason } from '../../domain/session/failure-reason.ts'
 import { retryState } from '../../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import { secretNames } from '../../domain/session/sealed-variable.ts'
@@ -23,6 +26,17 @@ const RetryStateResource = z
   })
   .openapi('RetryState', { description: 'Where a session stands in its retries, for display.' })
 
+const UsageResource = z
+  .object({
+    peak_memory_bytes: z.int().nullable().openapi({ description: 'Of the kernel that held the most at once.' }),
+    cpu_seconds: z.number().nullable().openapi({ description: 'User and system, of all kernels together.' }),
+    wall_seconds: z.number().nullable().openapi({ description: 'Of the kernel that took longest.' }),
+    source: z
+      .enum(USAGE_SOURCES)
+      .openapi({ description: 'PROCESSES: some figures were put together from its processes, and are not exact.' }),
+  })
+  .openapi('Usage', { description: 'What an attempt used, once it has ended; a figure is null if it is not known.' })
+
 export const SessionResource = z
   .object({
     id: z.uuid(),
@@ -36,7 +50,16 @@ export const SessionResource = z
     status_reason: z.string().nullable(),
     pending_reason: z.string().nullable(),
     exit_code: z.int().nullable(),
+    exit_signal: z
+      .object({ name: z.string().openapi({ example: 'SIGKILL' }), number: z.int() })
+      .nullable()
+      .openapi({ description: 'The signal of which `exit_code`, 128 and its number, speaks.' }),
+    usage: UsageResource.nullable(),
     failure_cause: cause(),
+    failure_reason: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The name of what failed it.', example: 'task-timeout' }),
     created_by: z.string().nullable().openapi({ description: 'The name of the token that asked for it.' }),
     user: z.string().nullable().openapi({ description: 'The user whom it belongs to.' }),
     terminated_by: z.string().nullable().openapi({ description: 'The name of the token that terminated it.' }),
@@ -55,6 +78,10 @@ export const SessionResource = z
     avoid_agents: z.array(z.uuid()).openapi({ description: 'Agents that go last, those at the end after the others.' }),
     exclude_agents: z.array(z.uuid()).openapi({ description: 'Agents that must not run it.' }),
     agent_labels: labels().openapi({ description: 'An agent must have all of them to run it.' }),
+    concurrency_key: z.string().nullable().openapi({
+      description: 'Of the sessions of its project with this key only `concurrency_limit` are placed at once.',
+    }),
+    concurrency_limit: z.int().nullable().openapi({ description: 'Null without a key.' }),
     created_at: time(),
     started_at: time().nullable(),
     terminated_at: time().nullable(),
@@ -79,6 +106,10 @@ export const SessionResource = z
   })
   .openapi('Session', { description: 'One attempt at a piece of work.' })
 
+function toUsage({ peakMemoryBytes, cpuSeconds, wallSeconds, source }: NonNullable<SessionRecord['usage']>) {
+  return { peak_memory_bytes: peakMemoryBytes, cpu_seconds: cpuSeconds, wall_seconds: wallSeconds, source }
+}
+
 export function toSession(record: SessionRecord): z.infer<typeof SessionResource> {
   const { decision } = record
   const state = retryState(record, decision)
@@ -94,7 +125,10 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     status_reason: record.statusReason,
     pending_reason: record.pendingReason,
     exit_code: record.exitCode,
+    exit_signal: exitSignalOf(record.exitCode),
+    usage: record.usage && toUsage(record.usage),
     failure_cause: record.failureCause,
+    failure_reason: failureReason(record),
     created_by: record.createdBy,
     user: record.user?.name ?? null,
     terminated_by: record.terminatedBy,
@@ -113,6 +147,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     avoid_agents: record.avoidAgents,
     exclude_agents: record.excludeAgents,
     agent_labels: toLabels(record.agentLabels),
+    concurrency_key: record.concurrencyKey,
+    concurrency_limit: record.concurrencyLimit,
     created_at: record.createdAt.toISOString(),
     started_at: toTime(record.startedAt),
     terminated_at: toTime(record.terminatedAt),

@@ -73,7 +73,7 @@ function findingOf({ deployment, plan, routes }: Planned, refused: string | unde
   const { id, replicas, revision } = deployment
   if (plan.settled) return { id, result: 'SUCCESS', message: null }
   const healthy = routes.filter((route) => route.status === 'HEALTHY' && route.revision === revision).length
-  const counts = `${healthy} of ${replicas} replicas are healthy`
+  const counts = `${healthy} of ${replicas} replicas of revision ${revision} are healthy`
   return { id, result: 'FAILURE', message: [counts, ...whyNone(deployment, plan, refused)].join('; ') }
 }
 

@@ -17,6 +17,7 @@ import {
   removeOldRevisions,
 } from '../../store/sql/retention/remove-old-deployments.sql.ts'
 import { removeOldEvents, removeOldRows } from '../../store/sql/retention/remove-old-rows.sql.ts'
+import { removeOldScheduleRuns } from '../../store/sql/retention/remove-old-schedule-runs.sql.ts'
 import type { BackgroundService, RunReport } from '../background-service.ts'
 import { defineMeasuredService } from '../measured-service.ts'
 
@@ -70,8 +71,8 @@ export async function removeOld(
 }
 
 /**
- * Removes the chains of each project by its own bound, then old deployments, revisions and deployment history, then
- * resubmissions and agents.
+ * Removes the chains of each project by its own bound, then old deployments, revisions, deployment history and runs of
+ * schedules, then resubmissions and agents.
  */
 async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
   const rows = RETENTION_BATCH_ROWS_MAX
@@ -81,7 +82,12 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
     done += await drain(signal, RETENTION_BATCH_CHAINS_MAX, () =>
       removeOldChains(db, bound, RETENTION_BATCH_CHAINS_MAX),
     )
-    for (const remove of [removeOldDeployments, removeOldRevisions, removeOldDeploymentHistory]) {
+    for (const remove of [
+      removeOldDeployments,
+      removeOldRevisions,
+      removeOldDeploymentHistory,
+      removeOldScheduleRuns,
+    ]) {
       done += await drain(signal, rows, () => remove(db, bound, rows))
     }
   }

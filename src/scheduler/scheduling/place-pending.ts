@@ -6,6 +6,7 @@ import { addQuantities, parseQuantities, type Quantity } from '../../domain/sche
 import type { QuotaUse } from '../../domain/scheduling/quota-use.ts'
 import type { AgentCapacity } from '../../domain/scheduling/agent-capacity.ts'
 import type { Sequence } from '../../domain/scheduling/sequence.ts'
+import type { KeyUse } from '../../domain/scheduling/key-use.ts'
 import { resourceRequest } from '../../domain/scheduling/resource-request.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -20,6 +21,7 @@ import type { PendingSession } from '../../store/sql/scheduling/claim-pending.sq
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
 import { lockQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import { readUseByOwner } from '../../store/sql/scheduling/read-use-by-owner.sql.ts'
+import { lockKeys } from './concurrency-keys.ts'
 
 /** Places sessions on the agents of their group and records the assignments. */
 export async function placePending(
@@ -31,10 +33,13 @@ export async function placePending(
   const quotasOf = group.hasQuotas ? await lockQuotaUse(tx, sessions) : () => []
   // The race: another server counts the use of the same quota for another group.
   await sync.reached('schedule:after-quotas')
+  const keyUseOf = await lockKeys(tx, sessions)
+  // The race: another server considers a session with the same concurrency key for another group.
+  await sync.reached('schedule:after-keys')
   const agents = (await readAgentCapacity(tx, [group.name])).get(group.name) ?? []
   const pool = createAgentPool(agents, group.selector, group.roundRobinAt)
   const line = {
-    sessions: sessions.map((session) => toPlaceable(session, quotasOf(session))),
+    sessions: sessions.map((session) => toPlaceable(session, quotasOf(session), keyUseOf(session))),
     longClasses: new Set(
       sessions.filter(({ classIsLong }) => classIsLong).map(({ schedulingClass }) => schedulingClass),
     ),
@@ -67,7 +72,7 @@ async function sequenceOf(
   return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
 }
 
-function toPlaceable(session: PendingSession, quotas: QuotaUse[]): PlaceableSession {
+function toPlaceable(session: PendingSession, quotas: QuotaUse[], keyUse: KeyUse | null): PlaceableSession {
   const { id, priority, createdAt, skips, kernelIds } = session
   const request = resourceRequest({
     ...session,
@@ -84,6 +89,8 @@ function toPlaceable(session: PendingSession, quotas: QuotaUse[]): PlaceableSess
     skips,
     kernelIds,
     quotas,
+    keyUse,
+    keyLimit: session.concurrencyLimit ?? 1,
     avoidAgents: avoidedInOrder(session.avoidAgents),
     request,
   }

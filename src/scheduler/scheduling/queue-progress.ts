@@ -13,7 +13,7 @@ import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql
  * its correctness.
  */
 export interface QueueProgress {
-  /** Sessions to claim: about twice as many as were last placed, since each costs a lock even if it does not fit. */
+  /** Sessions to claim: about twice as many as last left the line, since each costs a lock even if it does not fit. */
   reach: number
   /** At the last pass, the queue was longer than the head that was claimed. */
   lineIsLong: boolean
@@ -60,12 +60,12 @@ export function nextClaim(group: PendingGroup, progress: QueueProgress): Pending
 
 export function notePass(
   progress: QueueProgress,
-  pass: { placed: number; moreAtOnce: boolean; nextClass: string | null },
+  pass: { left: number; moreAtOnce: boolean; nextClass: string | null },
 ): void {
   const classesUnseen = progress.fromClass !== null || pass.nextClass !== null
-  progress.idlePasses = pass.moreAtOnce || pass.placed > 0 ? 0 : progress.idlePasses + 1
+  progress.idlePasses = pass.moreAtOnce || pass.left > 0 ? 0 : progress.idlePasses + 1
   progress.passAgain = pass.moreAtOnce || (classesUnseen && progress.idlePasses < CLASS_PASSES_MAX)
   if (!progress.passAgain) progress.idlePasses = 0
   progress.fromClass = pass.nextClass
-  progress.reach = Math.max(REACH_MIN_SESSIONS, pass.placed * 2)
+  progress.reach = Math.max(REACH_MIN_SESSIONS, pass.left * 2)
 }

@@ -1,4 +1,10 @@
-import { CLAIM_BATCH_SESSIONS_MAX, DEPENDENCY_PAUSE_MAX_MS, DEPENDENCY_PAUSE_MIN_MS } from '../../domain/limits.ts'
+import {
+  CLAIM_BATCH_SESSIONS_MAX,
+  CONCURRENCY_KEY_PAUSE_MS,
+  DEPENDENCY_PAUSE_MAX_MS,
+  DEPENDENCY_PAUSE_MIN_MS,
+  FREED_KEYS_PER_PASS_MAX,
+} from '../../domain/limits.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -10,18 +16,22 @@ import {
   type PendingSession,
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import { groupsWithPending, requeueRested, type PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import type { Placement } from '../../domain/scheduling/place.ts'
 import type { RunReport } from '../background-service.ts'
 import type { CoordinatorContext } from '../coordinator.ts'
 import { runLifecycle, type HandlerResult, type LifecycleHandler } from '../lifecycle.ts'
+import { offerFreedKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
+import { settlePass } from './concurrency-keys.ts'
 import { placePending } from './place-pending.ts'
 import { newQueueProgress, nextClaim, notePass, type QueueProgress } from './queue-progress.ts'
 
-/** Returns sessions that have rested to their queue, then runs one pass over the queue of each resource group. */
+/** Returns sessions that have rested, or whose concurrency key has a place, to their queue, then runs one pass over the queue of each resource group. */
 export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints },
   lines: Map<string, QueueProgress>,
 ): Promise<RunReport> {
-  const { requeued, nextInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
+  const { requeued, nextInMs, keyDueInMs } = await requeueRested(context.db, CLAIM_BATCH_SESSIONS_MAX)
+  const freed = keyDueInMs === 0 ? await context.db.transaction((tx) => offerFreedKeys(tx)) : 0
   const reports = []
   for (const group of await groupsWithPending(context.db)) {
     const line = lines.get(group.name) ?? newQueueProgress()
@@ -29,10 +39,13 @@ export async function scheduleGroups(
     const report = await runLifecycle(context, scheduleSessions(group, line, context))
     reports.push({ ...report, more: line.passAgain })
   }
-  const pauses = [nextInMs, ...reports.map(({ againInMs }) => againInMs)].filter((pause) => typeof pause === 'number')
+  const pauses = [nextInMs, keyDueInMs, ...reports.map(({ againInMs }) => againInMs)].filter(
+    (pause) => typeof pause === 'number',
+  )
   return {
     done: reports.reduce((sum, { done }) => sum + done, 0),
-    more: requeued === CLAIM_BATCH_SESSIONS_MAX || reports.some(({ more }) => more),
+    more:
+      requeued === CLAIM_BATCH_SESSIONS_MAX || freed === FREED_KEYS_PER_PASS_MAX || reports.some(({ more }) => more),
     againInMs: pauses.length === 0 ? null : Math.min(...pauses),
   }
 }
@@ -62,7 +75,7 @@ function scheduleSessions(
       if (!locked) return []
       const claimed = await claimLine(tx, group, progress)
       nextClass = claimed.nextClass
-      if (claimed.sessions.length === 0) notePass(progress, { placed: 0, moreAtOnce: false, nextClass: null })
+      if (claimed.sessions.length === 0) notePass(progress, { left: 0, moreAtOnce: false, nextClass: null })
       return claimed.sessions.map((session) => ({ ...session, kernels: [] }))
     },
     async execute(tx, sessions) {
@@ -70,14 +83,24 @@ function scheduleSessions(
       const startable = sessions.filter((session) => mayStart(session, result))
       const ready = unlessDrained(group, startable, result)
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ classIsLong }) => classIsLong)
+      let found: Pick<Placement, 'placed' | 'forKey'> = { placed: [], forKey: new Map() }
       if (locked && ready.length > 0) {
         const placement = await placePending(tx, { ...group, ...locked }, ready, sync)
+        found = placement
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
         for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
-        result.skipped.push(...placement.skipped.map(({ sessionId: id, reason }) => ({ id, reason })))
-        moreAtOnce ||= placement.ranOut
+        const { forKey } = placement
+        result.skipped.push(
+          ...placement.skipped.map(({ sessionId: id, reason }) => {
+            return { id, reason, ...(forKey.has(id) && { pauseMs: CONCURRENCY_KEY_PAUSE_MS }) }
+          }),
+        )
+        moreAtOnce ||= placement.ranOut || (forKey.size > 0 && ready.some(({ classIsLong }) => classIsLong))
       }
-      notePass(progress, { placed: result.successes.length, moreAtOnce, nextClass })
+      const inLine = sessions.filter(({ rests }) => !rests)
+      moreAtOnce = (await settlePass(tx, inLine, found)) || moreAtOnce
+      // Those that wait for their keys have left the line, too.
+      notePass(progress, { left: result.successes.length + found.forKey.size, moreAtOnce, nextClass })
       return result
     },
   }

@@ -2,7 +2,8 @@ import type { SyncRequest } from '../../domain/agent/protocol.ts'
 import { reconcile, type KernelChange, type Reconciliation } from '../../domain/agent/reconcile.ts'
 import type { KernelStatus } from '../../domain/session/statuses.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
-import type { Database } from '../../store/database.ts'
+import type { ServiceContext } from '../service-context.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import { applyKernelChanges, readBooked } from '../../store/sql/agent/sync-agent.sql.ts'
 
 /** Maximum number of comparisons of one report, if kernels are changed by others between comparison and write. */
@@ -19,7 +20,10 @@ export interface BookedReport {
  * Compares an agent's report with the records, and writes the differences. Undefined if a newer report of the agent has
  * been recorded, here or by another server: this one came late and changes nothing.
  */
-export async function bookReport(db: Database, sync: SyncRequest): Promise<BookedReport | undefined> {
+export async function bookReport(
+  { db, metrics }: Pick<ServiceContext, 'db' | 'metrics'>,
+  sync: SyncRequest,
+): Promise<BookedReport | undefined> {
   const observedIds = sync.observed.map(({ kernelId }) => kernelId)
   const topics = new Set<WakeTopic>()
   for (let round = 1; ; round++) {
@@ -28,9 +32,20 @@ export async function bookReport(db: Database, sync: SyncRequest): Promise<Booke
     const applied = await applyKernelChanges(db, sync, result)
     if (!applied) return undefined
     const made = result.changes.filter(({ id }) => applied.has(id))
+    countUsage(metrics, made)
     for (const topic of made.flatMap(topicsOf)) topics.add(topic)
     if (made.length === result.changes.length) return { result, topics: [...topics] }
     if (round === ROUNDS_MAX) return { result: settled(result, applied), topics: [...topics] }
+  }
+}
+
+/** What has been counted is recorded, and is not recorded again. */
+function countUsage({ used }: Metrics, made: readonly KernelChange[]): void {
+  for (const { usage, stopped, to } of made) {
+    if (usage === null) continue
+    const outcome = stopped ? 'stopped' : to === 'ERROR' ? 'failed' : 'succeeded'
+    if (usage.cpuSeconds !== null) used.cpu.inc({ outcome }, usage.cpuSeconds)
+    if (usage.wallSeconds !== null) used.wall.inc({ outcome }, usage.wallSeconds)
   }
 }
 

@@ -16,7 +16,7 @@ export type { LogSize }
 export type LogChunkRow = LogPieceRow
 
 /** Which page of a kernel's log. */
-export interface LogPlace extends Pick<LogWindow, 'after' | 'before' | 'backward'> {
+export interface LogPlace extends Pick<LogWindow, 'after' | 'before' | 'backward' | 'since'> {
   size: number
 }
 

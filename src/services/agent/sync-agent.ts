@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readKernelUsage } from '../../domain/agent/kernel-usage.ts'
 import type { KernelOrder, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
@@ -52,6 +53,7 @@ const schema = z.object({
         port: z.int().min(1).max(65_535).nullable().default(null),
         verdict: z.unknown().optional().transform(readProgramVerdict),
         stopped: z.boolean().optional(),
+        usage: z.unknown().optional().transform(readKernelUsage),
       }),
     )
     .max(OBSERVED_KERNELS_MAX),
@@ -78,7 +80,7 @@ const schema = z.object({
     .optional(),
 })
 
-export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets'>
+export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets' | 'metrics'>
 
 export interface AgentSync {
   answer: SyncAnswer
@@ -103,7 +105,7 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   // Logs first, so that a kernel recorded as ended has all of its output.
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
-  const report = await bookReport(db, sync)
+  const report = await bookReport(context, sync)
   if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result

@@ -20,6 +20,7 @@ import { NEWEST_FIRST } from '../paging/orders.ts'
 import type { PageArguments } from '../paging/page-arguments.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { TimeFilterInput } from '../session/session-where.ts'
+import { idsBeginningWith } from '../input/id-prefix.ts'
 import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
 import { projectScope } from '../access/tenant-scope.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
@@ -32,6 +33,8 @@ export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
 export interface DeploymentFilterInput {
   status?: DeploymentStatus[] | null
   project?: string | null
+  /** The beginning of its id, at least 8 hexadecimal digits. */
+  idPrefix?: string | null
   name?: TextFilterInput | null
   createdAt?: TimeFilterInput | null
 }
@@ -62,13 +65,15 @@ export function listDeployments(
   })
 }
 
-function deploymentWhere({ status, project, name, createdAt }: DeploymentFilterInput): Prisma.DeploymentWhereInput {
+function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereInput {
+  const { status, project, idPrefix, name, createdAt } = filter
   if ((status?.length ?? 0) > FILTER_LIST_MAX) {
     throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
   }
   return {
     ...(status && { status: { in: status } }),
     ...(project != null && { project: { name: project } }),
+    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
     ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
   }

@@ -38,7 +38,11 @@ export async function readBody(
     if (excess === undefined) chunks.push(chunk)
     else refuse(excess)
   }
-  const onEnd = () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
+  const onEnd = () => {
+    // It closes before whoever waits here goes on: no error is made of that.
+    request.off('close', onGone)
+    resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
+  }
   const onGone = () => reject(new RequestGone('the client disconnected'))
   const late = () =>
     reject(new RepriseError('REQUEST_TIMEOUT', `the request did not arrive within ${withinMs! / 1000} s`))

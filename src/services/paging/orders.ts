@@ -8,3 +8,9 @@ export const NEWEST_FIRST: readonly OrderColumn[] = [
   { column: 'createdAt', direction: 'desc', type: 'date' },
   { column: 'id', direction: 'desc', type: 'uuid' },
 ]
+
+/** Several agents may have the same name. */
+export const AGENTS_BY_NAME: readonly OrderColumn[] = [
+  { column: 'name', direction: 'asc', type: 'text' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]

@@ -1,16 +1,11 @@
 import { notFound, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
-import { isTerminal } from '../../domain/session/statuses.ts'
 import type { Queryable } from '../../store/database.ts'
-import { lockSessions, type LockedSession } from '../../store/sql/resubmission/lock-sessions.sql.ts'
+import { lockSessions, type LockedSession } from '../../store/sql/retry/lock-sessions.sql.ts'
 import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { changePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
-import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
-import { recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
-import { terminateSessionRows } from '../../store/sql/session/terminate-session.sql.ts'
-import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
 import { actorNamed } from '../access/actor.ts'
+import { endAttempts } from '../retry/end-attempts.ts'
 import { refusePendingRetry, retryCancelledBy, retryDueBy } from '../retry/pending-retry.ts'
-import { cancelledDecision } from '../retry/decide-session.ts'
 import { alreadyFinished, terminationReason } from '../session/terminate-session.ts'
 import type { BatchContext, BatchWork } from './resubmit-batch.ts'
 
@@ -62,29 +57,17 @@ async function terminate(
   found: readonly LockedSession[],
   refused: Map<string, TargetRefusal>,
 ): Promise<number> {
-  const actor = actorNamed(name)
-  const idsOf = (wanted: (session: LockedSession) => boolean) => found.filter(wanted).map(({ id }) => id)
-  const live = idsOf(({ status }) => !isTerminal(status))
-  await terminateSessionRows(tx, live, { actor, force: force ?? false, reason: terminationReason(name, reason) })
-  // What has ended may wait for its retry, or be about to.
-  const message = retryCancelledBy(name, reason)
-  const waiting = idsOf(({ retryPhase }) => retryPhase === 'SCHEDULED' || retryPhase === 'HELD')
-  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message })
-  const undecided = await readUndecided(
-    tx,
-    idsOf(({ status, retryDecided }) => isTerminal(status) && !retryDecided),
-  )
-  const decisions = undecided
-    .map((session) => cancelledDecision(session, log, message))
-    .filter(({ phase }) => phase === 'CANCELLED')
-  await recordDecisions(tx, decisions, actor)
-  const chainIds = decisions.map(({ chainId }) => chainId)
-  if (chainIds.length > 0) await wakeDependents(tx, chainIds)
-  const done = new Set([...live, ...waiting, ...decisions.map(({ sessionId }) => sessionId)])
+  const { ended, retries } = await endAttempts(tx, found, {
+    actor: actorNamed(name),
+    force: force ?? false,
+    reason: terminationReason(name, reason),
+    told: retryCancelledBy(name, reason),
+    log,
+  })
   for (const { id, status } of found) {
-    if (done.has(id)) continue
+    if (ended.has(id)) continue
     const finished = alreadyFinished(id, status)
     refused.set(id, { code: finished.code, message: finished.message })
   }
-  return waiting.length + decisions.length
+  return retries
 }

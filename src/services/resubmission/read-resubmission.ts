@@ -1,17 +1,20 @@
 import { RepriseError } from '../../domain/errors.ts'
 import { RESUBMISSION_SHOWN_SESSIONS_MAX } from '../../domain/limits.ts'
 import {
+  countRefusals,
   countResubmissionItems as count,
   itemList,
   readResubmissionItems as read,
   readResubmissionProgress,
+  type RefusalCount,
   type ResubmissionItemRow,
   type ResubmissionItemStatus,
 } from '../../store/sql/resubmission/read-resubmission.sql.ts'
+import { countCancelledDependents } from '../../store/sql/resubmission/dependents.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 
 export { itemList }
-export type { ResubmissionItemRow, ResubmissionItemStatus }
+export type { RefusalCount, ResubmissionItemRow, ResubmissionItemStatus }
 
 /** @throws RepriseError RESUBMISSION_NOT_FOUND */
 export async function assertResubmissionVisible({ db, viewer }: ServiceContext, id: string): Promise<void> {
@@ -32,6 +35,22 @@ export function countResubmissionItems(
   lists: readonly string[],
 ): Promise<Map<string, number>> {
   return count(db, lists)
+}
+
+/** Why items were refused so far, the most frequent reason first. */
+export function readRefusalCounts(
+  { db }: Pick<ServiceContext, 'db'>,
+  resubmissionIds: readonly string[],
+): Promise<RefusalCount[]> {
+  return countRefusals(db, resubmissionIds)
+}
+
+/** How many sessions are cancelled because chains had failed of which this has sessions, and are not among these. */
+export function readCancelledDependents(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  resubmissionId: string,
+): Promise<number> {
+  return countCancelledDependents(db, resubmissionId, viewer.projectId)
 }
 
 export interface ShownResubmission {

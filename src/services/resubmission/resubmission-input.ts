@@ -10,6 +10,7 @@ import {
 import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
 import type { SessionAction } from '../../domain/session/session-action.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import { refuseUnstorable } from '../input/storable-input.ts'
 import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { issuesOf } from '../input/parse-input.ts'
 import { canonicalJson } from '../input/canonical-json.ts'
@@ -23,23 +24,37 @@ import {
   retryPolicy,
 } from '../session/session-fields.ts'
 import { text } from '../input/text-input.ts'
+import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from '../session/session-where.ts'
 import { slotAmounts } from '../input/slot-amounts-input.ts'
+
+/** Which chains: their newest attempts are meant. */
+export interface ChainSelectionInput {
+  /** As it was given, for the record. */
+  given: object
+  conditions: ChainConditions
+}
 
 /** Null counts as missing, except for `overrides.batchTimeout`, where it removes the timeout. */
 export interface ResubmitSessionsInput {
   sessionIds?: string[] | null
   filter?: SessionFilterInput | null
+  chainFilter?: ChainSelectionInput | null
   clientKey?: string | null
   overrides?: object | null
   /** Runs sessions again that succeeded; otherwise they are refused. */
   includeSucceeded?: boolean | null
+  /** Also resubmits what was cancelled because of it. */
+  includeDependents?: boolean | null
   /** Nothing is done: says to how many it would be. */
   dryRun?: boolean | null
 }
 
 /** Which sessions an action is for, other than resubmission. Null counts as missing. */
-export interface BulkInput extends Pick<ResubmitSessionsInput, 'sessionIds' | 'filter' | 'clientKey' | 'dryRun'> {
+export interface BulkInput extends Pick<
+  ResubmitSessionsInput,
+  'sessionIds' | 'filter' | 'chainFilter' | 'clientKey' | 'dryRun'
+> {
   /** Of a termination: without a grace period. */
   force?: boolean | null
   /** Of a termination. */
@@ -47,13 +62,15 @@ export interface BulkInput extends Pick<ResubmitSessionsInput, 'sessionIds' | 'f
 }
 
 export interface ParsedResubmission {
-  /** One of `sessionIds` and `filter` is null. */
+  /** One of the three is not null. */
   sessionIds: string[] | null
   filter: SessionFilterInput | null
+  chainFilter: ChainSelectionInput | null
   clientKey: string | null
   /** With the secrets as they were given. */
   overrides: Omit<ResubmissionOverrides, 'secretEnviron'> & { secretEnviron?: { name: string; value: string }[] }
   includeSucceeded: boolean
+  includeDependents: boolean
 }
 
 /** What is asked for, as it is stored. */
@@ -102,6 +119,7 @@ const schema = z.strictObject({
   ...selection,
   overrides: overrides.prefault({}),
   includeSucceeded: z.boolean().nullish(),
+  includeDependents: z.boolean().nullish(),
 })
 
 /**
@@ -111,12 +129,18 @@ const schema = z.strictObject({
 export function parseResubmission(
   input: ResubmitSessionsInput,
 ): { value: ParsedResubmission } | { issues: ValidationIssue[] } {
-  const { filter = null, ...rest } = input
+  const { filter = null, chainFilter = null, ...rest } = input
   const parsed = schema.safeParse({ ...rest, overrides: givenOverrides(rest.overrides ?? {}) })
   const issues = [...selectionIssues(input), ...(parsed.error ? issuesOf(parsed.error) : [])]
   if (issues.length > 0 || !parsed.data) return { issues }
-  const { sessionIds = null, clientKey = null, overrides: given, includeSucceeded } = parsed.data
-  return { value: { sessionIds, filter, clientKey, overrides: given, includeSucceeded: includeSucceeded ?? false } }
+  const { sessionIds = null, clientKey = null, overrides: given } = parsed.data
+  const { includeSucceeded, includeDependents } = parsed.data
+  const chosen = { sessionIds, filter, chainFilter, clientKey }
+  const included = {
+    includeSucceeded: includeSucceeded ?? false,
+    includeDependents: includeDependents ?? false,
+  }
+  return { value: { ...chosen, overrides: given, ...included } }
 }
 
 /** The same of another action. */
@@ -124,21 +148,25 @@ export function parseBulk(
   action: Exclude<SessionAction, 'RESUBMIT'>,
   input: BulkInput,
 ): { value: BulkRequest } | { issues: ValidationIssue[] } {
-  const { filter = null, ...rest } = input
+  const { filter = null, chainFilter = null, ...rest } = input
   const parsed = bulkSchema.safeParse(rest)
   const issues = [...selectionIssues(input), ...(parsed.error ? issuesOf(parsed.error) : [])]
   if (issues.length > 0 || !parsed.data) return { issues }
   const { sessionIds = null, clientKey = null, force, reason } = parsed.data
   const options = { ...(force && { force }), ...(reason && { reason }) }
-  return { value: { action, sessionIds, filter, clientKey, overrides: options, includeSucceeded: false } }
+  const chosen = { sessionIds, filter, chainFilter, clientKey }
+  return { value: { action, ...chosen, overrides: options, includeSucceeded: false, includeDependents: false } }
 }
 
-function selectionIssues({ sessionIds, filter }: BulkInput): ValidationIssue[] {
-  if ((sessionIds == null) === (filter == null)) {
-    return [{ path: 'sessionIds', message: 'Either sessionIds or filter, and not both' }]
+function selectionIssues({ sessionIds, filter, chainFilter }: BulkInput): ValidationIssue[] {
+  if ([sessionIds, filter, chainFilter].filter((each) => each != null).length !== 1) {
+    return [{ path: 'sessionIds', message: 'One of sessionIds, filter and chainFilter, and only one' }]
   }
-  if (filter == null || !isEmptyWhere(sessionWhere(filter))) return []
-  return [{ path: 'filter', message: 'An empty filter would mean everything: say which sessions' }]
+  if (chainFilter) refuseUnstorable(chainFilter.given, 'chainFilter')
+  const message = 'An empty filter would mean everything: say which sessions'
+  if (filter && isEmptyWhere(sessionWhere(filter))) return [{ path: 'filter', message }]
+  if (chainFilter && Object.keys(chainFilter.conditions).length === 0) return [{ path: 'chainFilter', message }]
+  return []
 }
 
 /** Without nulls, except for `batchTimeout`, where null removes the timeout. */
@@ -148,24 +176,27 @@ function givenOverrides(given: object): object {
 }
 
 /** Fingerprint of a request: equal for the same action on the same sessions, in any order, and the same changes. */
-export function requestHash({ action, sessionIds, filter, overrides: given, includeSucceeded }: BulkRequest): string {
+export function requestHash(asked: BulkRequest): string {
+  const { action, sessionIds, overrides: given, includeSucceeded, includeDependents } = asked
   // A secret is encrypted differently each time; its digest stays.
   const secrets = 'secretEnviron' in given ? given.secretEnviron : undefined
   const secretEnviron = secrets?.map(({ name, digest }) => ({ name, digest }))
   const request = {
     sessionIds: sessionIds?.toSorted() ?? null,
-    filter: statedFilter(filter),
+    filter: statedFilter(asked),
     overrides: { ...given, secretEnviron },
     // Left out where they are what they were before there were others: such fingerprints are stored.
     includeSucceeded: includeSucceeded || undefined,
+    includeDependents: includeDependents || undefined,
     action: action === 'RESUBMIT' ? undefined : action,
   }
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }
 
-/** A filter without missing and null conditions. */
-export function statedFilter(filter: SessionFilterInput | null): object | null {
-  return filter === null
+/** A filter without missing and null conditions; that of chains under `chains`. */
+export function statedFilter({ filter, chainFilter }: Pick<BulkRequest, 'filter' | 'chainFilter'>): object | null {
+  const stated = chainFilter === null ? filter : { chains: chainFilter.given }
+  return stated === null
     ? null
-    : (JSON.parse(JSON.stringify(filter, (_key, value: unknown) => value ?? undefined)) as object)
+    : (JSON.parse(JSON.stringify(stated, (_key, value: unknown) => value ?? undefined)) as object)
 }

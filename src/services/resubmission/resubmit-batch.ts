@@ -1,28 +1,19 @@
-import {
-  creationIdReused,
-  hasChild,
-  notFound,
-  refuseTarget,
-  type TargetRefusal,
-} from '../../domain/resubmission/refuse.ts'
+import { notFound, refuseTarget, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
 import type { FailureCause } from '../../domain/session/causes.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
 import { attributeReopenings } from '../../store/sql/resubmission/attribute-reopenings.sql.ts'
 import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { lockTargets, type LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
-import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { actorNamed } from '../access/actor.ts'
 import { cancelledDecision } from '../retry/decide-session.ts'
-import { addSessions } from '../session/add-sessions.ts'
-import { resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+import { insertChildren } from './insert-children.ts'
+import { readOverrideScope, resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
 
 /** What a batch of an action has done, by session. */
 export interface BatchWork {
@@ -46,13 +37,14 @@ export interface BatchContext {
  * Resubmits some targets of a resubmission that the transaction has locked: children and decisions. Lock
  * order: the resubmission, sessions by id, their decisions; then children are written. A dispatcher locks decisions and
  * skips those that are locked; decide-retries does the same with sessions. So the first one decides, and the others see
- * its result. Should all of this fail, `sessions.parent_session_id` is unique.
+ * its result. `dependents` are those among the sessions that come back because they depend on others. Should all of this fail, `sessions.parent_session_id` is unique.
  */
 export async function resubmitBatch(
   tx: Queryable,
   context: BatchContext,
   resubmission: HeldResubmission,
   sessionIds: readonly string[],
+  dependents: ReadonlySet<string>,
 ): Promise<BatchWork> {
   const { id, projectId, overrides, includeSucceeded } = resubmission
   const { fenceMarginMs } = context
@@ -60,19 +52,21 @@ export async function resubmitBatch(
   const undecided = await decideForResubmission(tx, resubmission, [...targets.values()], context.log)
   // Races with a dispatcher, with decide-retries, and with a second resubmission of the same sessions.
   await context.sync.reached('resubmit:after-lock')
-  const groups = await readGroupTypes(tx, overrides.resourceGroup === undefined ? [] : [overrides.resourceGroup])
-  const scope: OverrideScope = {
-    groups: new Set([...groups].flatMap(([name, types]) => (types.includes('BATCH') ? [name] : []))),
-    agents: await readAgentGroups(tx, overrides.allowAgents ?? []),
-  }
+  const scope = await readOverrideScope(tx, overrides)
   const planned = new Map(
     sessionIds.map((sessionId) => [
       sessionId,
-      plan(sessionId, targets, { overrides, includeSucceeded, scope, undecided }),
+      plan(sessionId, targets, {
+        // Dependents did not fail: they come back as they were.
+        overrides: dependents.has(sessionId) ? {} : overrides,
+        includeSucceeded,
+        scope,
+        undecided,
+      }),
     ]),
   )
   const children = [...planned.values()].filter((child): child is NewSession => 'id' in child)
-  const refused = await insertChildren(tx, children)
+  const refused = await insertChildren(tx, children, dependents)
   const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
   const reopened = created.map(({ id: childId }) => childId)
   await attributeReopenings(tx, reopened, `resubmitted by ${resubmission.actor}`)
@@ -110,28 +104,6 @@ function plan(
   if (!target) return notFound(sessionId)
   const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
   return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
-}
-
-/**
- * Returns the children that were not written, by parent: because of a quota, an existing child, or a creation id in
- * use.
- */
-async function insertChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
-  const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
-  const missing = children.filter(({ id }) => !inserted.has(id))
-  const others = await readChildIds(
-    tx,
-    missing.map(({ parentSessionId }) => parentSessionId!),
-  )
-  return new Map(
-    missing.map(({ id, parentSessionId: parentId, creationId }) => {
-      const full = refused.get(id)
-      const childId = others.get(parentId!)
-      if (full) return [parentId!, { code: full.code, message: full.message }]
-      if (childId) return [parentId!, hasChild(parentId!, childId)]
-      return [parentId!, creationIdReused(creationId)]
-    }),
-  )
 }
 
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>

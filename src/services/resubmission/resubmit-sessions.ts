@@ -7,11 +7,13 @@ import {
   SESSION_IDS_PER_READ_MAX,
 } from '../../domain/limits.ts'
 import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
+import { dependentsInSteps, type Dependent } from '../../domain/resubmission/order-dependents.ts'
 import type { SessionAction } from '../../domain/session/session-action.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { PrismaClient, SessionWhere } from '../../store/prisma.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
+import { readCancelledDependents } from '../../store/sql/resubmission/dependents.sql.ts'
 import {
   findResubmissionByKey,
   openResubmission,
@@ -20,7 +22,9 @@ import {
 import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { actorOf } from '../access/actor.ts'
+import { listChainTails } from '../../store/sql/chain/list-chain-tails.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
+import { projectScope } from '../access/tenant-scope.ts'
 import { refuseInput } from '../input/parse-input.ts'
 import { mayBeName } from '../input/text-input.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -84,12 +88,17 @@ async function begin(
   dryRun: boolean | null | undefined,
 ): Promise<BulkAnswer> {
   const { db, viewer, wake } = context
-  if (dryRun) return { dryRun: await tryOut(context, request, await selected(context, request)) }
+  if (dryRun) {
+    const named = await selected(context, request)
+    return { dryRun: await tryOut(context, request, named, await dependentSteps(context, request, named)) }
+  }
   const clientKey = request.clientKey ?? uuidv7()
   const hash = requestHash(request)
   const known = await findResubmissionByKey(db, viewer.projectId, clientKey)
   if (known) return answerKnown(clientKey, hash, known)
-  const sessionIds = await selected(context, request)
+  const named = await selected(context, request)
+  const dependents = request.includeDependents ? await dependentSteps(context, request, named) : []
+  const sessionIds = [...named, ...dependents.flat().map(({ id }) => id)]
   const record: NewResubmission = {
     id: uuidv7(),
     projectId: viewer.projectId,
@@ -98,9 +107,10 @@ async function begin(
     actor: viewer.name,
     action: request.action,
     auditedActor: actorOf(viewer),
-    filter: statedFilter(request.filter),
+    filter: statedFilter(request),
     overrides: request.overrides,
     includeSucceeded: request.includeSucceeded,
+    dependentsFrom: request.includeDependents ? named.length : null,
     auditedOverrides: audited,
     sessionIds,
     repeated: repeatedPositions(sessionIds),
@@ -157,13 +167,32 @@ async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Pr
 }
 
 /** As they are named, or oldest first. */
-async function selected({ prisma, viewer }: ResubmitContext, { sessionIds, filter }: BulkRequest): Promise<string[]> {
+async function selected(context: ResubmitContext, { sessionIds, filter, chainFilter }: BulkRequest): Promise<string[]> {
   if (sessionIds) return sessionIds
-  const own = viewer.projectId === null ? {} : { projectId: viewer.projectId }
-  const ids = await findSessionIds(prisma, { AND: [own, sessionWhere(filter)] }, RESUBMISSION_SESSIONS_MAX + 1)
+  const { db, prisma, viewer } = context
+  const limit = RESUBMISSION_SESSIONS_MAX + 1
+  const ids = chainFilter
+    ? await listChainTails(db, { conditions: chainFilter.conditions, visibleProjectId: viewer.projectId, limit })
+    : await findSessionIds(prisma, { AND: [projectScope(viewer), sessionWhere(filter)] }, limit)
   if (ids.length <= RESUBMISSION_SESSIONS_MAX) return ids
   const message = `matches more than ${RESUBMISSION_SESSIONS_MAX} sessions; narrow it, for example by createdAt`
-  return refuseInput([{ path: 'filter', message }])
+  return refuseInput([{ path: chainFilter ? 'chainFilter' : 'filter', message }])
+}
+
+/** What was cancelled because the chains of these sessions failed, each step after those that it waits for. */
+async function dependentSteps(
+  { db, viewer }: ResubmitContext,
+  { action, includeDependents }: BulkRequest,
+  named: readonly string[],
+): Promise<Dependent[][]> {
+  if (action !== 'RESUBMIT') return []
+  const limit = RESUBMISSION_SESSIONS_MAX + 1
+  const dependents = await readCancelledDependents(db, named, viewer.projectId, limit)
+  if (includeDependents && named.length + dependents.length > RESUBMISSION_SESSIONS_MAX) {
+    const message = `more than ${RESUBMISSION_SESSIONS_MAX} sessions with their dependents; name fewer`
+    return refuseInput([{ path: 'includeDependents', message }])
+  }
+  return dependentsInSteps(dependents)
 }
 
 function repeatedPositions(sessionIds: readonly string[]): number[] {

@@ -2,6 +2,9 @@ import { deriveResubmission } from '../../domain/resubmission/derive-resubmissio
 import { applyOverrides, type ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
 import type { TargetRefusal } from '../../domain/resubmission/refuse.ts'
 import type { FailureCause } from '../../domain/session/causes.ts'
+import type { Queryable } from '../../store/database.ts'
+import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
+import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
 import { childSession } from '../session/child-session.ts'
@@ -11,6 +14,17 @@ export interface OverrideScope {
   groups: ReadonlySet<string>
   /** Resource group by agent. */
   agents: ReadonlyMap<string, string>
+}
+
+export async function readOverrideScope(
+  db: Queryable,
+  { resourceGroup, allowAgents = [] }: ResubmissionOverrides,
+): Promise<OverrideScope> {
+  const groups = resourceGroup === undefined ? [] : [...(await readGroupTypes(db, [resourceGroup]))]
+  return {
+    groups: new Set(groups.flatMap(([name, types]) => (types.includes('BATCH') ? [name] : []))),
+    agents: allowAgents.length === 0 ? new Map() : await readAgentGroups(db, allowAgents),
+  }
 }
 
 /** The child of a session that is resubmitted, or the reason why these overrides do not allow one. */

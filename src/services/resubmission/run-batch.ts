@@ -33,8 +33,12 @@ export interface BatchOutcome {
 export async function runBatch(tx: Queryable, context: BatchContext, held: HeldResubmission): Promise<BatchOutcome> {
   const items = await readPendingItems(tx, held.id, RESUBMIT_BATCH_SESSIONS_MAX)
   const sessionIds = items.map(({ sessionId }) => sessionId)
-  const run = held.action === 'RESUBMIT' ? resubmitBatch : actOnBatch
-  const { targets, refused, children, superseded, decided } = await run(tx, context, held, sessionIds)
+  const { dependentsFrom } = held
+  const dependents = items.filter(({ position }) => dependentsFrom !== null && position >= dependentsFrom)
+  const { targets, refused, children, superseded, decided } =
+    held.action === 'RESUBMIT'
+      ? await resubmitBatch(tx, context, held, sessionIds, new Set(dependents.map(({ sessionId }) => sessionId)))
+      : await actOnBatch(tx, context, held, sessionIds)
   const settled = items.map(({ position, sessionId }) => {
     const projectId = targets.get(sessionId)?.projectId ?? null
     const { code = null, message = null } = refused.get(sessionId) ?? {}

@@ -1,56 +1,105 @@
+import { LEASE } from '../../domain/agent/lease.ts'
+import type { ErrorCode } from '../../domain/errors.ts'
 import { DRY_RUN_SESSIONS_MAX, SESSION_IDS_PER_READ_MAX } from '../../domain/limits.ts'
-import { TERMINAL_STATUSES } from '../../domain/session/statuses.ts'
-import type { PrismaClient, SessionWhere } from '../../store/prisma.ts'
-import { projectScope } from '../access/tenant-scope.ts'
+import type { Owner } from '../../domain/quota/pending-places.ts'
+import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
+import { partition, type Dependent } from '../../domain/resubmission/order-dependents.ts'
+import { dependencyFailed, notFound, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import { readFailedChains } from '../../store/sql/resubmission/dependents.sql.ts'
+import { readTargets } from '../../store/sql/session/lock-targets.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { readRefusals } from './read-refusals.ts'
 import type { BulkRequest } from './resubmission-input.ts'
+
+/** Refusals for one reason. */
+export interface RefusalGroup {
+  code: ErrorCode
+  count: number
+  /** Of the first of them. */
+  message: string
+}
 
 export interface DryRun {
   /** Sessions that are named or match. */
   total: number
   /** Of these, those that it would be done to as they are now. */
   count: number
+  /** Sessions that were cancelled because chains of these failed; counted among them only on request. */
+  cancelledDependents: number
   /** The first of them, oldest first. */
   sessionIds: string[]
+  /** Why not to the others; the most frequent reason first. */
+  refusals: RefusalGroup[]
 }
 
-/** To how many of these sessions it would be done, and to which first. Nothing is locked: it may change at once. */
+/** To how many of these sessions it would be done, to which first, and why not to the others. Nothing is locked: it may change at once. */
 export async function tryOut(
-  { prisma, viewer }: Pick<ServiceContext, 'viewer'> & { prisma: PrismaClient },
-  request: BulkRequest,
+  { db, viewer }: Pick<ServiceContext, 'viewer' | 'db'>,
+  { action, overrides, includeSucceeded, includeDependents }: BulkRequest,
   selected: readonly string[],
+  dependents: readonly (readonly Dependent[])[],
 ): Promise<DryRun> {
   const ids = [...new Set(selected)].toSorted()
-  const result: DryRun = { total: ids.length, count: 0, sessionIds: [] }
-  for (let from = 0; from < ids.length; from += SESSION_IDS_PER_READ_MAX) {
-    const part = ids.slice(from, from + SESSION_IDS_PER_READ_MAX)
-    const where = { AND: [projectScope(viewer), { id: { in: part } }, possible(request)] }
-    result.count += await prisma.session.count({ where })
-    const take = DRY_RUN_SESSIONS_MAX - result.sessionIds.length
-    const rows = await prisma.session.findMany({ where, orderBy: { id: 'asc' }, take, select: { id: true } })
-    result.sessionIds.push(...rows.map(({ id }) => id))
-  }
-  return result
-}
+  const possible: string[] = []
+  const reopened = new Set<string>()
+  const groups = new Map<ErrorCode, RefusalGroup>()
+  const taken: Owner[] = []
 
-const WAITING: SessionWhere = { decision: { is: { phase: { in: ['SCHEDULED', 'HELD'] } } } }
-
-/** What the rules of each action ask of a session that can be read off it. */
-function possible({ action, includeSucceeded }: BulkRequest): SessionWhere {
-  if (action === 'RESUBMIT') {
-    return {
-      sessionType: 'BATCH',
-      status: { in: [...TERMINAL_STATUSES] },
-      childSession: { is: null },
-      ...(!includeSucceeded && { result: { not: 'SUCCESS' } }),
+  async function look(sessionIds: readonly string[], given: ResubmissionOverrides): Promise<void> {
+    const targets = await readTargets(db, {
+      sessionIds,
+      visibleProjectId: viewer.projectId,
+      fenceMarginMs: LEASE.fenceMarginMs,
+      locked: null,
+    })
+    const found = sessionIds.flatMap((id) => targets.get(id) ?? [])
+    const refused = await readRefusals(db, found, { action, overrides: given, includeSucceeded, taken })
+    for (const id of sessionIds) {
+      const target = targets.get(id)
+      const refusal = target ? refused.get(id) : notFound(id)
+      if (refusal) addTo(groups, refusal)
+      else possible.push(id)
+      if (target && !refusal) reopened.add(target.chainId)
     }
   }
-  if (action !== 'TERMINATE') return WAITING
-  return {
-    OR: [
-      { status: { notIn: [...TERMINAL_STATUSES] } },
-      WAITING,
-      { retryDecided: false, result: 'FAILURE', maxRetries: { gt: 0 } },
-    ],
+
+  for (const some of inReads(ids)) await look(some, action === 'RESUBMIT' ? (overrides as ResubmissionOverrides) : {})
+  const included = includeDependents ? dependents : []
+  for (const some of included.flatMap(inReads)) {
+    const failed = await readFailedChains(
+      db,
+      some.flatMap(({ dependsOn }) => dependsOn),
+    )
+    const waitsFor = ({ dependsOn }: Dependent) => dependsOn.find((id) => failed.has(id) && !reopened.has(id))
+    const [ready, later] = partition(some, (each) => waitsFor(each) === undefined)
+    for (const each of later) addTo(groups, dependencyFailed(each.id, failed.get(waitsFor(each)!)!))
+    await look(
+      ready.map(({ id }) => id),
+      {},
+    )
   }
+  const cancelledDependents = dependents.flat().length
+  return {
+    total: ids.length + (includeDependents ? cancelledDependents : 0),
+    count: possible.length,
+    cancelledDependents,
+    sessionIds: possible.slice(0, DRY_RUN_SESSIONS_MAX),
+    refusals: [...groups.values()].toSorted(
+      (one, other) => other.count - one.count || (one.code < other.code ? -1 : 1),
+    ),
+  }
+}
+
+/** As many at once as one statement reads. */
+function inReads<Each>(all: readonly Each[]): Each[][] {
+  const count = Math.ceil(all.length / SESSION_IDS_PER_READ_MAX)
+  return Array.from({ length: count }, (_, n) =>
+    all.slice(n * SESSION_IDS_PER_READ_MAX, (n + 1) * SESSION_IDS_PER_READ_MAX),
+  )
+}
+
+function addTo(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
+  const group = groups.get(code) ?? { code, count: 0, message }
+  group.count++
+  groups.set(code, group)
 }

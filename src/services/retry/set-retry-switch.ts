@@ -5,17 +5,25 @@ import {
   HELD_RELEASE_RETRIES_MAX,
   RATE_LIMIT_PERIOD_MAX_SECONDS,
   RATE_LIMIT_RETRIES_MAX,
+  REASON_LENGTH_MAX,
 } from '../../domain/limits.ts'
 import type { RateLimit } from '../../domain/retry/admit.ts'
+import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 import type { HoldReason } from '../../domain/session/causes.ts'
 import type { RetryScope } from '../../domain/retry/policy/scope.ts'
-import { change, currentValue, type SwitchState } from '../../domain/retry/switch-state.ts'
+import {
+  change,
+  currentChange,
+  currentValue,
+  type SwitchChange,
+  type SwitchState,
+} from '../../domain/retry/switch-state.ts'
 import { readNow } from '../../store/sql/read-now.sql.ts'
 import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
 import { releaseHeld } from '../../store/sql/retry/release-holds.sql.ts'
 import { lockSwitch, writeSwitch, type StoredSwitch } from '../../store/sql/retry/retry-switches.sql.ts'
 import { assertMayAdminister } from '../access/authorize.ts'
-import { refuseInput } from '../input/parse-input.ts'
+import { issuesOf as zodIssues, refuseInput } from '../input/parse-input.ts'
 import { resolveScope, scopeIssues, type RetryScopeInput } from './retry-scope.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf } from '../access/actor.ts'
@@ -27,6 +35,8 @@ export interface SetRetrySwitchInput extends RetryScopeInput {
   rateLimit?: RateLimit | null
   /** When this change reverts by itself to the permanent setting. */
   until?: Date | null
+  /** Why, for people. */
+  reason?: string | null
 }
 
 export interface RetrySwitchView {
@@ -35,8 +45,11 @@ export interface RetrySwitchView {
   name: string | null
   disabled: boolean
   disabledUntil: Date | null
+  /** What made `disabled` what it is; null if that came back by itself, or was never set. */
+  disabledChange: SwitchChange | null
   rateLimit: RateLimit | null
   rateLimitUntil: Date | null
+  rateLimitChange: SwitchChange | null
 }
 
 const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
@@ -58,7 +71,8 @@ export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwi
   const view = await context.db.transaction(async (tx) => {
     const stored = await lockSwitch(tx, key)
     const { now } = stored
-    const state = changed(stored.state, input)
+    const by = { at: now, by: context.viewer.name, reason: input.reason ?? null }
+    const state = changed(stored.state, input, by)
     await writeSwitch(tx, key, state, tokensAfter(stored, state))
     await releaseHeld(tx, key, affectedReasons(input), RAMP)
     const [before, after] = [stored.state, state].map((each) => viewOf(scope, name, each, now))
@@ -66,7 +80,7 @@ export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwi
       actor: actorOf(context.viewer),
       action: 'retry.set_switch',
       projectId,
-      details: { before, after },
+      details: { before: auditOf(before!), after: auditOf(after!), ...(by.reason !== null && { reason: by.reason }) },
     })
     return after!
   })
@@ -81,17 +95,24 @@ export function viewOf(scope: RetryScope, name: string | null, state: SwitchStat
     name,
     disabled: currentValue(state.disabled, now),
     disabledUntil: untilOf(state.disabled.until),
+    disabledChange: currentChange(state.disabled, now),
     rateLimit: currentValue(state.rateLimit, now),
     rateLimitUntil: untilOf(state.rateLimit.until),
+    rateLimitChange: currentChange(state.rateLimit, now),
   }
 }
 
-function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInput): SwitchState {
+function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInput, by: SwitchChange): SwitchState {
   const until = input.until ?? null
   return {
-    disabled: input.disabled == null ? disabled : change(disabled, input.disabled, until),
-    rateLimit: input.rateLimit === undefined ? rateLimit : change(rateLimit, input.rateLimit, until),
+    disabled: input.disabled == null ? disabled : change(disabled, { value: input.disabled, until, by }),
+    rateLimit: input.rateLimit === undefined ? rateLimit : change(rateLimit, { value: input.rateLimit, until, by }),
   }
+}
+
+/** Who and when, the entry says itself. */
+function auditOf({ scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil }: RetrySwitchView) {
+  return { scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil }
 }
 
 /** The bucket of a new limit is full; an existing one keeps its tokens. */
@@ -116,10 +137,14 @@ const rateLimitSchema = z.strictObject({
   burst: z.int().min(1).max(RATE_LIMIT_RETRIES_MAX),
 })
 
-function issuesOf({ disabled, rateLimit }: SetRetrySwitchInput): ValidationIssue[] {
+const givenSchema = z.object({
+  rateLimit: rateLimitSchema.nullish(),
+  reason: z.string().min(1).max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),
+})
+
+function issuesOf({ disabled, rateLimit, reason }: SetRetrySwitchInput): ValidationIssue[] {
   if (disabled == null && rateLimit === undefined)
     return [{ path: 'disabled', message: 'Neither disabled nor rateLimit is given' }]
-  const parsed = rateLimitSchema.nullish().safeParse(rateLimit)
-  if (parsed.success) return []
-  return parsed.error.issues.map(({ path, message }) => ({ path: ['rateLimit', ...path].join('.'), message }))
+  const parsed = givenSchema.safeParse({ rateLimit, reason })
+  return parsed.success ? [] : zodIssues(parsed.error)
 }

@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import type { ValidationIssue } from '../../domain/errors.ts'
-import { CLUSTER_SIZE_MAX, CREATION_ID_LENGTH_MAX, DEPENDENCIES_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import {
+  CLUSTER_SIZE_MAX,
+  CONCURRENCY_KEY_LENGTH_MAX,
+  CONCURRENCY_LIMIT_MAX,
+  CREATION_ID_LENGTH_MAX,
+  DEPENDENCIES_MAX,
+  NAME_LENGTH_MAX,
+} from '../../domain/limits.ts'
 import { isClientsCreationId, NOT_DERIVED } from '../../domain/session/creation-id.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 import {
@@ -51,16 +58,33 @@ const fields = z.strictObject({
   excludeAgents: agentIds.default([]),
   agentLabels: labels.default({}),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
+  concurrencyKey: text(CONCURRENCY_KEY_LENGTH_MAX).nullish(),
+  concurrencyLimit: z.int().min(1).max(CONCURRENCY_LIMIT_MAX).nullish(),
   creationId: text(CREATION_ID_LENGTH_MAX).refine(isClientsCreationId, NOT_DERIVED).nullish(),
   retryPolicy: retryPolicy.prefault({}),
 })
 
 /** Input of `createSession`, with GraphQL's names. */
-export const createSessionSchema = fields.superRefine(checkSecrets, { when: besideOtherFaults })
+export const createSessionSchema = fields
+  .superRefine(checkSecrets, { when: besideOtherFaults })
+  .superRefine(checkConcurrency, { when: besideOtherFaults })
+
+function checkConcurrency(
+  { concurrencyKey, concurrencyLimit }: { concurrencyKey?: unknown; concurrencyLimit?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (concurrencyLimit == null || concurrencyKey != null) return
+  context.addIssue({ code: 'custom', path: ['concurrencyLimit'], message: 'It is the limit of a concurrencyKey' })
+}
 
 /** Reports all faults at once. Null counts as missing. */
 export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
   const parsed = createSessionSchema.safeParse(withoutNulls(input))
-  if (parsed.success) return { value: parsed.data }
+  if (parsed.success) return { value: withLimit(parsed.data) }
   return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
+}
+
+/** One at a time, unless the client says how many. */
+function withLimit(value: ParsedCreateSession): ParsedCreateSession {
+  return value.concurrencyKey == null ? value : { ...value, concurrencyLimit: value.concurrencyLimit ?? 1 }
 }

@@ -5,6 +5,7 @@ import { firstQuotaShortage, type QuotaUse } from '../../domain/scheduling/quota
 import type { AgentCapacity } from '../../domain/scheduling/agent-capacity.ts'
 import { resourceRequest, totalOf } from '../../domain/scheduling/resource-request.ts'
 import { readAgentCapacity } from '../../store/sql/scheduling/agent-capacity.sql.ts'
+import { readHeldKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
 import { readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import {
   readAbsentAgents,
@@ -26,10 +27,16 @@ export async function explainPendingSessions(
   const pending = await readPending(db, sessionIds)
   if (pending.length === 0) return new Map()
   const groups = [...new Set(pending.map(({ group }) => group))]
-  const [agents, overdue, absent] = await Promise.all([
+  const [agents, overdue, absent, keys] = await Promise.all([
     readAgentCapacity(db, groups),
     readOverdue(db, groups),
     readAbsentAgents(db, groups),
+    readHeldKeys(
+      db,
+      pending.flatMap((session) =>
+        session.concurrencyKey === null ? [] : [{ ...session, key: session.concurrencyKey }],
+      ),
+    ),
   ])
   const quotasOf = await readQuotaUse(db, [...pending, ...overdue])
   for (const [group, theirs] of agents) {
@@ -48,6 +55,7 @@ export async function explainPendingSessions(
         agents: overdue.some((one) => one.id === id) ? unreserved(agents.get(group)) : (agents.get(group) ?? []),
         absent: absent.get(group) ?? {},
         quotas: quotasOf(session),
+        key: keys.get(id) ?? null,
       }
       return [id, explainPending(facts)]
     }),

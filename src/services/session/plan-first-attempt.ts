@@ -5,13 +5,14 @@ import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import type { SessionType } from '../../domain/session/statuses.ts'
 import { currentSpan } from '../../observability/trace.ts'
+import type { Queryable } from '../../store/database.ts'
 import { readGroupTypes, readProjectScopes, type ProjectScope } from '../../store/sql/session/creation-scope.sql.ts'
 import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
 import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { creationDigest } from './creation-digest.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
 import { sealEnviron } from './secret-environ.ts'
-import type { ServiceContext } from '../service-context.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
 import { inputError } from '../input/parse-input.ts'
 
 /** What inputs refer to, as far as it exists and the viewer sees it. */
@@ -22,7 +23,7 @@ export interface PlanScope {
 }
 
 export async function readPlanScope(
-  { db, viewer }: ServiceContext,
+  { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'projectId'> },
   values: readonly ParsedCreateSession[],
 ): Promise<PlanScope> {
   const [projects, groups, chains] = await Promise.all([
@@ -85,6 +86,8 @@ export function planFirstAttempt(
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
     batchTimeout: spec.batchTimeout ?? null,
+    concurrencyKey: spec.concurrencyKey ?? null,
+    concurrencyLimit: spec.concurrencyLimit ?? null,
     startsAt: startsAt?.toISOString() ?? null,
     dependsOnChains: [...new Set(dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
     chainId: id,

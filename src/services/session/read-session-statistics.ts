@@ -1,10 +1,4 @@
-import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
-import {
-  STATISTICS_BUCKETS_MAX,
-  STATISTICS_RANGE_DEFAULT_SECONDS,
-  STATISTICS_RANGE_MAX_SECONDS,
-  STATISTICS_TIMEOUT_MS,
-} from '../../domain/limits.ts'
+import { STATISTICS_TIMEOUT_MS } from '../../domain/limits.ts'
 import {
   countsByStatus,
   figuresByBucket,
@@ -14,16 +8,23 @@ import {
   type CauseFigures,
   type SessionFigures,
 } from '../../domain/session/statistics.ts'
-import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 import { STATUSES, type SessionStatus } from '../../domain/session/statuses.ts'
-import { countSessions, type CountedSpan, type PendingRetries } from '../../store/sql/session/count-sessions.sql.ts'
+import {
+  countSessions,
+  type CountedSessions,
+  type CountedSpan,
+  type PendingRetries,
+} from '../../store/sql/session/count-sessions.sql.ts'
+import { readOutcomeUsage as readOutcomes, type OutcomeUsage } from '../../store/sql/session/read-usage.sql.ts'
 import { refuseUnstorable } from '../input/storable-input.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { bucketsIn, explainTimeout, spanOf, type SpanInput } from './statistics-span.ts'
 
-export type { CauseFigures, PendingRetries, SessionFigures }
+export type { CauseFigures, OutcomeUsage, PendingRetries, SessionFigures }
 
-export interface StatisticsInput {
+/** Of which sessions. */
+export interface CountedInput extends SpanInput {
   project?: string | null
   /** Exactly this name. */
   name?: string | null
@@ -32,12 +33,15 @@ export interface StatisticsInput {
   resourceGroup?: string | null
   /** By name. */
   user?: string | null
-  from?: Date | null
-  to?: Date | null
+}
+
+export interface StatisticsInput extends CountedInput {
   bucketSeconds?: number | null
 }
 
 export interface SessionStatistics {
+  /** Of which sessions they are. */
+  counted: CountedSpan
   from: Date
   to: Date
   bucketSeconds: number
@@ -57,20 +61,14 @@ export async function readSessionStatistics(
 ): Promise<SessionStatistics> {
   const span = spanOf(input)
   const { from, to, bucketSeconds } = span
-  const { name, label, resourceGroup, user } = input
-  refuseUnstorable({ name, label, resourceGroup, user }, 'input')
-  const counted = {
-    ...span,
-    project: input.project ?? null,
-    visibleProjectId: viewer.projectId,
-    ...withoutNulls({ name, label, resourceGroup, user }),
-  }
+  const counted = { ...span, ...countedOf(viewer, input) }
   const { over, active, pending } = await countSessions(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
   const counts = [...active, ...countsByStatus(over)]
   const bucketMs = bucketSeconds * 1_000
   const figures = figuresByBucket(over, bucketsIn(span))
   return {
     ...span,
+    counted,
     byStatus: STATUSES.flatMap((status) => counts.filter((count) => count.status === status)),
     byCause: figuresByCause(over),
     total: { ...figuresOf(over), ...pending },
@@ -82,51 +80,21 @@ export async function readSessionStatistics(
   }
 }
 
-type Span = Pick<CountedSpan, 'from' | 'to' | 'bucketSeconds'>
-
-function spanOf(input: StatisticsInput): Span {
-  const to = input.to ?? new Date()
-  const from = input.from ?? new Date(to.getTime() - STATISTICS_RANGE_DEFAULT_SECONDS * 1_000)
-  const span = { from, to, bucketSeconds: input.bucketSeconds ?? 3_600 }
-  const issues = spanIssues(span)
-  if (issues.length > 0) throw refusal(issues)
-  return span
+/** What they used, by their result. @throws RepriseError VALIDATION_FAILED */
+export function readOutcomeUsage(
+  { db }: Pick<ServiceContext, 'db'>,
+  { counted }: Pick<SessionStatistics, 'counted'>,
+): Promise<OutcomeUsage[]> {
+  return readOutcomes(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
 }
 
-function spanIssues(span: Span): ValidationIssue[] {
-  const { from, to, bucketSeconds } = span
-  const issues: ValidationIssue[] = []
-  const seconds = (to.getTime() - from.getTime()) / 1_000
-  // A day before a representable time may not be representable.
-  if (!isStorableMoment(from)) issues.push({ path: 'from', message: STORABLE_MOMENT })
-  if (seconds <= 0) issues.push({ path: 'to', message: '`to` must be later than `from`.' })
-  const tooLong = seconds > STATISTICS_RANGE_MAX_SECONDS
-  if (tooLong) {
-    const message = `From \`from\` to \`to\` are at most ${STATISTICS_RANGE_MAX_SECONDS / 86_400} days.`
-    issues.push({ path: 'from', message })
+/** @throws RepriseError VALIDATION_FAILED */
+export function countedOf({ projectId }: ServiceContext['viewer'], input: CountedInput): CountedSessions {
+  const { project, name, label, resourceGroup, user } = input
+  refuseUnstorable({ name, label, resourceGroup, user }, 'input')
+  return {
+    project: project ?? null,
+    visibleProjectId: projectId,
+    ...withoutNulls({ name, label, resourceGroup, user }),
   }
-  const buckets = bucketsIn(span)
-  if (bucketSeconds < 1) issues.push({ path: 'bucketSeconds', message: '`bucketSeconds` must be at least 1.' })
-  else if (!tooLong && buckets > STATISTICS_BUCKETS_MAX) {
-    const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
-    const message = `That makes ${buckets} buckets; the most is ${STATISTICS_BUCKETS_MAX}: \`bucketSeconds\` must be at least ${least}.`
-    issues.push({ path: 'bucketSeconds', message })
-  }
-  return issues
-}
-
-function bucketsIn({ from, to, bucketSeconds }: Span): number {
-  return Math.ceil((to.getTime() - from.getTime()) / (bucketSeconds * 1_000))
-}
-
-const QUERY_CANCELED = '57014'
-
-function explainTimeout(error: unknown): never {
-  if ((error as { code?: string }).code !== QUERY_CANCELED) throw error
-  const message = `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`
-  throw refusal([{ path: 'from', message }])
-}
-
-function refusal(issues: readonly ValidationIssue[]): RepriseError {
-  return new RepriseError('VALIDATION_FAILED', issues.map(({ message }) => message).join(' '), issues)
 }

@@ -5,6 +5,8 @@ import type { OrderColumn } from '../paging/keyset-cursor.ts'
 import { NEWEST_FIRST } from '../paging/orders.ts'
 import type { PageArguments } from '../paging/page-arguments.ts'
 import { explainPendingSessions } from './explain-pending.ts'
+import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
+import { readUsage as readUsageRows } from '../../store/sql/session/read-usage.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { shownEnviron, type ShownVariable } from './shown-environ.ts'
 import { projectScope } from '../access/tenant-scope.ts'
@@ -25,6 +27,8 @@ const BESIDE = {
 export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
   /** Why it waits, with the present numbers; null if it does not. */
   pendingReason: string | null
+  /** Of its kernels together; null if nothing is known. */
+  usage: KernelUsage | null
   /** As the viewer may read it. */
   environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
@@ -90,26 +94,38 @@ async function readPage(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** Two statements, and a few more if some of the sessions wait: however many there are. */
+/** By session; those of which nothing is known are missing. The caller has checked that the viewer may see them. */
+export async function readUsage(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, KernelUsage>> {
+  const rows = await readUsageRows(db, sessionIds)
+  return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
+}
+
+/** Three statements, and a few more if some of the sessions wait: however many there are. */
 async function withChains<Row extends { id: string; status: string; chainId: string; environ: Prisma.JsonValue }>(
   { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
   sessions: readonly Row[],
-): Promise<
-  (Omit<Row, 'environ'> & { environ: ShownVariable[]; pendingReason: string | null; retryChain: string[] })[]
-> {
+): Promise<(Omit<Row, 'environ'> & Pick<SessionRecord, 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]> {
   const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
   const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
-  const [attempts, reasons] = await Promise.all([
+  const [attempts, reasons, usage] = await Promise.all([
     prisma.session.findMany({
       where: { chainId: { in: chainIds } },
       orderBy: { attempt: 'asc' },
       select: { id: true, chainId: true },
     }),
     pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
+    readUsage(
+      { db },
+      sessions.map(({ id }) => id),
+    ),
   ])
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
   return sessions.map((session) => ({
     ...session,
+    usage: usage.get(session.id) ?? null,
     pendingReason: reasons.get(session.id) ?? null,
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),

@@ -1,7 +1,9 @@
 import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../../domain/limits.ts'
 import type { FailureCause, RetryPhase } from '../../domain/session/causes.ts'
+import { USER_CANCELLED } from '../../domain/session/failure-reason.ts'
 import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../../domain/session/statuses.ts'
 import type { SessionWhere } from '../../store/prisma.ts'
+import { idsBeginningWith } from '../input/id-prefix.ts'
 import { refuseUnstorable } from '../input/storable-input.ts'
 import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
@@ -14,6 +16,10 @@ export interface SessionFilterInput {
   sessionType?: SessionType[] | null
   origin?: SessionOrigin[] | null
   failureCause?: FailureCause[] | null
+  /** Names of failures, such as `task-timeout`. */
+  failureReason?: string[] | null
+  exitCode?: number[] | null
+  statusReason?: TextFilterInput | null
   retryPhase?: RetryPhase[] | null
   project?: string | null
   /** The beginning of its id, at least 8 hexadecimal digits. */
@@ -24,6 +30,7 @@ export interface SessionFilterInput {
   agent?: string | null
   /** Name of a resource group. */
   resourceGroup?: string | null
+  concurrencyKey?: string | null
   /** The chain that it waits, or waited, for. */
   dependsOn?: string | null
   retryCount?: RangeFilterInput | null
@@ -64,6 +71,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
   const all = [
     ...(retryPhase ? [phaseIn(retryPhase)] : []),
+    ...(filter.failureReason ? [reasonIn(filter.failureReason)] : []),
     ...inner(filter.AND ?? []),
     ...(filter.OR ? [anyOf(inner(filter.OR))] : []),
     ...(filter.NOT ? [not(where(filter.NOT, budget, depth + 1))] : []),
@@ -74,12 +82,15 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...oneOf('sessionType', sessionType),
     ...oneOf('origin', origin),
     ...oneOf('failureCause', failureCause),
+    ...oneOf('exitCode', filter.exitCode),
+    ...given('statusReason', textConditions(filter.statusReason, 'filter.statusReason')),
     ...(project != null && { project: { name: project } }),
-    ...(filter.idPrefix != null && { id: beginningWith(filter.idPrefix) }),
+    ...(filter.idPrefix != null && { id: idsBeginningWith(filter.idPrefix, 'filter.idPrefix') }),
     ...(chainId != null && { chainId }),
     ...(parentSessionId != null && { parentSessionId }),
     ...(agent != null && { kernels: { some: { agentId: agent } } }),
     ...(resourceGroup != null && { resourceGroup }),
+    ...(filter.concurrencyKey != null && { concurrencyKey: filter.concurrencyKey }),
     ...(dependsOn != null && { dependsOn: { some: { chainId: dependsOn } } }),
     ...within('retryCount', retryCount),
     ...within('maxRetries', maxRetries),
@@ -128,20 +139,18 @@ function oneOf<K extends string, T>(field: K, values: readonly T[] | null | unde
   return { [field]: { in: [...values] } } as never
 }
 
-const PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/i
-const UUID_DIGITS = 32
-
-/** From the first id with the prefix to the last, which the primary key finds. */
-function beginningWith(prefix: string): { gte: string; lte: string } {
-  const digits = prefix.replaceAll('-', '').toLowerCase()
-  if (!PREFIX.test(prefix) || digits.length > UUID_DIGITS) {
-    throw argumentError('filter.idPrefix', 'It must be the first 8 hexadecimal digits of an id, or more of it.')
+/** As `failureReason` derives it. */
+function reasonIn(names: readonly string[]): SessionWhere {
+  oneOf('failureReason', names)
+  if (names.length === 0) return NOTHING
+  const byThemselves = names.map((name) => ({ statusData: { path: ['error', 'name'], equals: name } }))
+  return {
+    failureCause: { not: null },
+    OR: [
+      { terminatedBy: null, OR: byThemselves },
+      ...(names.includes(USER_CANCELLED) ? [{ terminatedBy: { not: null } }] : []),
+    ],
   }
-  return { gte: asUuid(digits.padEnd(UUID_DIGITS, '0')), lte: asUuid(digits.padEnd(UUID_DIGITS, 'f')) }
-}
-
-function asUuid(digits: string): string {
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** As `retryState` derives it: sessions without a decision are UNDECIDED if they may be retried, else NONE. */

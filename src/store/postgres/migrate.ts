@@ -44,7 +44,6 @@ export async function migrate(
     const known = await migrationNames()
     await refuseNewer(client, known)
     const applied = (await isUpToDate(client, known)) ? [] : await applyMigrations(connectionString)
-    for (const name of applied) log.info({ migration: name }, 'applied a migration')
     if (applied.length > 0) await assertComplete(client, known)
     await settleOutbox(client, log)
     return applied

@@ -1,6 +1,6 @@
 import { cacheExchange } from '@urql/exchange-graphcache'
-import { Client } from 'urql'
-import { KEYLESS_TYPES } from './cache-keys.generated.ts'
+import { Client } from '@urql/core'
+import { KEYLESS_TYPES, POSSIBLE_TYPES } from './cache-types.generated.ts'
 import { connectionExchange } from './exchange.ts'
 
 /** Everything that was read, by the ids of its nodes: what one page reads again, all of them show. */
@@ -9,7 +9,10 @@ export function createGraphCache(): Client {
     url: '/graphql',
     preferGetMethod: false,
     exchanges: [
-      cacheExchange({ keys: Object.fromEntries(KEYLESS_TYPES.map((name) => [name, () => null])) }),
+      cacheExchange({
+        keys: Object.fromEntries(KEYLESS_TYPES.map((name) => [name, () => null])),
+        possibleTypes: POSSIBLE_TYPES,
+      }),
       connectionExchange,
     ],
   })

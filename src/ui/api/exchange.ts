@@ -1,7 +1,8 @@
-import { makeErrorResult, makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
+import { makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
 import { filter, fromPromise, mergeMap, pipe, takeUntil } from 'wonka'
 import { isUnauthenticated } from './problem.ts'
 import { connection } from './connection.ts'
+import { resultOfError } from './partial-result.ts'
 import { session } from './session.ts'
 
 /** Sends queries and mutations through the client's own transport, with its timeouts and retries. */
@@ -28,6 +29,6 @@ async function send(operation: Operation) {
     return makeResult(operation, { data: data as Record<string, unknown>, hasNext: false })
   } catch (error) {
     if (isUnauthenticated(error) && session.get() === 'known') session.set('gone')
-    return makeErrorResult(operation, error instanceof Error ? error : new Error(String(error)))
+    return resultOfError(operation, error)
   }
 }

@@ -1,9 +1,8 @@
-import { useEffect, useEffectEvent } from 'react'
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { serverNow } from './clock.ts'
-import { connection } from './connection.ts'
-import { UiChangesDocument, type UiChangesSubscription, type UiChangesSubscriptionVariables } from './live.generated.ts'
-import { isUnauthenticated, problemOf } from './problem.ts'
-import { session } from './session.ts'
+import { lastingStream } from './lasting-stream.ts'
+import { UiChangesDocument, type UiChangesSubscription } from './live.generated.ts'
+import { problemOf } from './problem.ts'
 import { createStore } from './store.ts'
 
 export type Changes = UiChangesSubscription['changes']
@@ -21,6 +20,8 @@ interface Follow {
   cursor: string | null
   project?: string | undefined
   chainIds?: readonly string[] | undefined
+  /** Of which changes it is told; of chains and sessions by default. */
+  concerns?: (changes: Changes) => boolean
   /** What has changed since. The next changes wait until it is done, and are then given together. */
   onChanges: (changes: Changes) => Promise<void>
   /** What is shown is too old to be brought up to date by changes: it is to be read again. */
@@ -31,8 +32,17 @@ interface Follow {
  * The one rule of what is live: a page reads with a cursor, follows the changes after it, and reads what of them is on
  * screen, at most twice a second. In a hidden tab it reads nothing, and everything once it is seen again.
  */
-export function useLive({ cursor, project, chainIds, onChanges, onMissed }: Follow): void {
-  const change = useEffectEvent(onChanges)
+export function useLive({ cursor, project, chainIds, concerns = ofSessions, onChanges, onMissed }: Follow): void {
+  // Also where what was read begins to be followed anew.
+  const readAt = useRef(-READS_APART_MS)
+  const change = useEffectEvent(async (changes: Changes, signal: AbortSignal) => {
+    if (!concerns(changes)) return
+    await new Promise((resolve) => setTimeout(resolve, readAt.current + READS_APART_MS - performance.now()))
+    if (signal.aborted) return
+    readAt.current = performance.now()
+    await onChanges(changes)
+    readAt.current = performance.now()
+  })
   const miss = useEffectEvent(onMissed)
   const chains = chainIds?.join()
   useEffect(() => {
@@ -57,6 +67,17 @@ export function useLive({ cursor, project, chainIds, onChanges, onMissed }: Foll
   }, [])
 }
 
+/** For `useLive`: the cursor that was read first of what it is about, from which on it is followed. */
+export function useFirstCursor(about: string, cursor: string | undefined): string | null {
+  const [first, setFirst] = useState<{ about: string; cursor: string } | null>(null)
+  if (cursor !== undefined && first?.about !== about) setFirst({ about, cursor })
+  return first?.about === about ? first.cursor : null
+}
+
+function ofSessions({ chainIds, sessionIds }: Changes): boolean {
+  return chainIds.length > 0 || sessionIds.length > 0
+}
+
 const READS_APART_MS = 500
 /** Longer than a connection may take: one that has not failed by then is there, even if nothing changes. */
 const CONNECTED_WITHIN_MS = 4_000
@@ -66,7 +87,7 @@ async function follow(
   after: string,
   filter: object,
   signal: AbortSignal,
-  { change, miss }: { change: (changes: Changes) => Promise<void>; miss: () => void },
+  { change, miss }: { change: (changes: Changes, signal: AbortSignal) => Promise<void>; miss: () => void },
 ): Promise<void> {
   let settled: ReturnType<typeof setTimeout> | undefined
   const settle = (withinMs: number) => {
@@ -78,11 +99,15 @@ async function follow(
     liveState.set({ kind: 'connecting' })
     settle(FIRST_WITHIN_MS)
   }
-  const messages = connection.stream<UiChangesSubscription, UiChangesSubscriptionVariables>(
+  const messages = lastingStream(
     UiChangesDocument,
     { filter, after },
     {
       signal,
+      onGone: (error) => {
+        clearTimeout(settled)
+        liveState.set({ kind: 'off', why: problemOf(error).message })
+      },
       onProgress: (progress) => {
         if (progress.kind !== 'reconnect') return
         settle(progress.delaySeconds * 1000 + CONNECTED_WITHIN_MS)
@@ -96,15 +121,11 @@ async function follow(
       liveState.set({ kind: 'live' })
       if (document.hidden) continue
       if (item.missed) miss()
-      else if (item.chainIds.length > 0 || item.sessionIds.length > 0) {
-        await change(item)
-        await new Promise((resolve) => setTimeout(resolve, READS_APART_MS))
-      }
+      else await change(item, signal)
     }
   } catch (error) {
     if (signal.aborted) return
     clearTimeout(settled)
-    if (isUnauthenticated(error)) session.set('gone')
     liveState.set({ kind: 'off', why: problemOf(error).message })
   }
 }

@@ -1,5 +1,5 @@
 import { CombinedError } from '@urql/core'
-import { ApiError, RepriseClientError } from '../../client/connection/create-connection.ts'
+import { ApiError, RepriseClientError, type GraphQLFault } from '../../client/connection/create-connection.ts'
 
 /** What went wrong, as people are told. */
 export interface Problem {
@@ -15,6 +15,12 @@ export function problemOf(error: unknown): Problem {
   if (cause instanceof RepriseClientError) {
     const issues = cause instanceof ApiError ? cause.issues : []
     return { message: cause.message, code: cause.code, requestId: cause.requestId ?? null, issues }
+  }
+  // What is missing of an answer of which the rest is there: as the server wrote it.
+  if (typeof cause === 'object' && cause !== null && 'extensions' in cause) {
+    const { message, extensions } = cause as GraphQLFault
+    const { code = null, requestId = null, issues = [] } = extensions ?? {}
+    return { message, code, requestId, issues }
   }
   return { message: cause instanceof Error ? cause.message : String(cause), code: null, requestId: null, issues: [] }
 }

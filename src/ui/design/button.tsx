@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react'
 import './button.css'
 
-type Kind = 'plain' | 'primary' | 'quiet'
+type Kind = 'plain' | 'primary' | 'danger' | 'quiet'
 
 /** `icon`: it shows nothing but an icon, and has an `aria-label`. */
 export function Button({

@@ -34,6 +34,32 @@ export function ChainsIcon(props: IconProps) {
   )
 }
 
+export function AgentsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <rect x="2.5" y="2.5" width="11" height="4.5" rx="1.2" />
+      <rect x="2.5" y="9" width="11" height="4.5" rx="1.2" />
+      <path d="M5 4.75h.01M5 11.25h.01" />
+    </Icon>
+  )
+}
+
+export function DeploymentsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="m8 2 6 3-6 3-6-3zM2.5 8 8 10.8 13.5 8M2.5 11 8 13.8 13.5 11" />
+    </Icon>
+  )
+}
+
+export function ResubmissionsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 4.5h8M2.5 8h5M2.5 11.5h3.5M13 10.2A2.8 2.8 0 1 1 12 8l1.2 1M13.4 6.6V9h-2.4" />
+    </Icon>
+  )
+}
+
 export function PolicyIcon(props: IconProps) {
   return (
     <Icon {...props}>
@@ -71,6 +97,14 @@ export function ArrowUpIcon(props: IconProps) {
   return (
     <Icon {...props}>
       <path d="M8 13V3.5M4 7l4-4 4 4" />
+    </Icon>
+  )
+}
+
+export function ArrowLeftIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M13 8H3.5M7.5 4l-4 4 4 4" />
     </Icon>
   )
 }
@@ -118,6 +152,15 @@ export function RunningIcon(props: IconProps) {
   )
 }
 
+export function QueuedIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <circle cx="8" cy="8" r="6" />
+      <path d="M5.2 8h5.6" />
+    </Icon>
+  )
+}
+
 export function WaitingIcon(props: IconProps) {
   return (
     <Icon {...props}>
@@ -141,6 +184,40 @@ export function CancelledIcon(props: IconProps) {
     <Icon {...props}>
       <circle cx="8" cy="8" r="6" />
       <path d="M6.3 6.3h3.4v3.4H6.3z" fill="currentColor" />
+    </Icon>
+  )
+}
+
+export function OverviewIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 2.5h4.4v5.4H2.5zM9.1 2.5h4.4v3H9.1zM9.1 8.1h4.4v5.4H9.1zM2.5 10.5h4.4v3H2.5z" />
+    </Icon>
+  )
+}
+
+export function AlertIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M8 2.4 14.2 13H1.8zM8 6.4v3.1M8 11.2v.1" />
+    </Icon>
+  )
+}
+
+export function FailuresIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 13.5h11M4.5 11V6.5M8 11V3M11.5 11V8" />
+    </Icon>
+  )
+}
+
+export function SettingsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 4.5h5M10.5 4.5h3M2.5 11.5h3M8.5 11.5h5" />
+      <circle cx="9" cy="4.5" r="1.5" />
+      <circle cx="7" cy="11.5" r="1.5" />
     </Icon>
   )
 }

@@ -8,7 +8,11 @@ export function Skeleton() {
     <div className="skeleton" aria-hidden="true">
       {Array.from({ length: ROWS }, (_, index) => (
         // oxlint-disable-next-line react/no-array-index-key -- they are all the same
-        <span key={index} className="skeleton-row" />
+        <span key={index} className="skeleton-row">
+          <i />
+          <i />
+          <i />
+        </span>
       ))}
     </div>
   )

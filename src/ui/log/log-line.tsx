@@ -1,6 +1,6 @@
 import { memo } from 'react'
 import { parseAnsi, type Span } from './ansi.ts'
-import type { LogLine } from './log-text.ts'
+import { NOTE, type LogLine } from './log-text.ts'
 
 interface Props {
   line: LogLine
@@ -16,6 +16,7 @@ interface Props {
 /** Parsed when it is seen, and not before. */
 export const LogLineRow = memo(
   function LogLineRow({ line, number, part, query, isChosen, onLine }: Props) {
+    if (line.stream === NOTE) return <div className="log-end">{line.text}</div>
     const whole = parseAnsi(line.text)
     const spans = highlighted(part === null ? whole : sliced(whole, part.from, part.to), query)
     return (

@@ -5,6 +5,9 @@ export interface LogPiece {
   text: string
 }
 
+/** The stream of what no program wrote: what stands between two logs that are read as one. */
+export const NOTE = 'note'
+
 export interface LogLine {
   stream: string
   /** Without its line break, with its escapes. Cut where it is longer than anybody reads. */

@@ -26,6 +26,7 @@ import {
   type Focus,
 } from './timeline-svg.tsx'
 import { TimelineTable } from './timeline-table.tsx'
+import { useWidth } from '../design/use-width.ts'
 import './timeline.css'
 import { panned, panTo, seenOf, zoomed, type Range } from './view-range.ts'
 
@@ -312,17 +313,6 @@ function CopyButton({ text }: { text: () => string }) {
       <span aria-live="polite">{copied ? 'Copied' : 'Copy as text'}</span>
     </button>
   )
-}
-
-function useWidth() {
-  const ref = useRef<HTMLDivElement>(null)
-  const [width, setWidth] = useState(0)
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)))
-    observer.observe(ref.current!)
-    return () => observer.disconnect()
-  }, [])
-  return [ref, width] as const
 }
 
 /** React's own listener is passive: it could not keep the page from zooming. */

@@ -10,6 +10,10 @@ export interface Moments {
   minute(at: number): string
   /** `23 Nov` */
   day(at: number): string
+  /** `UTC`, `+02:00`: of what is written without it. */
+  zone(at: number): string
+  /** What that zone is ahead of UTC. */
+  offsetMinutes(at: number): number
 }
 
 const UTC = 'UTC'
@@ -31,15 +35,18 @@ export function momentsIn(timeZone: string): Moments {
   const partsOf = (at: number) => Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
   const minute = ({ hour, minute: minutes }: Record<string, string>) => `${hour}:${minutes}`
   const clock = (parts: Record<string, string>) => `${minute(parts)}:${parts['second']}`
+  const zoneOf = (parts: Record<string, string>) => (timeZone === UTC ? UTC : offsetOf(parts['timeZoneName']!))
   return {
     absolute(at) {
       const parts = partsOf(at)
-      const zone = timeZone === UTC ? UTC : offsetOf(parts['timeZoneName']!)
+      const zone = zoneOf(parts)
       return `${parts['year']!.padStart(4, '0')}-${parts['month']}-${parts['day']} ${clock(parts)} ${zone}`
     },
     clock: (at) => clock(partsOf(at)),
     minute: (at) => minute(partsOf(at)),
     day: (at) => dayFormat.format(at),
+    zone: (at) => zoneOf(partsOf(at)),
+    offsetMinutes: (at) => minutesOf(zoneOf(partsOf(at))),
   }
 }
 
@@ -49,6 +56,12 @@ export function relativeMoment(at: number, now: number): string {
   if (Math.abs(seconds) < 1) return 'now'
   const whole = shortDuration(Math.floor(Math.abs(seconds)))
   return seconds > 0 ? `in\u00a0${whole}` : `${whole}\u00a0ago`
+}
+
+/** `UTC`, `-03:30` */
+function minutesOf(zone: string): number {
+  const [, sign, hours, minutes] = /^([+-])(\d\d):(\d\d)/.exec(zone) ?? []
+  return hours === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes))
 }
 
 /** `GMT+02:00` → `+02:00`; `GMT` is zero. */

@@ -38,15 +38,21 @@ async function output(command: string[], overrides: Partial<KernelSpec> = {}): P
 const isGone = (pid: number) => ['Z', undefined].includes(readProcStat(pid)?.state)
 
 test.each([
-  [['no-such-command'], 127],
-  [['/etc/passwd'], 126],
-  [['sh', '-c', 'kill -SEGV $$'], 139],
-  [['sh', '-c', 'kill -TERM $$'], 143],
-  [['exit', '3'], 127],
-])('%j exits with %i', async (command, exitCode) => {
+  [['no-such-command'], 127, 'command not found: no-such-command is not on the agent’s PATH'],
+  [['/no/such/command'], 127, 'command not found: there is no /no/such/command on the agent’s machine'],
+  [['./train.sh'], 127, 'command not found: there is no ./train.sh in the directory of its own in which it runs'],
+  [['/etc/passwd'], 126, '/etc/passwd is no program: it is not executable'],
+  [['exit', '3'], 127, 'command not found: exit is not on the agent’s PATH'],
+  [['sh', '-c', 'no-such-command'], 127, null],
+  [['sh', '-c', 'kill -SEGV $$'], 139, null],
+  [['sh', '-c', 'kill -TERM $$'], 143, null],
+])('%j exits with %i: %s', async (command, exitCode, message) => {
   // A directory in PATH that this user may not look into would make 126 of what is nowhere.
   const { kernelId } = start(command, { environ: [{ name: 'PATH', value: '/usr/bin:/bin' }] })
-  expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode, error: null })
+  expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({
+    exitCode,
+    error: message === null ? null : { name: 'command-not-found', message, exitCode },
+  })
 })
 
 test.each([[[]], [['echo', 'a\0b']]])('%j cannot be started', async (command) => {
@@ -87,6 +93,7 @@ test('the environment is the base, the session and the chain directory, and noth
       'LANG',
       'PATH',
       'PWD',
+      'PYTHONUNBUFFERED',
       'REPRISE_CHAIN_DIR',
       'REPRISE_KERNEL_ID',
       'REPRISE_VERDICT_FILE',
@@ -175,7 +182,14 @@ test('a log that grows is told while the kernel runs', async () => {
 
 test('an image is an environment and an interpreter for what is no program', async () => {
   expect(await output(['-c', 'print(6 * 7)'], { image: 'python3' })).toBe('42\n')
-  expect(await output(['sh', '-c', 'echo $PYTHONUNBUFFERED'], { image: 'python3' })).toBe('1\n')
+})
+
+test('what Python writes is in the log at once, unless the session says otherwise', async () => {
+  expect(await output(['sh', '-c', 'echo $PYTHONUNBUFFERED'])).toBe('1\n')
+  const { kernelId } = start(['python3', '-c', 'import time; print("begun"); time.sleep(1000)'])
+  await eventually(async () => (await executor.readLog(kernelId, 'STDOUT', 0, 100)).text === 'begun\n')
+  const environ = [{ name: 'PYTHONUNBUFFERED', value: '' }]
+  expect(await output(['sh', '-c', 'echo "<$PYTHONUNBUFFERED>"'], { environ })).toBe('<>\n')
 })
 
 test('spec and script are readable to the owner alone', async () => {

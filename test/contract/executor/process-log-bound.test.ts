@@ -122,20 +122,24 @@ const fault = skipReason('ramfs', faultOfMount())
 test.skipIf(fault !== null)(
   `where no holes can be punched, a file is cut off behind its head, and its note counts all${fault === null ? '' : `: ${fault}`}`,
   async () => {
-    // One write, which takes the file just beyond the limit: what is written while it is cut off is not counted.
-    const step = (n: number) =>
-      `dd if=/dev/zero bs=${15 * MEBIBYTE} count=1 2>/dev/null; until [ -e go${n} ]; do sleep 0.05; done`
-    const script = `head -c ${LOG_HEAD_BYTES_PER_STREAM_MAX} /dev/zero | tr '\\0' h; ${step(1)}; ${step(2)}; echo the end; exec sleep 1000`
+    // Filled up to the limit, which a single byte then passes: of a longer write the keeper could count a part alone.
+    const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
+    const room = LOG_FILE_CUT_BYTES - LOG_HEAD_BYTES_PER_STREAM_MAX
+    const dropped = [room + 1, 2 * (room + 1) - note(room + 1).length]
+    const fills = [room, room - note(room + 1).length]
+    const steps = fills.map(
+      (bytes, index) =>
+        `dd if=/dev/zero bs=${bytes} count=1 2>/dev/null; printf x; until [ -e go${index} ]; do sleep 0.05; done`,
+    )
+    const script = `head -c ${LOG_HEAD_BYTES_PER_STREAM_MAX} /dev/zero | tr '\\0' h; ${steps.join('; ')}; echo the end; exec sleep 1000`
     using mounted = mountWithoutHoles()
     await using kernel = await running(script, mounted.directory)
-    const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
-    for (const n of [1, 2]) {
-      const said = note(n * 15 * MEBIBYTE)
-      await eventually(() => kernel.text(LOG_HEAD_BYTES_PER_STREAM_MAX, 200) === said)
+    for (const [index, bytes] of dropped.entries()) {
+      await eventually(() => kernel.text(LOG_HEAD_BYTES_PER_STREAM_MAX, 200) === note(bytes))
       expect(kernel.sizes().allocated).toBeLessThan(LOG_FILE_CUT_BYTES)
-      kernel.go(n)
+      kernel.go(index)
     }
-    const whole = `h${note(2 * 15 * MEBIBYTE)}the end\n`
+    const whole = `h${note(dropped[1]!)}the end\n`
     await eventually(() => kernel.text(LOG_HEAD_BYTES_PER_STREAM_MAX - 1, 200) === whole)
     expect(kernel.text(0, LOG_HEAD_BYTES_PER_STREAM_MAX)).toBe('h'.repeat(LOG_HEAD_BYTES_PER_STREAM_MAX))
   },

@@ -25,9 +25,12 @@ describe.each(['watch', 'cgroup'] as const)('memory limit by %s', (mode) => {
     })
     executor.start(modest, 1)
     executor.start(greedy, 1)
-    const { error, exitCode, oomKilled } = await reaches(executor, greedy.kernelId, 'EXITED', 20_000)
+    const { error, exitCode, oomKilled, usage } = await reaches(executor, greedy.kernelId, 'EXITED', 20_000)
     expect({ oomKilled, name: error?.name }).toEqual({ oomKilled: true, name: 'oom-killed' })
     expect(error?.message).toContain(mem)
+    // A cgroup lets nothing beyond its limit; the watcher sees what was.
+    if (mode === 'cgroup') expect(usage!.peakMemoryBytes).toBeLessThanOrEqual(LIMIT)
+    expect(usage!.peakMemoryBytes).toBeGreaterThan(mode === 'cgroup' ? LIMIT / 2 : LIMIT)
     // The watcher ends the whole kernel; a cgroup of version 1 the biggest process, and the command decides.
     expect([137, 20]).toContain(exitCode)
     expect(find(executor, modest.kernelId)?.status).toBe('RUNNING')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
+import { textOfAnswer } from '../../support/servers/event-source.ts'
 import { startFuzzServer, type FuzzServer } from './fuzz-server.ts'
 import { hostileValues } from './hostile-places.ts'
 import { plainOperations, type PlainOperation } from './input-places.ts'
@@ -84,7 +85,7 @@ test('no parameter of a URL and no field of a body either', { timeout: 600_000 }
   for (const { method, url, body } of asked) {
     const headers = { authorization: `Bearer ${server.adminToken}`, 'content-type': 'application/json' }
     const response = await fetch(server.url + url, { method: method.toUpperCase(), headers, body: body ?? null })
-    const text = await response.text()
+    const text = await textOfAnswer(response)
     const found = internalsIn(text, `${decodeURIComponent(url.replaceAll(/%(ED|A0|80|FF)/g, ''))}${body}`)
     if (response.status >= 500) found.push(`status ${response.status}`)
     faults.push(...found.map((fault) => `${method} ${url.slice(0, 100)} ${body?.slice(0, 100)}: ${fault}`))

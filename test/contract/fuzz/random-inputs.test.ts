@@ -58,6 +58,11 @@ function send(method: string, path: string, body: string | null): Promise<Answer
       'x-graphql-yoga-csrf': '1',
     }
     const asked = request(target.url + path, { method, agent, headers }, (response) => {
+      if (response.headers['content-type']?.startsWith('text/event-stream')) {
+        // It need not end.
+        response.destroy()
+        return resolve({ status: response.statusCode!, text: '' })
+      }
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('end', () => resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }))

@@ -205,10 +205,11 @@ async function send({ method, path, headers, body, chunked }: Sent): Promise<Ans
   outgoing.on('error', reject).on('response', (response) => {
     const chunks: Buffer[] = []
     response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject)
-    response.on('end', () => {
-      const type = response.headers['content-type'] ?? ''
-      resolve({ status: response.statusCode!, type, text: Buffer.concat(chunks).toString() })
-    })
+    const type = response.headers['content-type'] ?? ''
+    const answer = () => resolve({ status: response.statusCode!, type, text: Buffer.concat(chunks).toString() })
+    response.on('end', answer)
+    // It need not end.
+    if (type.startsWith('text/event-stream')) response.once('data', () => (answer(), response.destroy()))
   })
   if (body !== null) outgoing.write(body)
   outgoing.end()

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { numbered, writeEvents } from '../../support/database/outbox.ts'
+import { writeEvents } from '../../support/database/outbox.ts'
 
 /** Clients that do not read what they have subscribed to, on sockets of their own. */
 
@@ -31,11 +31,11 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-async function publish(): Promise<void> {
+async function publish(reason = ''): Promise<void> {
   for (let n = 0; n < EVENTS; n += BATCH) {
     await writeEvents(
       server.db,
-      Array.from({ length: BATCH }, (_, index) => numbered(n + index, { data: { from: null, to: 'PENDING' } })),
+      Array.from({ length: BATCH }, () => ({ data: { from: null, to: 'PENDING', reason } })),
     )
     server.wake.wake('events')
   }
@@ -93,32 +93,35 @@ test(
   },
 )
 
-test(
-  'over server-sent events: whoever takes nothing is cut off, and goes on from its cursor',
+test.each([
+  ['GraphQL', openStream, /"cursor":"([^"]+)"/g],
+  ['REST', openRestStream, /id: (\S+)\nevent: /g],
+] as const)(
+  'over server-sent events of %s: whoever takes nothing is cut off, and goes on from its cursor',
   { timeout: 120_000 },
-  async () => {
-    const stream = await openStream()
+  async (_, open, cursor) => {
+    const stream = await open()
     await expect.poll(() => server.bus.subscribers, { timeout: 40_000 }).toBe(1)
     const other = await follow()
     await expect.poll(() => server.bus.subscribers, { timeout: 40_000 }).toBe(2)
     stream.response.pause()
-    await publish()
+    await publish('x'.repeat(4_000))
     const expected = await other.all
     expect(buffered(stream.port)).toBeLessThan(BUFFERED_BYTES_MAX)
-    await expect.poll(() => server.bus.subscribers, { timeout: 20_000 }).toBe(1)
     await other.close()
+    await expect.poll(() => server.bus.subscribers, { timeout: 40_000 }).toBe(0)
 
-    const first = cursorsIn(await textOf(stream.response))
+    const first = cursorsIn(await textOf(stream.response), cursor)
     expect(first.length).toBeGreaterThan(0)
     expect(first.length).toBeLessThan(EVENTS)
-    const again = await openStream(first.at(-1))
+    const again = await open(first.at(-1))
     const rest: string[] = []
     let text = ''
     for await (const chunk of again.response) {
       text += String(chunk)
       const end = text.lastIndexOf('\n\n')
       if (end < 0) continue
-      rest.push(...cursorsIn(text.slice(0, end + 2)))
+      rest.push(...cursorsIn(text.slice(0, end + 2), cursor))
       text = text.slice(end + 2)
       if (first.length + rest.length >= EVENTS) break
     }
@@ -148,6 +151,14 @@ async function openStream(after?: string): Promise<{ response: IncomingMessage; 
   return { response, port: response.socket.localPort! }
 }
 
+async function openRestStream(after?: string): Promise<{ response: IncomingMessage; port: number }> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const headers = { authorization: `Bearer ${server.adminToken}`, ...(after && { 'last-event-id': after }) }
+  request(`${server.url}/v2/events`, { headers, agent: false }, resolve).on('error', reject).end()
+  const response = await promise
+  return { response, port: response.socket.localPort! }
+}
+
 /** What had come before the other end was gone. */
 async function textOf(response: IncomingMessage): Promise<string> {
   let text = ''
@@ -160,7 +171,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
 }
 
 /** Of whole events; one that was cut off in the middle is not counted. */
-function cursorsIn(text: string): string[] {
+function cursorsIn(text: string, cursor: RegExp): string[] {
   const whole = text.slice(0, text.lastIndexOf('\n\n') + 2)
-  return [...whole.matchAll(/"cursor":"([^"]+)"/g)].map(([, cursor]) => cursor!)
+  return [...whole.matchAll(cursor)].map(([, found]) => found!)
 }

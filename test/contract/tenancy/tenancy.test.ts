@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { textOfAnswer } from '../../support/servers/event-source.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { writeDeploymentEvents } from '../../support/database/outbox.ts'
 import { fillArguments, type Values } from './fill-arguments.ts'
@@ -82,6 +83,7 @@ const NODE_IDS: Record<string, string> = {
   User: 'userId',
   Deployment: 'deploymentId',
   Route: 'routeId',
+  Schedule: 'scheduleId',
 }
 
 function idsFor(field: string, id: string): string | string[] {
@@ -235,6 +237,8 @@ describe('mutations', () => {
         (SELECT md5(string_agg((t.id, t.revoked_at)::text, '' ORDER BY id)) FROM api_tokens t WHERE project_id = $1) AS tokens,
         (SELECT md5(string_agg(r::text, '' ORDER BY id)) FROM resubmissions r WHERE project_id = $1) AS resubmissions,
         (SELECT md5(string_agg(d::text, '' ORDER BY id)) FROM deployments d WHERE project_id = $1) AS deployments,
+        (SELECT md5(string_agg(s::text, '' ORDER BY id)) FROM schedules s WHERE project_id = $1) AS schedules,
+        (SELECT count(*) FROM schedule_runs r JOIN schedules s ON s.id = r.schedule_id WHERE s.project_id = $1) AS runs,
         (SELECT md5(string_agg(g::text, '' ORDER BY name)) FROM resource_groups g) AS groups,
         (SELECT md5(string_agg((a.id, a.status)::text, '' ORDER BY id)) FROM agents a) AS agents,
         (SELECT md5(string_agg(p::text, '' ORDER BY p::text)) FROM resource_policies p) AS policies,
@@ -361,21 +365,34 @@ describe('REST', () => {
       ? 'deploymentId'
       : template.startsWith('/v2/kernels')
         ? 'kernelId'
-        : 'sessionId'
+        : template.startsWith('/v2/chains')
+          ? 'chainId'
+          : template.startsWith('/v2/agents')
+            ? 'agentId'
+            : template.startsWith('/v2/resubmissions')
+              ? 'resubmissionId'
+              : 'sessionId'
     const id = ours.values[of]
     const path = template.replace('{id}', String(id))
     const body = bodyOf(method, template)
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
     const response = await fetch(`${server.url}${path}`, { method, headers, ...(body && { body }) })
-    const text = await response.text()
-    const isText = response.headers.get('content-type')?.startsWith('text/plain')
+    const text = await textOfAnswer(response)
+    const isText = response.headers.get('content-type')?.startsWith('text/')
     return { status: response.status, body: isText ? text : (JSON.parse(text) as unknown) }
   }
 
   function bodyOf(method: string, template: string): string | undefined {
+    if (template.startsWith('/v2/schedules/')) return method === 'GET' || method === 'DELETE' ? undefined : '{}'
     if (method === 'PATCH')
       return JSON.stringify(template.endsWith('/retry') ? { policy: { max_retries: 1 } } : { priority: 1 })
     if (method !== 'POST') return undefined
+    if (template === '/v2/resubmissions') return JSON.stringify({ session_ids: [ours.values['sessionId']] })
+    if (template.endsWith('/resubmit')) return '{}'
+    if (template === '/v2/schedules') {
+      const session = { name: 'x', command: ['true'], project: ours.project }
+      return JSON.stringify({ name: 'x', cron: '0 3 * * *', session })
+    }
     return JSON.stringify(
       template.endsWith('/scale') ? { replicas: 7 } : { name: 'x', command: ['true'], project: ours.project },
     )
@@ -385,10 +402,13 @@ describe('REST', () => {
     expect(routes.length).toBeGreaterThanOrEqual(5)
     for (const { method, path } of routes) {
       const { status, body } = await call(method, path, theirs.member)
-      const { sessionId, deploymentId, kernelId } = ours.values
-      const asked = { project: ours.project, sessionId, deploymentId, kernelId }
+      const { sessionId, deploymentId, kernelId, chainId, resubmissionId } = ours.values
+      // What it said itself of its own terminations.
+      const reason = path === '/v2/resubmissions' && ours.values['reason']
+      const asked = { project: ours.project, sessionId, deploymentId, kernelId, chainId, resubmissionId, reason }
       expect([method, path, leaked(body, ours, asked)]).toEqual([method, path, []])
-      const own = method === 'GET' && !path.includes('{id}')
+      // Agents are everybody's, and what is done to sessions that one does not see is refused one by one.
+      const own = (method === 'GET' && !path.includes('{id}')) || /agents|v2.resubmissions$/.test(path)
       if (!own) expect([method, path, status]).toEqual([method, path, 404])
     }
   })

@@ -70,7 +70,13 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     'ResubmitSessionsPayload',
     'resubmission { resubmissionId }',
   )
-  const hidden = { session: word('hidden'), override: word('hidden'), revision: word('hidden'), update: word('hidden') }
+  const hidden = {
+    session: word('hidden'),
+    override: word('hidden'),
+    revision: word('hidden'),
+    update: word('hidden'),
+    schedule: word('hidden'),
+  }
   const sealed = (value: string) => [{ name: 'HIDDEN', value }]
   const { session: keeper } = await answerOf(
     server,
@@ -84,7 +90,12 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     keeper.sessionId,
   ])
   await db.query(`UPDATE kernels SET status = 'ERROR', slots_held = false WHERE session_id = $1`, [keeper.sessionId])
-  const environs = { override: word('override'), revision: word('revision'), update: word('update') }
+  const environs = {
+    override: word('override'),
+    revision: word('revision'),
+    update: word('update'),
+    schedule: word('schedule'),
+  }
   const failed = await factory.session({ projectId, name: word('failed'), status: 'ERROR' })
   const resubmitted = await answerOf(
     server,
@@ -128,6 +139,24 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     },
     'UpdateDeploymentPayload',
     '__typename',
+  )
+  const { schedule } = await answerOf(
+    server,
+    member,
+    'createSchedule',
+    {
+      name: word('schedule'),
+      every: 86_400,
+      session: {
+        name: word('scheduled'),
+        project,
+        command: [texts.command],
+        environ: [{ name: 'SECRET', value: environs.schedule }],
+        secretEnviron: sealed(hidden.schedule),
+      },
+    },
+    'CreateSchedulePayload',
+    'schedule { scheduleId name }',
   )
   const { webhook, secret } = await answerOf(
     server,
@@ -192,6 +221,8 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       deploymentId: deployment.id,
       'deployment.id': deployment.id,
       routeId: route.id,
+      scheduleId: schedule.scheduleId,
+      'schedule.id': schedule.scheduleId,
       reason: texts.reason,
       kernelId,
       webhookId: webhook.webhookId,
@@ -225,6 +256,8 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       deployment.name,
       route.id,
       route.session.id,
+      schedule.scheduleId,
+      schedule.name,
       resubmission.resubmission.resubmissionId,
       webhook.webhookId,
       delivery.deliveryId,

@@ -1,5 +1,5 @@
 /** How browsers log in to the web UI, stay so and no longer, and what other sites can do with it: nothing. */
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { bundleUi } from '../../../scripts/bundle-ui.ts'
@@ -196,6 +196,44 @@ describe('sockets', () => {
     if (why === 'the token is revoked') await revoke(token)
     else expect((await ask('DELETE', '/ui/session', { ...OURS, cookie })).status).toBe(204)
     expect((await closed)[0]).toBe(4401)
+  })
+
+  test.each([
+    ['the token is revoked', revoke],
+    ['the browser logs out', (_: string, cookie: string) => ask('DELETE', '/ui/session', { ...OURS, cookie })],
+    [
+      'the token expires',
+      async (token: string) =>
+        server.db.query(`UPDATE api_tokens SET expires_at = now() - interval '1 second' WHERE id = $1`, [
+          await idOf(token),
+        ]),
+    ],
+  ])('without any subscription close when %s, too', async (_why, end) => {
+    const token = await server.factory.token({ role: 'ADMIN' })
+    const cookie = await logIn(token)
+    const { socket } = await open({ cookie, origin: server.url })
+    const closed = once(socket, 'close')
+    await end(token, cookie)
+    expect((await closed)[0]).toBe(4401)
+  })
+
+  test('have the rights that their token has by now', async () => {
+    const token = await server.factory.token({ role: 'ADMIN', projectId: DEFAULT_PROJECT_ID })
+    const { socket } = await open({ cookie: await logIn(token), origin: server.url })
+    let asked = 0
+    const seesTokens = async () => {
+      const id = String(asked++)
+      socket.send(JSON.stringify({ type: 'subscribe', id, payload: { query: '{ tokens(first: 1) { totalCount } }' } }))
+      for await (const [data] of on(socket, 'message')) {
+        const message = JSON.parse(String(data)) as { type: string; id: string; payload: any }
+        if (message.type === 'next' && message.id === id) return message.payload.data.tokens !== null
+      }
+      throw new Error('the socket is closed')
+    }
+    expect(await seesTokens()).toBe(true)
+    await server.db.query(`UPDATE api_tokens SET role = 'VIEWER' WHERE $1 IN (id, parent_id)`, [await idOf(token)])
+    await eventually(async () => !(await seesTokens()))
+    socket.terminate()
   })
 })
 

@@ -12,7 +12,7 @@ let script: string
 
 beforeAll(async () => {
   server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-  script = /src="(\/assets\/[^"]+\.js)"/.exec((await ask('/')).text)![1]!
+  script = /href="(\/assets\/program-[^"]+\.js)"/.exec((await ask('/')).text)![1]!
 }, 60_000)
 afterAll(() => server?.close())
 
@@ -77,6 +77,16 @@ describe('pages', () => {
     expect(again).toMatchObject({ status: 304, text: '' })
     const dark = await ask('/chains', { 'if-none-match': first.headers.etag!, cookie: 'reprise_theme=dark' })
     expect(dark.status).toBe(200)
+  })
+
+  test('name what they are made of, and nothing of other pages', async () => {
+    const { text } = await ask('/chains?state=failed')
+    const named = [...text.matchAll(/<link rel="(?:modulepreload|stylesheet)" crossorigin href="([^"]+)">/g)]
+    expect(named.map(([, file]) => file).filter((file) => file!.includes('-page-'))).toEqual([
+      expect.stringMatching(/^\/assets\/chains-page-.*\.js$/),
+      expect.stringMatching(/^\/assets\/chains-page-.*\.css$/),
+    ])
+    for (const [, file] of named) expect(await ask(file!)).toMatchObject({ status: 200 })
   })
 
   test('are only read', async () => {

@@ -75,7 +75,9 @@ describe('exit statuses and what to do', () => {
     expect(await reprise('lits')).toMatchObject({ status: 2, stderr: expect.stringContaining('list') })
     expect(await reprise('agents', 'drian', 'node-7')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining("unknown command 'drian' of reprise agents, which has list, drain, resume"),
+      stderr: expect.stringContaining(
+        "unknown command 'drian' of reprise agents, which has list, drain, resume, remove",
+      ),
     })
   })
 
@@ -144,11 +146,137 @@ test('lists what was asked for', async () => {
     return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
   }
   expect(await names('--cause', 'oom-killed')).toEqual(['wanted'])
+  expect(await names('--exit-code', '3,4', '--reason', 'exit code 3', '--with-name', 'wanted')).toEqual(['wanted'])
+  expect(await names('--exit-code', '4')).toEqual([])
+  expect(await names('--with-reason', 'disk')).toEqual([])
   expect(await names('--with-name', 'oth*', '--status', 'error,running')).toEqual(['other'])
   expect(await names('--with-name', 'wanted', '--before', '2020-01-01')).toEqual([])
   const limited = await reprise('list', '--limit', '3')
   expect(limited.stdout.trim().split('\n')).toHaveLength(4)
   expect(limited.stderr).toContain('--limit')
+})
+
+test('what depends on others names them by name or by the beginning of an id', { timeout: 60_000 }, async () => {
+  const [first, second] = [
+    await server.factory.session({ name: 'first' }),
+    await server.factory.session({ name: 'second' }),
+  ]
+  const options = ['--depends-on', 'first', '--depends-on', second.id.slice(0, 30)]
+  const { stdout } = await reprise('create', ...options, '--json', '--', 'true')
+  const { sessionId } = (JSON.parse(stdout) as { session: { sessionId: string } }).session
+  const { data } = await server.query(
+    'query ($id: UUID!) { session(id: $id) { dependsOn { sessionId } } }',
+    { id: sessionId },
+    server.adminToken,
+  )
+  expect(data.session.dependsOn).toEqual([{ sessionId: first.id }, { sessionId: second.id }])
+  expect(await reprise('create', '--depends-on', 'nobody', '--', 'true')).toMatchObject({ status: 3 })
+})
+
+describe('many sessions of a file', () => {
+  interface Made {
+    name: string
+    command: string[]
+    labels: { key: string; value: string }[]
+    maxRetries: number
+    dependsOn: { name: string }[]
+  }
+  const created = async (label: string) => {
+    const { data } = await server.query(
+      `query ($label: String!) { sessions(first: 100, orderBy: { field: CREATED_AT }, filter: { label: { key: "of", value: $label } }) {
+        edges { node { name command labels { key value } maxRetries dependsOn { name } } } } }`,
+      { label },
+      server.adminToken,
+    )
+    return data.sessions.edges.map(({ node }: { node: Made }) => node) as Made[]
+  }
+  const write = async (name: string, text: string) => {
+    const path = join(directory, name)
+    await writeFile(path, text)
+    return path
+  }
+
+  test(
+    'arrays, dependencies by name and what the options say; the same again is nothing new',
+    { timeout: 60_000 },
+    async () => {
+      const path = await write(
+        'jobs.yaml',
+        `- name: prepare
+  command: echo prepare {i}
+- name: step-{i}
+  array: 2..4
+  command: [work, '--seed={i}']
+  labels: { n: '{i}', of: yaml }
+  dependsOn: [prepare]
+  retryPolicy: { maxRetries: 7 }
+`,
+      )
+      const args = ['create', '--file', path, '--label', 'of=yaml', '--retries', '1', '--creation-id', 'study']
+      const first = await reprise(...args)
+      expect(first).toMatchObject({ status: 0, stderr: '4 sessions created\n' })
+      const made = await created('yaml')
+      expect(made.map(({ name }) => name)).toEqual(['prepare', 'step-2', 'step-3', 'step-4'])
+      expect(made[0]).toMatchObject({ command: ['sh', '-c', 'echo prepare {i}'], maxRetries: 1, dependsOn: [] })
+      expect(made[2]).toMatchObject({
+        command: ['work', '--seed=3'],
+        labels: expect.arrayContaining([{ key: 'n', value: '3' }]),
+        maxRetries: 7,
+        dependsOn: [{ name: 'prepare' }],
+      })
+      const again = await reprise(...args)
+      expect(again).toMatchObject({
+        status: 0,
+        stdout: first.stdout,
+        stderr: '0 sessions created, 4 were there already\n',
+      })
+      expect(await created('yaml')).toHaveLength(4)
+    },
+  )
+
+  test('what is refused is told with its place, and the others are created', { timeout: 60_000 }, async () => {
+    const path = await write(
+      'jobs.jsonl',
+      '{"name": "fine", "command": ["true"]}\n\n{"name": "bad", "command": ["true"], "priority": 1000}\n{"command": ["/bin/fine"]}\n',
+    )
+    const { status, stdout, stderr } = await reprise('create', '--file', path, '--label', 'of=jsonl', '--json')
+    expect(status).toBe(2)
+    expect(stderr).toMatch(/jobs\.jsonl:3 bad: .*priority.*\n2 sessions created, 1 refused\n/)
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as Made).name),
+    ).toEqual(['fine', 'fine'])
+  })
+
+  test(
+    'a thousand of the command line, in their order, and more than one call takes',
+    { timeout: 60_000 },
+    async () => {
+      const args = ['--array', '1..1000', '--name', 'member-{i}', '--label', 'of=array']
+      const { status, stdout, stderr } = await reprise('create', ...args, '--', 'work', '{i}')
+      expect({ status, stderr, lines: stdout.split('\n').length }).toEqual({
+        status: 0,
+        stderr: '1000 sessions created\n',
+        lines: 1001,
+      })
+      expect((await created('array'))[99]).toMatchObject({ name: 'member-100', command: ['work', '100'] })
+    },
+  )
+
+  test.each([
+    ['nowhere.yaml', undefined, 'no such file'],
+    ['empty.yaml', '', 'it has no jobs'],
+    ['field.yaml', '- comand: [true]', 'there is no field comand, but name, command'],
+    ['array.yaml', '- {array: 3.., command: [true]}', 'not an array'],
+    ['line.jsonl', '{"command": ["a"]}\n{"command"', 'line 2:'],
+    ['none.jsonl', '{"name": "idle"}', 'none.jsonl:1: it has no command'],
+  ])('%s is wrong, and nothing is created', async (name, text, message) => {
+    const path = text === undefined ? name : await write(name, text)
+    const { status, stdout, stderr } = await reprise('create', '--file', path)
+    expect({ status, stdout, stderr }).toEqual({ status: 2, stdout: '', stderr: expect.stringContaining(message) })
+  })
 })
 
 test('chains: by what was asked for, in the order that was, and counted', { timeout: 60_000 }, async () => {
@@ -235,12 +363,92 @@ test('defaults, switch, quotas: set, shown, taken away', { timeout: 90_000 }, as
   expect((await reprise('projects')).stdout).toMatch(/default +default/)
 })
 
+test('users, projects and groups: made, granted, drained, taken away', { timeout: 90_000 }, async () => {
+  expect(await reprise('users', 'create', 'grace')).toMatchObject({ status: 0 })
+  expect(await reprise('domains', 'create', 'optics')).toMatchObject({ status: 0 })
+  expect((await reprise('domains')).stdout).toMatch(/^optics +/m)
+  expect(await reprise('domains', 'create', 'optics')).toMatchObject({ status: 5 })
+  expect(await reprise('projects', 'create', 'vision')).toMatchObject({ status: 0 })
+  expect((await reprise('projects')).stdout).toMatch(/^vision +default +/m)
+  expect(await reprise('projects', 'grant', 'vision', 'grace', 'boss')).toMatchObject({ status: 2 })
+  expect(await reprise('projects', 'grant', 'vision', 'grace', 'viewer')).toMatchObject({ status: 0 })
+  expect((await reprise('users')).stdout).toMatch(/^grace +vision \(VIEWER\) /m)
+  expect(await reprise('projects', 'revoke', 'vision', 'grace')).toMatchObject({ status: 0 })
+  expect((await reprise('users')).stdout).not.toContain('VIEWER')
+
+  expect(await reprise('groups', 'create', 'tpu')).toMatchObject({ status: 0 })
+  expect(await reprise('groups', 'drain', 'tpu', '--reason', 'new driver')).toMatchObject({ status: 0 })
+  expect((await reprise('groups')).stdout).toMatch(/^tpu +DRAINING +0 .* new driver$/m)
+  expect(await reprise('groups', 'resume', 'tpu')).toMatchObject({ status: 0 })
+  expect((await reprise('groups')).stdout).toMatch(/^tpu +OPEN /m)
+  const timeouts = ['groups', 'timeouts', 'tpu'] as const
+  expect((await reprise(...timeouts)).stdout).toMatch(/^pending +no limit$/m)
+  const changed = await reprise(
+    ...timeouts,
+    '--pending',
+    '2h',
+    '--create',
+    'none',
+    '--stop-grace',
+    '30s',
+    '--terminate',
+    '2m',
+  )
+  expect(changed.stdout).toMatch(/^pending +2 h\n.*\ncreate +no limit\nterminate +2 m\nstop grace +30 s\nfence/m)
+  expect(await reprise(...timeouts)).toEqual(changed)
+  expect(await reprise(...timeouts, '--terminate', '1s')).toMatchObject({ status: 2 })
+  expect(await reprise('groups', 'timeouts', 'nowhere')).toMatchObject({ status: 3 })
+  expect(await reprise('groups', 'delete', 'tpu')).toMatchObject({ status: 0 })
+  expect((await reprise('groups')).stdout).not.toContain('tpu')
+})
+
+test('stats and history: what the server counted, and what it did', { timeout: 60_000 }, async () => {
+  const counted = { name: 'counted', createdAt: new Date(Date.now() - 60_000) }
+  const well = await server.factory.session({ ...counted, status: 'TERMINATED' })
+  const { id } = await server.factory.session({ ...counted, status: 'ERROR', failureCause: 'OOM_KILLED' })
+  await server.db.query(
+    `INSERT INTO scheduling_history (entity, entity_id, phase, to_status, result, attempts, first_at, last_at)
+     VALUES ('SESSION', $1, 'schedule-sessions', 'SCHEDULED', 'SUCCESS', 3, now(), now()),
+       ('SESSION', $2, 'settle-sessions', 'TERMINATED', 'SUCCESS', 1, now(), now())`,
+    [id, well.id],
+  )
+  const { stdout } = await reprise('stats', '--with-name', 'counted')
+  expect(stdout).toContain('2: 1 succeeded, 1 failed, 0 cancelled')
+  expect(stdout).toMatch(/^OOM_KILLED +1 +0 +0$/m)
+  expect((await reprise('stats', '--with-name', 'counted', '--since', '2h', '--bucket', '1h')).stdout).toMatch(
+    / 2 +1 +1 +0 +0$/m,
+  )
+  expect((await reprise('history', 'counted')).status).toBe(0)
+  expect((await reprise('history', well.id)).stdout).toMatch(/ 1 +settle-sessions +SUCCESS +SUCCEEDED$/m)
+  expect((await reprise('history', id)).stdout).toMatch(/ 3 +schedule-sessions +SUCCESS +SCHEDULED$/m)
+})
+
+test('graphql: a document, its variables, and what is wrong with it', { timeout: 60_000 }, async () => {
+  const quota =
+    'query ($name: String!, $scope: QuotaScope = PROJECT) { quota(scope: $scope, name: $name) { name scope } }'
+  const asked = await reprise('graphql', quota, '--variable', 'name=default')
+  expect({ ...asked, stdout: JSON.parse(asked.stdout) as unknown }).toMatchObject({
+    status: 0,
+    stdout: { quota: { name: 'default', scope: 'PROJECT' } },
+  })
+  expect(await startCommand(['graphql', '-'], environment, '{ viewer { role } }').ended).toMatchObject({
+    status: 0,
+    stdout: '{\n  "viewer": {\n    "role": "ADMIN"\n  }\n}\n',
+  })
+  expect(await reprise('graphql', '{ nope }')).toMatchObject({ status: 1, stderr: expect.stringContaining('"nope"') })
+  expect(await reprise('graphql', '{ now }', '--variables', '7')).toMatchObject({ status: 2 })
+})
+
 test('agents: listed, drained, resumed by name', { timeout: 60_000 }, async () => {
   await server.factory.agent('node-7')
   expect((await reprise('agents', 'drain', 'node-7', '--reason', 'new disk')).stdout).toContain('DRAINING')
   expect((await reprise('agents', '--status', 'draining')).stdout).toContain('node-7')
   expect((await reprise('agents', 'resume', 'node-7')).stdout).toContain('ALIVE')
   expect(await reprise('agents', 'drain', 'node-8')).toMatchObject({ status: 3 })
+  expect(await reprise('agents', 'remove', 'node-7')).toMatchObject({ status: 5 })
+  await reprise('agents', 'drain', 'node-7')
+  expect(await reprise('agents', 'remove', 'node-7')).toMatchObject({ status: 0 })
+  expect((await reprise('agents')).stdout).toMatch(/ node-7 +TERMINATED /)
 })
 
 test('tokens: made, used, kept by login, revoked', { timeout: 90_000 }, async () => {
@@ -393,7 +601,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     run.press(CTRL_C)
     const { status, text } = await run.ended
     expect(status).toBe(130)
-    expect(text).toContain('of 600 sessions resubmitted, the rest left undone')
+    expect(text).toContain(' chains resubmitted, the rest left undone')
     expect((await reprise('resubmissions')).stdout).toMatch(/ABORTED/)
   })
 })

@@ -158,3 +158,29 @@ test('the client creates once, follows and waits', { timeout: 120_000 }, async (
     code: 'DEPLOYMENT_DESTROYED',
   })
 })
+
+test('--wait gives up on a revision that cannot start, and says how it ended', { timeout: 120_000 }, async () => {
+  const options = ['--cpu', '0.1', '--health-interval', '200ms', '--drain', '0s', '--wait']
+  const failing = ['sh', '-c', 'echo first; for n in 1 2 3 4 5 6 7 8 9 10; do echo line $n; done; exit 7']
+  const { status, stdout, stderr } = await reprise('deployments', 'create', 'broken', ...options, '--', ...failing)
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toMatch(/broken: SCALING: 0 of 1 replicas of revision 1 are healthy/)
+  expect(stderr).toMatch(
+    /error: revision 1 of broken cannot start: 3 routes in a row failed; the last with exit code 7/,
+  )
+  const lines = [...stderr.matchAll(/^ {2}\| (.*)$/gm)].map(([, line]) => line)
+  expect(lines).toEqual(Array.from({ length: 10 }, (_, n) => `line ${n + 1}`))
+  const [, session] = stderr.match(/`reprise logs (\S+)` shows all of it/)!
+  expect((await reprise('logs', session!)).stdout).toContain('first\n')
+
+  const mended = [...options, '--', process.execPath, '-e', PROGRAM]
+  const good = await reprise('deployments', 'update', 'broken', ...mended)
+  expect(good, good.stderr).toMatchObject({ status: 0, stdout: 'broken: READY, 1 of 1 healthy, revision 2\n' })
+  const missing = await reprise('deployments', 'update', 'broken', '--wait', '--', 'no-such-program')
+  expect(missing.status).toBe(1)
+  expect(missing.stderr).toMatch(
+    /revision 3 of broken cannot start: .* exit code 127 \(command not found: no-such-program/,
+  )
+  expect(await answers('broken')).toEqual(['none'])
+  expect(await reprise('deployments', 'destroy', 'broken', '--wait')).toMatchObject({ status: 0 })
+})

@@ -29,6 +29,7 @@ const FILES: Readonly<Record<string, string>> = {
   'server.js':
     "require('node:http').createServer((_request, response) => response.end('fine')).listen(process.env.PORT)\n",
   'policy.json': '{ "maxRetries": 2 }\n',
+  'jobs.yaml': '- array: 1..3\n  name: step-{i}\n  command: echo {i}\n',
   cursor: `${btoa('0:0').replaceAll('=', '')}\n`,
   'etc/token': '',
   '.config/fish/completions/other.fish': '',
@@ -89,8 +90,11 @@ async function webhook(): Promise<string> {
   return (await client.createWebhook({ url: 'http://127.0.0.1:1024/', eventTypes: ['*'] })).webhook.webhookId
 }
 
-/** What has to be there before an example of the command; answers with the id that stands for its `<id>` or UUID. */
+/** What has to be there before an example of the command; answers with the id that stands for its placeholder or UUID. */
 const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = {
+  'reprise history': () => session({ command: ['true'] }),
+  'reprise projects revoke': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
+  'reprise groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
   'reprise info': () => session({ command: ['true'] }),
   'reprise cancel': () => session({}),
   'reprise retry now': waiting,
@@ -116,6 +120,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
 /** Nothing matches, or is to be done any more: what was typed is right, and its object not there. */
 const ENDS_WITH: Readonly<Record<string, number>> = {
   'reprise resubmissions abort': 5,
+  'reprise agents remove': 5,
 }
 
 /** What stands in an example for things of a real place. */
@@ -123,7 +128,7 @@ function here(example: string, id: unknown): string {
   return example
     .replaceAll(/https:\/\/(reprise\.example\.com|one\.lab|two\.lab)/g, server.url)
     .replaceAll('/etc/reprise/token', join(home, 'etc/token'))
-    .replaceAll(/<id>|01990000-0000-7000-8000-000000000000/g, String(id))
+    .replaceAll(/<(?:webhook|delivery)>|01990000-0000-7000-8000-000000000000/g, String(id))
     .replaceAll('< token-file', '<<< "$REPRISE_TOKEN"')
 }
 

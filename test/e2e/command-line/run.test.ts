@@ -57,16 +57,20 @@ describe('run', () => {
       const policy = ['--retries', '3', '--retry-delay', '0.5', '--backoff', 'exponential', '--jitter', 'none']
       const { status, stdout, stderr } = await reprise('run', '-n', 'flaky', ...policy, '--', 'sh', '-c', FLAKY)
       expect({ status, stdout }).toEqual({ status: 0, stdout: 'attempt 1\nattempt 2\nattempt 3\n' })
-      const said = stderr.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replaceAll('─', '-')
+      const said = stderr
+        .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+        .replaceAll('─', '-')
+        // It may have succeeded before it is looked at: then there are three.
+        .replace('attempt 3 of 3 ·', 'attempt 3 of at most 4 ·')
       const expected = [
         'session ID\n',
-        '-- attempt 1 of 4 · session ID -',
+        '-- attempt 1 of at most 4 · session ID -',
         'complaint 1\n',
         '-- attempt 1 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 1 of 3: exit code 7; waits 0.5 s\n',
-        '-- attempt 2 of 4 · session ID -',
+        '-- attempt 2 of at most 4 · session ID -',
         'complaint 2\n',
         '-- attempt 2 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 2 of 3: exit code 7; waits 1 s\n',
-        '-- attempt 3 of 4 · session ID -',
+        '-- attempt 3 of at most 4 · session ID -',
         'complaint 3\n',
         '-- attempt 3 succeeded\n',
       ]
@@ -76,6 +80,57 @@ describe('run', () => {
       expect(stderr).toMatch(/next attempt (now|in \d\S* s|\S+ s ago), at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
     },
   )
+
+  test('many: says which did not succeed after all their attempts', { timeout: 60_000 }, async () => {
+    const retries = ['--retries', '1', '--retry-delay', '0.2']
+    const work = ['--', 'sh', '-c', 'test {i} -ne 2']
+    const { status, stdout, stderr } = await reprise('run', '--array', '1..3', '-n', 'part-{i}', ...retries, ...work)
+    expect({ status, ids: stdout.match(/^[0-9a-f-]{36}$/gm)?.length }).toEqual({ status: 1, ids: 3 })
+    expect(stderr).toMatch(/^3 sessions created\npart-2 \S{36}: failed after 2 attempts: .*\n2 succeeded, 1 did not\n$/)
+    const keyed = ['run', '--array', '1..3', '--creation-id', 'kept', '-n', 'kept-{i}', '--', 'true']
+    expect(await reprise(...keyed)).toMatchObject({ status: 0, stderr: '3 sessions created\n3 succeeded\n' })
+    expect(await reprise(...keyed)).toMatchObject({
+      status: 0,
+      stderr: '0 sessions created, 3 were there already\n3 succeeded\n',
+    })
+  })
+
+  test('many: Ctrl-C leaves them, or ends them', { timeout: 60_000 }, async () => {
+    for (const [what, status] of [
+      ['detach', 'RUNNING'],
+      ['terminate', 'TERMINATED'],
+    ] as const) {
+      const args = ['run', '--array', '1..2', '-n', what, '--on-interrupt', what, '--', 'sleep', '300']
+      const { child, output, ended } = startCommand(args, environment)
+      await vi.waitFor(async () => expect((await newest(what))?.status).toBe('RUNNING'), WITHIN)
+      expect(output.stderr).toBe('2 sessions created\n')
+      child.kill('SIGINT')
+      expect(await ended).toMatchObject({ status: 130 })
+      await vi.waitFor(async () => expect((await newest(what))?.status).toBe(status), WITHIN)
+    }
+    expect((await reprise('cancel', '--with-name', 'detach', '--status', 'running', '--force')).status).toBe(0)
+  })
+
+  test('many: Ctrl-C while they are being created ends those that are there by then, and asks for no more', async () => {
+    const [holder, witness] = [await database.connect(), await database.connect()]
+    await holder.query('SET transaction_timeout = 0')
+    await holder.query('BEGIN')
+    await holder.query(`SELECT FROM projects WHERE name = 'default' FOR UPDATE`)
+    const args = ['run', '--array', '1..600', '-n', 'many-{i}', '-l', 'cut=1', '--starts-at', '1h']
+    const run = startCommand([...args, '--on-interrupt', 'terminate', '--', 'true'], environment)
+    // Within one transaction it would be read once only.
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    await vi.waitFor(async () => expect((await witness.query(waiting)).rowCount).toBeGreaterThan(0), WITHIN)
+    run.child.kill('SIGINT')
+    await vi.waitFor(() => expect(run.output.stderr).toContain('ending the work'), WITHIN)
+    await holder.query('COMMIT')
+    await Promise.all([holder.end(), witness.end()])
+    const { status, stderr } = await run.ended
+    expect({ status, stderr }).toMatchObject({ status: 130 })
+    expect(stderr).toContain('250 sessions created, 350 not asked for any more\n')
+    const { nodes } = await client.sessionPage({ filter: { label: { key: 'cut', value: '1' } }, first: 100 })
+    expect(new Set(nodes.map((session) => session.status))).toEqual(new Set(['CANCELLED']))
+  }, 120_000)
 
   test('ends with the exit status of the last attempt', { timeout: 60_000 }, async () => {
     const run = await reprise('run', '--retries', '1', '--retry-delay', '0.2', '--', 'sh', '-c', 'exit 42')
@@ -215,7 +270,7 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   expect((await reprise('info', second!)).stdout).toMatch(new RegExp(`parent +${first}`))
   const chain = (await reprise('chain', 'looked-at')).stdout.split('\n')
   expect(chain[0]).toMatch(new RegExp(`^├─ 1  ${first}  ERROR  exit code 1, KERNEL_NONZERO_EXIT`))
-  expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  TERMINATED  succeeded`))
+  expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  SUCCEEDED  succeeded`))
   const [line] = JSON.parse((await reprise('chains', '--search', 'looked', '--json')).stdout)
   expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })
 })
@@ -245,12 +300,12 @@ test(
 
     const overrides = ['-e', 'FIXED=3', '--mem', '32m', '--retries', '0']
     const resubmitted = await reprise('resubmit', '--with-name', 'dropped', '--result', 'failure', ...overrides)
-    expect(resubmitted).toMatchObject({ status: 0, stdout: expect.stringContaining('1 of 1 sessions resubmitted') })
+    expect(resubmitted).toMatchObject({ status: 0, stdout: expect.stringContaining('1 chain resubmitted') })
     await vi.waitFor(async () => expect((await newest('dropped'))?.result).toBe('SUCCESS'), WITHIN)
     const refused = await reprise('resubmit', 'dropped')
     expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('SESSION_SUCCEEDED') })
     const rerun = await reprise('resubmit', 'dropped', '--include-succeeded')
-    expect(rerun).toMatchObject({ status: 0, stdout: expect.stringContaining('1 of 1 sessions resubmitted') })
+    expect(rerun).toMatchObject({ status: 0, stdout: expect.stringContaining('1 chain resubmitted') })
     expect(await reprise('resubmit')).toMatchObject({ status: 2 })
     expect((await reprise('resubmissions')).stdout).toMatch(/COMPLETED +1 +0 +1 /)
   },

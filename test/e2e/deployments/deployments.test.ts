@@ -136,7 +136,7 @@ test('a server that is killed finds everything as it was, and goes on', { timeou
 test('a command that fails is tried more and more seldom, until it is mended', { timeout: 90_000 }, async () => {
   const deployment = await watchedDeployment(fleet, { name: 'broken', replicas: 2, command: ['sh', '-c', 'exit 7'] })
   const seen = await deployment.until('it has failed thrice', ({ failures }) => failures >= 3, 60_000)
-  expect(seen.reason).toMatch(/^0 of 2 replicas are healthy/)
+  expect(seen.reason).toMatch(/^0 of 2 replicas of revision 1 are healthy/)
   const begun = async () => (await fleet.sql(`SELECT id FROM routes WHERE deployment_id = '${deployment.id}'`)).length
   // Each wave is of two, and the next comes after 4 s.
   expect(await begun()).toBeLessThanOrEqual(6)
@@ -144,7 +144,7 @@ test('a command that fails is tried more and more seldom, until it is mended', {
   expect(await begun()).toBeLessThanOrEqual(6)
   const { reason } = await deployment.look()
   expect(reason).toMatch(
-    /^0 of 2 replicas are healthy; the next begins (4|5)\.\d s after the last of 3 failures in a row$/,
+    /^0 of 2 replicas of revision 1 are healthy; the next begins (4|5)\.\d s after the last of 3 failures in a row$/,
   )
   await deployment.update('2')
   expect(await deployment.look()).toMatchObject({ failures: 0 })

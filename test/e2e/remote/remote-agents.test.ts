@@ -110,7 +110,7 @@ describe('as docs/agents.md starts one', () => {
   })
 
   test('from a shell', { timeout: 60_000 }, async () => {
-    const command = here(blocks['sh']!).replace(/^node /, '"$0" ')
+    const command = here(blocks['sh']!).replace(/^npx reprise /, '"$0" bin/reprise.mjs ')
     const through = ['bash', '-ec', `cd '${ROOT}'; exec ${command}`]
     const agent = await spawnProgram({ through, args: [], environment: {}, ready: /^reprise agent ready (http:\S+)$/ })
     const { agents } = await fleet.graphql(

@@ -47,6 +47,7 @@ export interface RemoteFleet extends AsyncDisposable {
   /** A directory that all kernels can write to. */
   readonly shared: string
   readonly url: string
+  readonly adminToken: string
   readonly server: SpawnedProgram
   /** On the port where it was. */
   restartServer(): Promise<void>
@@ -96,6 +97,7 @@ export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet>
   const fleet: RemoteFleet = {
     shared: await temporaryDirectory('shared'),
     url,
+    adminToken,
     get server() {
       return server
     },

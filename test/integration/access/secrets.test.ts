@@ -117,6 +117,7 @@ describe('secret variables', () => {
       db,
       wake: server.hub,
       secrets: other,
+      metrics: server.metrics,
       onAgent: server.hub.onAgent,
       logged: () => {},
     })

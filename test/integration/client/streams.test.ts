@@ -116,6 +116,22 @@ test('logs begin with their last lines, without reading what is before, and go o
   const many = (await written(50_000)).split('\n')
   expect([many[0], many.length]).toEqual(['line 10001', 50_001])
 
+  await server.db.query(
+    `UPDATE kernel_logs SET at = now() - interval '1 hour' WHERE kernel_id = $1 AND "offset" < 11 * 50000`,
+    [kernelId],
+  )
+  const since = new Date(Date.now() - 600_000).toISOString()
+  const lately = async (options: { tail?: number; since: string }) => {
+    let text = ''
+    for await (const chunk of client.writtenLogs(id, options)) text += chunk.text
+    return text.split('\n')
+  }
+  expect(await lately({ since })).toHaveLength(10_001)
+  expect(await lately({ since, tail: 20_000 })).toHaveLength(10_001)
+  expect(await lately({ since, tail: 5 })).toHaveLength(6)
+  expect(await lately({ since: new Date(Date.now() + 60_000).toISOString() })).toEqual([''])
+  expect(await lately({ since: new Date(0).toISOString() })).toHaveLength(60_001)
+
   const { result: taken, statements } = await recordStatements(async () => {
     const logs = client.sessionLogs(id, { tail: 1 })
     const first = (await logs.next()).value

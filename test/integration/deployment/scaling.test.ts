@@ -41,7 +41,7 @@ test('a new deployment begins its routes in one look, with their sessions, event
   ])
   expect(await deploymentRow(database.db, id)).toMatchObject({
     status: 'SCALING',
-    reason: '0 of 2 replicas are healthy',
+    reason: '0 of 2 replicas of revision 1 are healthy',
   })
   const { rows: sessions } = await database.db.query(
     `SELECT session_type, port_variable, labels, max_retries, cluster_size, created_by, retry_decided FROM sessions`,
@@ -117,7 +117,7 @@ test('a quota on pending sessions holds for routes, and the deployment says so',
   await server.run('drive-deployments')
   expect(await routeRows(database.db, id)).toHaveLength(2)
   expect((await deploymentRow(database.db, id)).reason).toMatch(
-    /^0 of 3 replicas are healthy; no more can begin: .*pending/,
+    /^0 of 3 replicas of revision 1 are healthy; no more can begin: .*pending/,
   )
 })
 

@@ -1,7 +1,7 @@
 /** Refusals that name the limit: sizes, costs, operations, subscriptions. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../../src/graphql/limits/limits.ts'
+import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../../src/domain/limits.ts'
 import { parseTrustedDocuments } from '../../../src/graphql/transport/trusted-documents.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'

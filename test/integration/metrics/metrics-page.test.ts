@@ -1,5 +1,5 @@
 /** The metrics page: who may read it, its names and its figures. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { databaseOf } from '../../../src/store/prisma.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { sampleIn } from '../../support/servers/metric-value.ts'
@@ -138,15 +138,25 @@ it('counts each route and method of REST under its own name, and what is none as
     Object.keys(methods).map((method) => ({ path, method: method.toUpperCase() })),
   )
   expect(routes.map(({ method }) => method)).toContain('PATCH')
+  const requests = [{ path: 'other', method: 'other' }]
+  const streams: string[] = []
   for (const { path, method } of routes) {
     const address = `${server.url}${path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-00000000abcd')}`
-    await (await fetch(address, { method, headers })).arrayBuffer()
+    const { headers: answered, body } = await fetch(address, { method, headers })
+    // A stream ends when it is left.
+    const streaming = answered.get('content-type')?.startsWith('text/event-stream')
+    await (streaming ? body!.cancel() : body?.pipeTo(new WritableStream()))
+    if (streaming) streams.push(path)
+    else requests.push({ path, method })
   }
   await (await fetch(`${server.url}/v2/made/up`, { method: 'PROPFIND', headers })).arrayBuffer()
-  const { page } = await scrape(server, server.adminToken)
-  const counted = [...page.matchAll(/^bai_http_request_seconds_count\{route="([^"]+)",method="(\w+)"/gm)].map(
-    ([, path, method]) => `${method} ${path}`,
-  )
-  expect(counted).toEqual(expect.arrayContaining(routes.map(({ path, method }) => `${method} ${path}`)))
-  expect(counted).toContain('other other')
+  expect(streams).toEqual(['/v2/events'])
+  const areCounted = async () => {
+    const { page } = await scrape(server, server.adminToken)
+    for (const { path, method } of requests) {
+      expect(page).toContain(`\nbai_http_request_seconds_count{route="${path}",method="${method}"`)
+    }
+    for (const path of streams) expect(page).toContain(`\nbai_http_streams_total{route="${path}"`)
+  }
+  await vi.waitFor(areCounted, { timeout: 40_000, interval: 100 })
 })

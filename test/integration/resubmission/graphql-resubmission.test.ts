@@ -157,6 +157,33 @@ describe('resubmitSessions', () => {
     })
   })
 
+  test('says how many could come back with it, and brings them back on request', async () => {
+    const { id } = await failed()
+    const waiting = await factory.session({ status: 'CANCELLED', phase: 'NONE' })
+    await server.db.query(
+      `UPDATE sessions SET status_data = '{"error": {"name": "dependency-failed", "message": "m"}}'
+      WHERE id = $1`,
+      [waiting.id],
+    )
+    await server.db.query('INSERT INTO session_dependencies (session_id, chain_id) VALUES ($1, $2)', [waiting.id, id])
+    const text = `mutation ($input: ResubmitSessionsInput!) { resubmitSessions(input: $input) {
+      ... on ResubmitSessionsPayload { cancelledDependents sessions { parentSession { sessionId } dependsOn { sessionId } } }
+      ... on DryRun { total count cancelledDependents } } }`
+    const ask = async (input: object) => {
+      const { data, errors } = await server.query(text, { input: { sessionIds: [id], ...input } }, member)
+      expect(errors).toBeUndefined()
+      return data.resubmitSessions
+    }
+
+    expect(await ask({ dryRun: true })).toEqual({ total: 1, count: 1, cancelledDependents: 1 })
+    expect(await ask({ dryRun: true, includeDependents: true })).toEqual({ total: 2, count: 2, cancelledDependents: 1 })
+    expect(await ask({})).toMatchObject({ cancelledDependents: 1, sessions: [{ parentSession: { sessionId: id } }] })
+    expect(await ask({ includeDependents: true })).toEqual({
+      cancelledDependents: 0,
+      sessions: [{ parentSession: { sessionId: waiting.id }, dependsOn: [{ sessionId: expect.any(String) }] }],
+    })
+  })
+
   test('is not for a VIEWER', async () => {
     expect(await resubmit({ sessionIds: [(await failed()).id] }, viewer)).toMatchObject({
       __typename: 'ForbiddenError',

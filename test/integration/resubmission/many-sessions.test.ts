@@ -1,5 +1,6 @@
 /** Terminations and changes of retries of many sessions: the mechanism of resubmissions, by the rules for one session. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { insertRows } from '../../support/database/insert-rows.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { testServer, type TestServer as Scheduler } from '../../support/servers/test-server.ts'
@@ -34,15 +35,29 @@ async function act(action: Action, input: object, token = member): Promise<any> 
   const { field, name } = MANY[action]
   const { data, errors } = await server.query(
     `mutation ($input: ${name}Input!) { ${field}(input: $input) { __typename
-      ... on ${name}Payload { resubmission { resubmissionId action state total done refusedCount pending overrides clientKey }
+      ... on ${name}Payload { resubmission { resubmissionId action state total done refusedCount pending overrides clientKey filter
+          refusals { code count message } }
         sessions { sessionId } refused { sessionId code message } }
-      ... on DryRun { total count sessions { sessionId } }
+      ... on DryRun { total count sessions { sessionId } refusals { code count message } }
       ... on Error { code message } } }`,
     { input },
     token,
   )
   expect(errors).toBeUndefined()
   return data[field]
+}
+
+interface Group {
+  code: string
+  count: number
+}
+
+/** Each reason once, with what the first of its sessions by id was told. */
+function groupsOf(refused: { sessionId: string; code: string; message: string }[]): Group[] {
+  const byId = refused.toSorted((one, other) => one.sessionId.localeCompare(other.sessionId))
+  return [...Map.groupBy(byId, ({ code }) => code)]
+    .map(([code, all]) => ({ code, count: all.length, message: all[0]!.message }))
+    .toSorted((one, other) => other.count - one.count || one.code.localeCompare(other.code))
 }
 
 /** What the mutation for one session says of it. */
@@ -134,9 +149,11 @@ describe.each(['TERMINATE', 'CANCEL_RETRY', 'RETRY_NOW'] as const)('%s of many',
     const dry = await act(action, { sessionIds: Object.values(ids), dryRun: true })
     expect(await states()).toEqual(before)
     expect((await server.db.query('SELECT FROM resubmissions')).rowCount).toBe(0)
-    const done = await act(action, { sessionIds: Object.values(ids) })
+    const done = await act(action, { sessionIds: Object.values(ids).toSorted() })
     const idsOf = (sessions: { sessionId: string }[]) => sessions.map(({ sessionId }) => sessionId).toSorted()
     expect(dry).toMatchObject({ __typename: 'DryRun', total: 9, count: done.sessions.length })
+    expect(dry.refusals).toEqual(groupsOf(done.refused))
+    expect(done.resubmission.refusals).toEqual(dry.refusals)
     expect(idsOf(dry.sessions)).toEqual(idsOf(done.sessions))
   })
 
@@ -145,7 +162,8 @@ describe.each(['TERMINATE', 'CANCEL_RETRY', 'RETRY_NOW'] as const)('%s of many',
     expect(await act(action, { filter: { name: { equals: 'x' } }, dryRun: true }, viewer)).toMatchObject({
       code: 'FORBIDDEN',
     })
-    for (const input of [{}, { filter: {} }, { sessionIds: [], filter: {} }]) {
+    const both = { filter: { name: { equals: 'x' } }, chainFilter: { name: { equals: 'x' } } }
+    for (const input of [{}, { filter: {} }, { sessionIds: [], filter: {} }, { chainFilter: {} }, both]) {
       expect(await act(action, input)).toMatchObject({ __typename: 'ValidationError', code: 'VALIDATION_FAILED' })
     }
   })
@@ -202,4 +220,61 @@ test('a dry run of a resubmission counts the ends of failed chains, and with tho
   const dry = await act('RESUBMIT', { filter, includeSucceeded: true, dryRun: true })
   expect(dry).toMatchObject({ total: 8, count: 5 })
   expect(dry.sessions.map(({ sessionId }: { sessionId: string }) => sessionId)).toContain(ids['succeeded'])
+})
+
+test('a dry run of a resubmission says what it says when it is done: changes and limits count, each place once', async () => {
+  const ids = Object.values(await everyKind())
+  const { id: limited } = { id: await factory.project('limited') }
+  await insertRows(server.db, 'resource_policies', [{ scope: 'PROJECT', scope_id: limited, slots: {}, max_pending: 2 }])
+  for (let n = 0; n < 5; n++) {
+    ids.push((await factory.session({ projectId: limited, status: 'ERROR', phase: 'EXHAUSTED' })).id)
+  }
+  const admin = await factory.token({ role: 'ADMIN' })
+  const call = { sessionIds: ids, overrides: { priority: 7 } }
+  const dry = await act('RESUBMIT', { ...call, dryRun: true }, admin)
+  expect(dry.refusals).toContainEqual(expect.objectContaining({ code: 'QUOTA_EXCEEDED', count: 3 }))
+  const done = await act('RESUBMIT', call, admin)
+  expect(dry).toMatchObject({ total: ids.length, count: done.sessions.length })
+  expect(dry.refusals).toEqual(groupsOf(done.refused))
+})
+
+describe('by the filter of chains', () => {
+  test('the newest attempts of those that match and that the caller sees, and the record has the filter', async () => {
+    const ids = await everyKind()
+    const ofChains = { chainFilter: { state: ['WAITING_RETRY', 'HELD', 'LIVE', 'SUCCEEDED'] } }
+    const dry = await act('CANCEL_RETRY', { ...ofChains, dryRun: true })
+    const done = await act('CANCEL_RETRY', ofChains)
+    const touched = [...done.sessions, ...done.refused].map(({ sessionId }: { sessionId: string }) => sessionId)
+    expect(touched.toSorted()).toEqual(
+      ['pending', 'running', 'undecided', 'scheduled', 'held', 'succeeded'].map((name) => String(ids[name])).toSorted(),
+    )
+    expect(dry).toMatchObject({ total: 6, count: 2 })
+    expect(done.sessions.map(({ sessionId }: { sessionId: string }) => sessionId).toSorted()).toEqual(
+      [String(ids['scheduled']), String(ids['held'])].toSorted(),
+    )
+    expect(JSON.parse(done.resubmission.filter)).toEqual({ chains: ofChains.chainFilter })
+  })
+
+  test('by words and by ids, and no more of them than a list may have', async () => {
+    await everyKind()
+    expect(await act('TERMINATE', { chainFilter: { search: 'succ' }, dryRun: true })).toMatchObject({
+      total: 1,
+      count: 0,
+      refusals: [{ code: 'SESSION_ALREADY_FINISHED', count: 1 }],
+    })
+    const tooMany = Array.from({ length: 201 }, (_, code) => code)
+    expect(await act('TERMINATE', { chainFilter: { exitCode: tooMany } })).toMatchObject({
+      __typename: 'ValidationError',
+      message: expect.stringContaining('At most 200 values'),
+    })
+  })
+
+  test('the same key for another filter is refused, and for the same one gives the first', async () => {
+    await everyKind()
+    const call = { chainFilter: { state: ['HELD'] }, clientKey: 'one' }
+    const { resubmission } = await act('CANCEL_RETRY', call)
+    expect((await act('CANCEL_RETRY', call)).resubmission.resubmissionId).toBe(resubmission.resubmissionId)
+    const other = { ...call, chainFilter: { state: ['LIVE'] } }
+    expect(await act('CANCEL_RETRY', other)).toMatchObject({ __typename: 'ConflictError' })
+  })
 })

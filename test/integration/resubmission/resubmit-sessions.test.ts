@@ -508,6 +508,7 @@ describe('who may, and what is written down', () => {
           clientKey: expect.any(String),
           total: 1,
           includeSucceeded: false,
+          includeDependents: false,
           filter: null,
           overrides: { priority: 1 },
         },

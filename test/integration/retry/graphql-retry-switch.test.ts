@@ -10,7 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-const SHOWN = 'scope name disabled disabledUntil rateLimit { perSecond burst } rateLimitUntil'
+const CHANGE = '{ at by reason }'
+const SHOWN = `scope name disabled disabledUntil disabledChange ${CHANGE}
+  rateLimit { perSecond burst } rateLimitUntil rateLimitChange ${CHANGE}`
 const SET = `mutation ($input: SetRetrySwitchInput!) { setRetrySwitch(input: $input) { __typename
   ... on SetRetrySwitchPayload { retrySwitch { ${SHOWN} } }
   ... on ValidationError { issues { path } } ... on Error { code } } }`
@@ -23,14 +25,17 @@ async function set(input: object, token?: string) {
 
 test('switches are set one by one, for a time, and read', async () => {
   const rateLimit = { perSecond: 2.5, burst: 3 }
-  await set({ scope: 'CLUSTER', rateLimit })
+  await set({ scope: 'CLUSTER', rateLimit, reason: 'too many at once' })
+  const change = { at: expect.stringMatching(/^20\d\d-/), by: 'ADMIN-token' }
   const expected = {
     scope: 'CLUSTER',
     name: null,
     disabled: true,
     disabledUntil: '2040-01-01T00:00:00.000Z',
+    disabledChange: { ...change, reason: null },
     rateLimit,
     rateLimitUntil: null,
+    rateLimitChange: { ...change, reason: 'too many at once' },
   }
   expect(await set({ scope: 'CLUSTER', disabled: true, until: '2040-01-01T00:00:00Z' })).toEqual({
     __typename: 'SetRetrySwitchPayload',
@@ -54,9 +59,10 @@ test('a viewer of one project does not read the switches of another', async () =
 })
 
 test('faults are members of the result', async () => {
-  expect(await set({ scope: 'PROJECT', rateLimit: { perSecond: -1, burst: 0 } })).toMatchObject({
+  const rateLimit = { perSecond: -1, burst: 0 }
+  expect(await set({ scope: 'PROJECT', rateLimit, reason: 'x'.repeat(1001) })).toMatchObject({
     __typename: 'ValidationError',
-    issues: [{ path: 'name' }, { path: 'rateLimit.perSecond' }, { path: 'rateLimit.burst' }],
+    issues: [{ path: 'name' }, { path: 'rateLimit.perSecond' }, { path: 'rateLimit.burst' }, { path: 'reason' }],
   })
   expect(await set({ scope: 'DOMAIN', name: 'nope', disabled: true })).toMatchObject({ __typename: 'NotFoundError' })
 })

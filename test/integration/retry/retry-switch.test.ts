@@ -156,20 +156,25 @@ describe('until', () => {
     await set({ ...PROJECT, disabled: true, rateLimit: { perSecond: 7, burst: 8 } })
     await set({ ...PROJECT, disabled: false, until: inSeconds(30) })
     const until = inSeconds(60)
-    expect(await set({ ...PROJECT, disabled: false, until })).toEqual({
+    expect(await set({ ...PROJECT, disabled: false, until, reason: 'a look' })).toEqual({
       scope: 'PROJECT',
       name: 'default',
       disabled: false,
       disabledUntil: until,
+      disabledChange: { at: expect.any(Date), by: 'ada', reason: 'a look' },
       rateLimit: { perSecond: 7, burst: 8 },
       rateLimitUntil: null,
+      rateLimitChange: { at: expect.any(Date), by: 'ada', reason: null },
     })
     await due(1)
     expect(await dispatch()).toEqual({ DISPATCHED: 1 })
     await passTime(given.db, 61)
     await due(1)
     expect(await dispatch()).toEqual({ DISPATCHED: 1, 'HELD DISABLED': 1 })
-    expect(await readRetrySwitches(given.server.context)).toMatchObject([{ disabled: true, disabledUntil: null }])
+    // Nobody made it so: it came back.
+    expect(await readRetrySwitches(given.server.context)).toMatchObject([
+      { disabled: true, disabledUntil: null, disabledChange: null, rateLimitChange: { by: 'ada' } },
+    ])
   })
 
   it('a limit for a time does not keep its line waiting longer', async () => {
@@ -210,7 +215,7 @@ describe('what is refused', () => {
 })
 
 it('is written down: who, where, from what to what', async () => {
-  await set({ ...PROJECT, disabled: true })
+  await set({ ...PROJECT, disabled: true, reason: 'it burns' })
   expect(await given.sql(`SELECT actor, project_id, details FROM audit_log WHERE action = 'retry.set_switch'`)).toEqual(
     [
       {
@@ -226,8 +231,13 @@ it('is written down: who, where, from what to what', async () => {
             rateLimit: null,
             rateLimitUntil: null,
           },
+          reason: 'it burns',
         },
       },
     ],
   )
+  expect(await set({ ...PROJECT, rateLimit: { perSecond: 1, burst: 1 } }, { name: 'bo' })).toMatchObject({
+    disabledChange: { by: 'ada', reason: 'it burns' },
+    rateLimitChange: { by: 'bo', reason: null },
+  })
 })

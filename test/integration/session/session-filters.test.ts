@@ -11,6 +11,9 @@ beforeAll(async () => {
   server = await startGraphQLServer()
   single = await server.factory.session({ status: 'PENDING', retryPolicy: { maxRetries: 0 } })
   chain = await server.factory.chain(3, { status: 'ERROR', retryPolicy: { maxRetries: 2 } })
+  const reasons = ['the disk is 50 km away', 'the disk is 50% full', null]
+  for (const [index, reason] of reasons.entries())
+    await server.db.query('UPDATE sessions SET status_reason = $2 WHERE id = $1', [chain[index]!.id, reason])
 })
 afterAll(() => server?.close())
 
@@ -39,7 +42,14 @@ describe.each<[given: object, parameters: string, places: string[]]>([
   [{ maxRetries: { max: 0 } }, 'max_retries=0', ['s']],
   [{ parentSessionId: 'parent' }, 'parent_session_id=parent', ['2']],
   [{ failureCause: ['KERNEL_NONZERO_EXIT'] }, 'failure_cause=kernel_nonzero_exit,OOM_KILLED', ['1', '2', '3']],
+  [{ failureReason: ['kernel-exited', 'oom-killed'] }, 'failure_reason=oom-killed,kernel-exited', ['1', '2', '3']],
+  [{ failureReason: ['task-timeout'] }, 'failure_reason=task-timeout', []],
+  [{ failureReason: [] }, 'failure_reason=', []],
+  [{ NOT: { failureReason: ['kernel-exited'] } }, 'status=pending', ['s']],
   [{ status: ['PENDING'] }, 'status=pending', ['s']],
+  [{ exitCode: [3, 4] }, 'exit_code=3,4', ['1', '2', '3']],
+  [{ exitCode: [0, -9] }, 'exit_code=0,-9', []],
+  [{ statusReason: { contains: '50%' } }, 'reason_contains=50%25', ['2']],
 ])('the filter %j', (given, parameters, places) => {
   test('of GraphQL and of REST', async () => {
     const filter = JSON.parse(JSON.stringify(given).replace('"parent"', `"${chain[0]!.id}"`)) as object

@@ -195,6 +195,7 @@ test('gauges and logs', async () => {
     const window = { after: '0', before: null, piecesMax: 10, bytesMax: 1_000 }
     await readKernelLogs(db, kernelIds, { ...window, backward: false })
     await readKernelLogs(db, kernelIds, { ...window, before: '9', backward: true })
+    await readKernelLogs(db, kernelIds, { ...window, since: new Date(0), backward: false })
     await countKernelLogs(db, kernelIds)
     const text = { kernelId: kernelIds[0]!, stream: null }
     await readLogTextPlaces(db, { ...text, afterId: '0', bytes: 0, everyBytes: 1_000, wantedId: null })

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createPrisma, databaseOf, readTogether, type PrismaClient } from '../../../src/store/prisma.ts'
 import { readFor } from '../../../src/store/reader.ts'
-import { refusalOf } from '../../../src/services/database-outage.ts'
+import { refusalOf, wasCancelled } from '../../../src/services/database-outage.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -84,6 +84,21 @@ describe.each(WAYS)('%s', (_name, read) => {
     left.abort()
     await ended
     await untilSleeping(0)
+  })
+
+  test('of a reader that has left before its turn is no fault, whoever sent it', async () => {
+    const reads = open({ connectionsMax: 2 })
+    const left = new AbortController()
+    const asleep = Array.from({ length: 2 }, () =>
+      readFor({ party: 'a', signal: left.signal }, () => read(reads, SLEEP)),
+    )
+    const ended = Promise.allSettled(asleep)
+    // A query of Prisma's begins when it is waited for.
+    const waiting = async () => reads.prisma.project.findMany()
+    const late = readFor({ party: 'a', signal: left.signal }, waiting).catch((error: unknown) => error)
+    left.abort()
+    await ended
+    expect(wasCancelled(await late)).toBe(true)
   })
 
   test('ends when it makes the answer too large, and the reader is told so', async () => {

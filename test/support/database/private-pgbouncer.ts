@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { findProgram } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 import { lastingPort } from '../agents/lasting-port.ts'
+import { isListening } from '../servers/is-listening.ts'
 
 /** The user `nobody`: PgBouncer refuses to run as root. */
 const NOBODY = 65_534
@@ -53,17 +53,5 @@ export async function privatePgbouncer(options: {
       child.kill('SIGTERM')
       await ended
     },
-  }
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = createConnection({ host: '127.0.0.1', port })
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
   }
 }

@@ -23,8 +23,8 @@ export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
 }
 
 /** A running command, with its output so far. */
-export function startCommand(args: readonly string[], environment: Environment, input?: string) {
-  const child = spawn(process.execPath, [...heapFlags(), MAIN, ...args], { env: cleanEnvironment(environment) })
+export function startCommand(args: readonly string[], environment: Environment, input?: string, cwd?: string) {
+  const child = spawn(process.execPath, [...heapFlags(), MAIN, ...args], { env: cleanEnvironment(environment), cwd })
   const output = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text))

@@ -66,7 +66,7 @@ export async function startGraphQLServer(
   })
   const failures = createRates(options.failedAuthenticationsPerSecond ?? 0)
   const agentApi = createAgentApi({
-    gateway: createGateway({ db, wake, secrets: TEST_SECRETS, onAgent: wake.onAgent, logged: () => {} }),
+    gateway: createGateway({ db, wake, secrets: TEST_SECRETS, metrics, onAgent: wake.onAgent, logged: () => {} }),
     authenticate,
     ownership: createAgentOwnership(db),
     log,

@@ -77,7 +77,7 @@ export function testServer(
     db,
     hub,
     services,
-    gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, onAgent: hub.onAgent, logged: () => {} }),
+    gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, metrics, onAgent: hub.onAgent, logged: () => {} }),
     context,
     metrics,
     run,

@@ -16,6 +16,7 @@ export async function passTime(
       next_try_at = next_try_at - ${back}, times_out_at = times_out_at - ${back}, starts_at = starts_at - ${back},
       started_at = started_at - ${back}, terminated_at = terminated_at - ${back},
       epoch_started_at = epoch_started_at - ${back}`)
+    await tx.query(`UPDATE freed_concurrency_keys SET due_at = due_at - ${back}`)
     await tx.query(`UPDATE kernels SET status_changed_at = status_changed_at - ${back}`)
     await tx.query(`UPDATE chains SET created_at = created_at - ${back}, ended_at = ended_at - ${back},
       newest_activity_at = newest_activity_at - ${back},

@@ -20,6 +20,7 @@ import {
   type ChainOrder,
   type ChainsQuery,
 } from '../../../src/store/sql/chain/list-chains.sql.ts'
+import { listChainTails } from '../../../src/store/sql/chain/list-chain-tails.sql.ts'
 import { lockQuotas, readLimits } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
 import { readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/access/read-audit.sql.ts'
@@ -35,7 +36,9 @@ import { removeOldRows } from '../../../src/store/sql/retention/remove-old-rows.
 import { replaceRetryDefaults } from '../../../src/store/sql/retry/retry-defaults.sql.ts'
 import { findScopeId } from '../../../src/store/sql/retry/retry-scope.sql.ts'
 
+import { countFailures, type FailureGrouping } from '../../../src/store/sql/session/count-failures.sql.ts'
 import { countSessions } from '../../../src/store/sql/session/count-sessions.sql.ts'
+import { readOutcomeUsage } from '../../../src/store/sql/session/read-usage.sql.ts'
 
 type Run = (db: Database) => Promise<unknown>
 
@@ -66,6 +69,7 @@ const CHAINS: Required<ChainConditions> = {
   holdReasons: ['RATE_LIMITED'],
   dueAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   agentId: ID,
+  failed: { at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON }, causes: ['OOM_KILLED'], exitCodes: [3], agentId: ID },
   createdAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   activityAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
 }
@@ -84,6 +88,7 @@ function* chains(): Generator<Run> {
   for (const conditions of [...choices(CHAINS), SEARCHED, ...choices(CHAINS.name).map((name) => ({ name }))]) {
     yield (db) => countChains(db, { conditions, visibleProjectId: null, countMax: 1 })
     yield (db) => countChainStates(db, { conditions, visibleProjectId: null, countMax: 1 })
+    yield (db) => listChainTails(db, { conditions, visibleProjectId: null, limit: 1 })
     for (const order of keysOf(PLACES)) {
       for (const direction of ['asc', 'desc'] as const) {
         const place = { key: PLACES[order], chainId: ID }
@@ -141,7 +146,18 @@ function* events(): Generator<Run> {
 
 function* statistics(): Generator<Run> {
   const span = { project: null, visibleProjectId: null, from: NOON, to: NOON, bucketSeconds: 1 }
-  for (const which of choices(COUNTED)) yield (db) => countSessions(db, { ...span, ...which }, 10_000)
+  for (const which of choices(COUNTED)) {
+    yield (db) => countSessions(db, { ...span, ...which }, 10_000)
+    yield (db) => readOutcomeUsage(db, { ...span, ...which }, 10_000)
+  }
+  for (const by of keysOf({ CAUSE: 0, EXIT_CODE: 0, NAME: 0, LABEL: 0, AGENT: 0 } satisfies Record<
+    FailureGrouping,
+    0
+  >)) {
+    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const })) {
+      yield (db) => countFailures(db, { ...span, ...which, by, limit: 1 }, 10_000)
+    }
+  }
 }
 
 function* sessions(): Generator<Run> {

@@ -8,6 +8,7 @@ const nothing: ExitEvidence = {
   oomKills: 0,
   oomMark: null,
   memoryLimitBytes: 100,
+  missing: null,
 }
 const fenced = { stopOrdered: true, stopError: { name: 'agent-fenced', message: '' } }
 const oomMark = { usedBytes: 120, limitBytes: 100 }
@@ -28,6 +29,8 @@ test.each<[string, Partial<ExitEvidence>, number | null, string | null]>([
   ['failed for want of a killed child', { exitCode: 1, oomKills: 1 }, 1, 'oom-killed'],
   ['killed by the cgroup with its shim', { oomKills: 1 }, 137, 'oom-killed'],
   ['killed by the watcher', { oomMark }, 137, 'oom-killed'],
+  ['no program', { exitCode: 127, missing: 'not there' }, 127, 'command-not-found'],
+  ['no program, stopped', { exitCode: 127, missing: 'not there', stopOrdered: true }, 127, null],
   ['ended by itself before the watcher’s kill', { exitCode: 2, oomMark }, 2, null],
 ])('%s', (_name, evidence, exitCode, error) => {
   const verdict = judgeExit({ ...nothing, ...evidence })

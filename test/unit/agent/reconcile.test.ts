@@ -55,6 +55,22 @@ describe('the port of a kernel', () => {
   })
 })
 
+const USAGE = { peakMemoryBytes: 1, cpuSeconds: 2, wallSeconds: 3, source: 'CGROUP' } as const
+
+describe('what a kernel used', () => {
+  it.each([
+    ['RUNNING', 'EXITED', 'then', USAGE],
+    ['TERMINATING', 'EXITED', 'then', USAGE],
+    ['RUNNING', 'RUNNING', 'then', undefined],
+    ['CREATING', 'RUNNING', 'then', null],
+    ['CREATING', 'EXITED', null, null],
+    ['PREPARING', 'EXITED', 'then', null],
+  ] as const)('booked as %s, reported as %s since %s: %o', (status, observed, startedAt, expected) => {
+    const { changes } = reconcile(AGENT, [booked(status)], [report(observed, { usage: USAGE, startedAt })])
+    expect(changes[0]?.usage).toEqual(expected)
+  })
+})
+
 describe('a kernel that its agent does not have', () => {
   it.each([
     ['PENDING', ''],

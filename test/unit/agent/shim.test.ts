@@ -11,7 +11,7 @@ import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-
 import { shimScript } from '../../../src/agent/executors/process/shim.ts'
 import { anyText } from '../../support/any-text.ts'
 
-const STAT = '4711 (a) b (c) S 1 4711 4711 0 -1 4194560 96 0 0 0 0 0 0 0 20 0 1 0 123456 2678784 407 1'
+const STAT = '4711 (a) b (c) S 1 4711 4711 0 -1 4194560 96 0 0 0 3 4 100 201 20 0 1 0 123456 2678784 407 1'
 
 test('a stat line whose command holds blanks and parentheses', () => {
   expect(parseProcStat(STAT)).toEqual({
@@ -21,6 +21,8 @@ test('a stat line whose command holds blanks and parentheses', () => {
     session: 4711,
     startTicks: 123_456,
     residentPages: 407,
+    ownTicks: 7,
+    waitedTicks: 301,
   })
 })
 
@@ -36,6 +38,11 @@ test('a status counts by whole lines', () => {
     kinds.add(`${shim?.pid ?? null} ${exitCode}`)
   }
   expect([...kinds]).toEqual(['null null', '4711 null', '4711 137'])
+  const used = { endedAtSeconds: 12.5, peakMemoryBytes: 4096, cpuSeconds: 1.5, waitedCpuSeconds: 3.01 }
+  for (const cpu of ['usage_usec 1500000', '1500000000']) {
+    expect(parseStatus(`began ${STAT}\nused 12.5|4096|${cpu}|${STAT}\nexit 0\n`)).toMatchObject({ used, exitCode: 0 })
+  }
+  expect(parseStatus(`used 12.5|||${STAT}\n`).used).toEqual({ ...used, peakMemoryBytes: null, cpuSeconds: null })
   expect(parseStatus(`outside\n${text}`)).toMatchObject({ outsideCgroup: true, exitCode: 137 })
 })
 
@@ -63,7 +70,7 @@ test.each([
     spawnSync('/bin/sh', ['-c', 'exec setsid sh ./run.t 8>said'], { cwd: directory })
     expect(existsSync(join(directory, 'stdout'))).toBe(there)
     expect(readFileSync(join(directory, 'said'), 'latin1')).toMatch(
-      there ? /^k t began .*\nk t exit 0\n$/ : /^k t failed\n$/,
+      there ? /^k t began .*\nk t used [\d.]+\|\|\|.*\nk t exit 0\n$/ : /^k t failed\n$/,
     )
   } finally {
     rmSync(directory, { recursive: true })

@@ -5,7 +5,8 @@ import { SHELLS } from '../../../src/cli/completion/scripts.ts'
 import { commandTree } from '../../../src/cli/completion/tree.ts'
 import { addClientCommands } from '../../../src/cli/program.ts'
 
-const tree = commandTree(await addClientCommands(new Command('reprise')))
+const program = await addClientCommands(new Command('reprise'))
+const tree = commandTree(program)
 const has = (shell: string) => spawnSync(shell, ['--version']).status === 0
 
 describe.skipIf(!has('bash'))('bash (needs bash)', () => {
@@ -44,11 +45,28 @@ describe.each(['zsh', 'fish'] as const)('%s', (shell) => {
     const script = SHELLS[shell](tree)
     const flags = tree.flatMap(({ options }) => options.flatMap((option) => option.flags))
     const written = (flag: string) =>
-      shell === 'zsh' ? `*${flag}[` : flag.startsWith('--') ? `-l ${flag.slice(2)} ` : `-s ${flag.slice(1)} `
+      shell === 'zsh'
+        ? script.includes(`*${flag}=[`)
+          ? `*${flag}=[`
+          : `*${flag}[`
+        : flag.startsWith('--')
+          ? `-l ${flag.slice(2)} `
+          : `-s ${flag.slice(1)} `
     expect(flags.filter((flag) => !script.includes(written(flag)))).toEqual([])
     for (const { path } of tree)
       expect(script).toContain(
         shell === 'zsh' ? `_reprise${path && '_'}${path.replaceAll(' ', '_')}() {` : `__reprise_at "${path}"`,
       )
   })
+})
+
+test('each id that is asked for is called by what it is of', () => {
+  const placeholders = (command: Command): string[] => [
+    ...command.options.filter(({ long }) => long !== '--creation-id').map(({ flags }) => flags),
+    ...command.registeredArguments.map((argument) => `<${argument.name()}>`),
+    ...command.commands.flatMap(placeholders),
+  ]
+  const all = placeholders(program)
+  expect(all).toContain('--on-agent <agent>')
+  expect(all.filter((each) => each.includes('<id>'))).toEqual([])
 })

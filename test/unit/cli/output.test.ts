@@ -1,9 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { formatTable, type Column } from '../../../src/cli/output/table.ts'
 import { isPlain, PLAIN_MEASURE } from '../../../src/cli/output/text-measure.ts'
 import { UNICODE_MEASURE } from '../../../src/cli/output/unicode-measure.ts'
-import { duration, relative } from '../../../src/cli/output/time.ts'
+import { slotList, slotUse } from '../../../src/cli/output/slot-use.ts'
+import { duration, instant, relative, timeOfDay } from '../../../src/cli/output/time.ts'
 
 const plain = (columns: number | undefined) => ({
   columns,
@@ -67,6 +68,23 @@ describe('tables', () => {
     expect((await formatTable(rows, COLUMNS, plain(4))).split('\n')).toEqual(['ID', 'ab…f', 'b'])
   })
 
+  test('keep some to the last, readable while others can be left out', async () => {
+    const columns: Column<null>[] = [
+      { title: 'ID', value: () => 'abcdef' },
+      { title: 'STATUS', value: () => 'SUCCEEDED', kept: true },
+      { title: 'RETRY', value: () => 'DISPATCHED' },
+      { title: 'OUTCOME', value: () => 'exit code 1, KERNEL_NONZERO_EXIT', flexible: true, kept: true },
+      { title: 'RAN', value: () => '10 s' },
+    ]
+    const shown = async (width: number) => (await formatTable([null], columns, plain(width))).split('\n')
+    expect(await shown(50)).toEqual([
+      'ID      STATUS     OUTCOME',
+      expect.stringMatching(/^abcdef  SUCCEEDED  exit cod.*EXIT$/),
+    ])
+    expect((await shown(28))[0]).toBe('ID      STATUS     OUTCOME')
+    expect((await shown(20))[0]).toBe('ID      STATUS')
+  })
+
   test('of plain text are what those of any text would be', () => {
     const text = fc.string({ unit: fc.constantFrom(...Array.from(' ~aZ09-_:%–…')), maxLength: 30 })
     fc.assert(
@@ -100,7 +118,42 @@ test.each([
 test('relative to now', () => {
   const now = Date.parse('2026-11-21T12:00:00Z')
   expect(relative('2026-11-21T11:58:00Z', now)).toBe('2 m ago')
+  expect(relative('2026-11-21T11:56:55Z', now)).toBe('3 m ago')
+  expect(relative('2026-11-20T05:00:00Z', now)).toBe('1 d ago')
+  expect(relative('2026-11-21T11:59:48Z', now)).toBe('12 s ago')
   expect(relative('2026-11-21T12:00:05Z', now)).toBe('in 5 s')
+  expect(relative('2026-11-21T12:01:20Z', now)).toBe('in 1 m 20 s')
   expect(relative('2026-11-21T12:00:00.400Z', now)).toBe('now')
   expect(relative(null, now)).toBe('–')
+})
+
+describe('times have their zone', () => {
+  afterEach(() => vi.unstubAllEnvs())
+
+  test.each([
+    ['UTC', '2026-11-21 12:00:03Z', '12:00:03.250Z'],
+    ['Asia/Kolkata', '2026-11-21 17:30:03+05:30', '17:30:03.250+05:30'],
+    ['America/St_Johns', '2026-11-21 08:30:03-03:30', '08:30:03.250-03:30'],
+  ])('%s', (zone, whole, ofDay) => {
+    vi.stubEnv('TZ', zone)
+    expect(instant('2026-11-21T12:00:03.250Z')).toBe(whole)
+    expect(timeOfDay('2026-11-21T12:00:03.250Z')).toBe(ofDay)
+  })
+})
+
+test('slots: bytes as people write them', () => {
+  const GIB = 2 ** 30
+  const mem = (used: number, capacity: number) =>
+    slotUse({ slot: 'mem', used: String(used), capacity: String(capacity) })
+  expect(mem(1.5 * GIB, 16 * GIB)).toBe('mem 1.5/16 GiB')
+  expect(mem(GIB / 2, 16 * GIB)).toBe('mem 512 MiB/16 GiB')
+  expect(mem(0, GIB / 2)).toBe('mem 0/512 MiB')
+  expect(mem(100, 1000)).toBe('mem 100/1000')
+  expect(slotUse({ slot: 'cpu', used: '0.5', capacity: '8' })).toBe('cpu 0.5/8')
+  expect(
+    slotList([
+      { slot: 'cpu', amount: '2' },
+      { slot: 'cuda.mem', amount: '1073741824' },
+    ]),
+  ).toBe('cpu 2, cuda.mem 1 GiB')
 })

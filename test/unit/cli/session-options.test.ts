@@ -17,3 +17,12 @@ test('agents are named, avoided, excluded, and told by labels', () => {
     ],
   })
 })
+
+test('a concurrency key and its limit are told', () => {
+  const command = addSessionOptions(new Command('create').argument('<program...>'))
+  command.parse(['--concurrency-key', 'customer-7', '--concurrency-limit', '2', '--', 'true'], { from: 'user' })
+  expect(sessionInput(command.opts<SessionOptions>(), ['true'])).toMatchObject({
+    concurrencyKey: 'customer-7',
+    concurrencyLimit: 2,
+  })
+})

@@ -39,6 +39,21 @@ test('a server of this machine with the token of its data directory', () => {
   expect(find()).toEqual(['local', 'http://127.0.0.1:4000/', 'rpr_local'])
 })
 
+test('at the address in its data directory, with the token there, until something is stated', () => {
+  const kept = join(home, 'data/server-url')
+  writeFileSync(kept, 'http://127.0.0.1:4711\n')
+  expect(find()).toEqual(['directory', 'http://127.0.0.1:4711/', 'rpr_local'])
+  expect(find({}, { REPRISE_URL: 'http://a' })).toEqual(['environment', 'http://a/', undefined])
+  expect(find({ token: 'rpr_stated' })).toEqual(['directory', 'http://127.0.0.1:4711/', 'rpr_stated'])
+  // Reached by a name that is not of the loopback interface, it is still the server of this directory.
+  writeFileSync(kept, 'https://node-7.lab:4711\n')
+  expect(find()).toEqual(['directory', 'https://node-7.lab:4711/', 'rpr_local'])
+  for (const broken of ['', '\n', 'http']) {
+    writeFileSync(kept, broken)
+    expect(find()).toEqual(['local', 'http://127.0.0.1:4000/', 'rpr_local'])
+  }
+})
+
 test('the profile before that: the current one, or the one that is named', () => {
   keep()
   expect(find()).toEqual(['profile', 'https://one.lab/ https://two.lab/', 'rpr_lab'])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { attemptWindow } from '../../../src/graphql/paging/attempt-window.ts'
 import { assemblePage } from '../../../src/services/paging/keyset.ts'
 import type { PageArguments } from '../../../src/services/paging/page-arguments.ts'
-import { serialCursor } from '../../../src/graphql/paging/serial-page.ts'
+import { serialCursor } from '../../../src/services/paging/serial-cursor.ts'
 
 const ATTEMPTS = 5
 

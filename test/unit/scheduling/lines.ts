@@ -65,6 +65,8 @@ export function session(id: string, slots: Amounts, spec: SessionSpec = {}): Pla
     request: theirs,
     skips: 0,
     quotas: [],
+    keyUse: null,
+    keyLimit: 1,
     kernelIds: Array.from({ length: size }, (_, n) => `${id}-${n}`),
     avoidAgents: avoidedInOrder(avoidAgents),
     ...given,

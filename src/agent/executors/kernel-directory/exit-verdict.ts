@@ -13,6 +13,8 @@ export interface ExitEvidence {
   /** From the watcher. */
   oomMark: OomMark | null
   memoryLimitBytes: number | null
+  /** Why no program could be run; null if one was there. */
+  missing: string | null
 }
 
 export interface ExitVerdict {
@@ -31,6 +33,9 @@ export function judgeExit(evidence: ExitEvidence): ExitVerdict {
   if (evidence.oomKills > 0 || (evidence.oomMark !== null && exitCode === null)) {
     const error = { name: 'oom-killed', message: oomMessage(evidence) }
     return { exitCode: exitCode ?? SIGKILLED, oomKilled: true, error }
+  }
+  if (exitCode !== null && stopError === null && !evidence.stopOrdered && evidence.missing !== null) {
+    return { exitCode, oomKilled: false, error: { name: 'command-not-found', message: evidence.missing, exitCode } }
   }
   if (exitCode !== null) return { exitCode, oomKilled: false, error: stopError }
   if (evidence.stopOrdered) return { exitCode: SIGKILLED, oomKilled: false, error: stopError }

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { chown, mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readKernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { readControlFile, regularFileSize, writeControlFile } from '../../control-file.ts'
@@ -17,6 +18,7 @@ import { readControlFile, regularFileSize, writeControlFile } from '../../contro
  *   stdout.cut   bytes cut off, and the length of the note that says so; written by the keeper, as stderr.cut is
  *   stop         { killAt, error } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
+ *   usage        what it has used, where its shim cannot say so; see UsageMark
  *
  * Nothing is fsynced: a power failure also ends the kernels whose files it loses.
  *
@@ -43,6 +45,14 @@ export interface StopMark {
 export interface OomMark {
   usedBytes: number
   limitBytes: number
+}
+
+/** Written while it runs if no cgroup counts it, and at the end of a kernel whose shim was killed. */
+export interface UsageMark {
+  peakMemoryBytes: number | null
+  cpuSeconds: number | null
+  /** Null while it runs. */
+  wallSeconds: number | null
 }
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/
@@ -146,6 +156,7 @@ export function readStatus(path: string): string {
 
 export function writeMark(path: string, name: 'stop', mark: StopMark): void
 export function writeMark(path: string, name: 'oom', mark: OomMark): void
+export function writeMark(path: string, name: 'usage', mark: UsageMark): void
 export function writeMark(path: string, name: string, mark: object): void {
   writeControlFile(join(path, name), JSON.stringify(mark))
 }
@@ -158,6 +169,10 @@ export function readStopMark(path: string): StopMark | null {
 export function readOomMark(path: string): OomMark | null {
   const mark = readJson<OomMark>(join(path, 'oom'))
   return typeof mark?.usedBytes === 'number' ? mark : null
+}
+
+export function readUsageMark(path: string): UsageMark | null {
+  return readKernelUsage(readJson(join(path, 'usage')))
 }
 
 export function logPath(path: string, stream: LogStreamName): string {

@@ -1,8 +1,10 @@
-import { parseProcStat, type ProcStat } from '../process/proc-stat.ts'
+import { parseCpuMeter, parsePeak } from '../process/limits/usage-meters.ts'
+import { parseProcStat, type ProcStat, ticksPerSecond } from '../process/proc-stat.ts'
 
 /** What `status` says of a kernel; its writers are the shim, the isolation's first process, and a claiming agent. */
 export interface ShimStatus {
   shim: ProcStat | null
+  used: ShimUsage | null
   exitCode: number | null
   /** The command could not enter its cgroup. */
   outsideCgroup: boolean
@@ -16,9 +18,34 @@ export interface ShimStatus {
   inside: boolean
 }
 
+/** What the shim has read when nothing of its command was left. */
+export interface ShimUsage {
+  /** As uptime of the machine. */
+  endedAtSeconds: number
+  /** From the cgroup; null where that does not count it. */
+  peakMemoryBytes: number | null
+  cpuSeconds: number | null
+  /** CPU time of the command and of each descendant that its parent has waited for. */
+  waitedCpuSeconds: number
+}
+
+/** @param text uptime, memory meter, CPU meter and the shim's own stat line, with bars between */
+export function parseShimUsage(text: string): ShimUsage | null {
+  const [uptime = '', peak = '', cpu = '', ...rest] = text.split('|')
+  const stat = parseProcStat(rest.join('|'))
+  if (stat === null || !/^\d+(\.\d+)?$/.test(uptime)) return null
+  return {
+    endedAtSeconds: Number(uptime),
+    peakMemoryBytes: parsePeak(peak),
+    cpuSeconds: parseCpuMeter(cpu),
+    waitedCpuSeconds: stat.waitedTicks / ticksPerSecond(),
+  }
+}
+
 export function parseStatus(text: string): ShimStatus {
   const status: ShimStatus = {
     shim: null,
+    used: null,
     exitCode: null,
     outsideCgroup: false,
     never: false,
@@ -33,6 +60,7 @@ export function parseStatus(text: string): ShimStatus {
 function applyStatusLine(status: ShimStatus, line: string): void {
   const [word, rest] = splitOnce(line.trimStart())
   if (word === 'began') status.shim = parseProcStat(rest)
+  if (word === 'used') status.used = parseShimUsage(rest)
   if (word === 'exit') status.exitCode = Number(rest)
   if (word === 'outside') status.outsideCgroup = true
   if (word === 'never') status.never = true

@@ -83,7 +83,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     changed: () => void (host.closed || hooks.changed()),
     wakeTicker() {
       ticker.wake()
-      if (memoryLimit !== 'off') memory.wake()
+      memory.wake()
       chains.wake()
     },
     close() {
@@ -93,7 +93,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     },
   }
   const ticker = createTicker(host)
-  const memory = createMemoryWatch(host)
+  const memory = createMemoryWatch(host, memoryLimit !== 'off')
   const chains = createChainWatch(host)
   return host
 }

@@ -3,11 +3,13 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { overfull } from './chain/chain-bound.ts'
 import { leaveChain } from './chain/chain-directory.ts'
 import { isEmptied } from './emptied.ts'
+import { isNotRun, missingProgram } from './missing-program.ts'
 import { judgeExit } from '../kernel-directory/exit-verdict.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 import { logSize, readOomMark, readStopMark, writeMark } from '../kernel-directory/kernel-directory.ts'
 import type { ProcessHost } from './process-host.ts'
 import { hasEnded, type ProcessKernel } from './process-kernel.ts'
+import { measureUsage } from './measure-usage.ts'
 import { readVerdict } from '../kernel-directory/verdict-file.ts'
 
 export function failKernel(host: ProcessHost, kernel: ProcessKernel, name: string, message: string): void {
@@ -48,8 +50,10 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
     oomMark: exitCode === null ? readOomMark(kernel.path) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,
+    missing: isNotRun(exitCode) ? missingProgram(host, kernel) : null,
   })
   Object.assign(kernel, verdict)
+  kernel.usage = measureUsage(host, kernel)
   kernel.logSizes.STDOUT = logSize(kernel.path, 'STDOUT')
   kernel.logSizes.STDERR = logSize(kernel.path, 'STDERR')
   if (isOwnFailure(kernel)) takeVerdict(host, kernel)

@@ -16,7 +16,7 @@ export const SHIPPED_PRESETS: ImagePresets = {
   sh: { environ: {}, interpreter: ['sh'] },
   bash: { environ: {}, interpreter: ['bash'] },
   node: { environ: { NO_UPDATE_NOTIFIER: '1' }, interpreter: ['node'] },
-  python3: { environ: { PYTHONUNBUFFERED: '1' }, interpreter: ['python3'] },
+  python3: { environ: {}, interpreter: ['python3'] },
 }
 
 export interface PulledImage {

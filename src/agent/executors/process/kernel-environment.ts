@@ -22,6 +22,8 @@ export function kernelEnvironment(
     ['LANG', process.env['LANG'] ?? 'C.UTF-8'],
     ['HOME', places.work],
     ['TMPDIR', places.work],
+    // So that the log of a Python program can be read while it runs.
+    ['PYTHONUNBUFFERED', '1'],
     ...Object.entries(image.environ),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     [KERNEL_ID_VARIABLE, spec.kernelId],

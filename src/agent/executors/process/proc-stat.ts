@@ -9,16 +9,29 @@ export interface ProcStat {
   /** Clock ticks since boot. Together with pid and boot id this identifies a process uniquely. */
   startTicks: number
   residentPages: number
+  /** CPU time in clock ticks: its own, and that of the descendants that were waited for. */
+  ownTicks: number
+  waitedTicks: number
 }
 
-/**
- * From the auxiliary vector, a list of word pairs (type, value), where type 6 is the page size: 4 KiB, on some arm64
- * kernels 16 or 64.
- */
+let pageBytes: number | undefined
+let ticks: number | undefined
+
+/** 4 KiB, on some arm64 kernels 16 or 64. */
 export function readPageBytes(): number {
+  return (pageBytes ??= readAuxiliary(6n) ?? 4096)
+}
+
+/** Of the clock by which /proc counts CPU time and start times. */
+export function ticksPerSecond(): number {
+  return (ticks ??= readAuxiliary(17n) ?? 100)
+}
+
+/** From the auxiliary vector, a list of word pairs (type, value). */
+function readAuxiliary(type: bigint): number | null {
   const words = new BigUint64Array(new Uint8Array(readFileSync('/proc/self/auxv')).buffer)
-  const at = words.findIndex((word, index) => index % 2 === 0 && word === 6n)
-  return at < 0 ? 4096 : Number(words[at + 1])
+  const at = words.findIndex((word, index) => index % 2 === 0 && word === type)
+  return at < 0 ? null : Number(words[at + 1])
 }
 
 /** @returns null if the line is incomplete. The command's name may contain blanks and parentheses. */
@@ -32,6 +45,8 @@ export function parseProcStat(line: string): ProcStat | null {
     session: Number(fields[3]),
     startTicks: Number(fields[19]),
     residentPages: Number(fields[21]),
+    ownTicks: Number(fields[11]) + Number(fields[12]),
+    waitedTicks: Number(fields[13]) + Number(fields[14]),
   }
   return nameEnd < 0 || !Number.isSafeInteger(stat.pid + stat.session + stat.startTicks) ? null : stat
 }
@@ -41,6 +56,16 @@ export function readProcStat(pid: number): ProcStat | null {
     return parseProcStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
   } catch {
     return null
+  }
+}
+
+/** The most that it has ever had resident; 0 if it has ended. */
+export function peakResidentBytes(pid: number): number {
+  try {
+    const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+    return Number(kilobytes ?? 0) * 1024
+  } catch {
+    return 0
   }
 }
 

@@ -1,6 +1,9 @@
+import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
+import type { UsageMark } from '../kernel-directory/kernel-directory.ts'
+import type { ShimUsage } from '../kernel-directory/shim-status.ts'
 import type { PulledImage } from './image-preset.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 
@@ -43,6 +46,17 @@ export interface ProcessKernel {
   namespaced: boolean
   cgroup: KernelCgroup | null
   memoryLimitBytes: number | null
+  /** Its command may have run outside its cgroup, whose meters then say nothing. */
+  outside: boolean
+  /** What its shim has read at the end. */
+  used: ShimUsage | null
+  /** What was seen of it while it ran, by this instance or an earlier one. */
+  seen: UsageMark | null
+  /** How much of that memory has been written down. */
+  notedBytes: number
+  /** This instance has seen it run, so that it knows when it ended. */
+  watched: boolean
+  usage: KernelUsage | null
   /** Wall-clock time of the SIGKILL, once a stop is ordered. */
   killAt: number | null
   /** The reason for the stop, if the agent itself ordered it. */
@@ -95,6 +109,12 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     namespaced: false,
     cgroup: null,
     memoryLimitBytes: memoryLimit(spec),
+    outside: false,
+    used: null,
+    seen: null,
+    notedBytes: 0,
+    watched: false,
+    usage: null,
     killAt: null,
     stopError: null,
     stopped: false,
@@ -142,7 +162,11 @@ export function observeProcessKernel(kernel: ProcessKernel): ObservedKernel {
   const status = phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus)
   const common = { kernelId, assignment, status, startedAt, port }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
-  const { exitCode, oomKilled, error, endedAt, verdict, stopped } = kernel
-  const how = { ...(phase === 'EXITED' && { stopped }), ...(verdict !== null && { verdict }) }
+  const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage } = kernel
+  const how = {
+    ...(phase === 'EXITED' && { stopped }),
+    ...(verdict !== null && { verdict }),
+    ...(usage !== null && { usage }),
+  }
   return { ...common, exitCode, oomKilled, error, endedAt, ...how }
 }

@@ -48,6 +48,10 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   const status = await readBegunStatus(kernel.path)
   const times = directory.statusTimes(kernel.path)
   kernel.cgroup = status.outsideCgroup ? null : (host.cgroups?.existing(kernel.id) ?? null)
+  kernel.outside = status.outsideCgroup
+  kernel.used = status.used
+  kernel.seen = directory.readUsageMark(kernel.path)
+  kernel.notedBytes = kernel.seen?.peakMemoryBytes ?? 0
   kernel.namespaced = status.innerPid !== null
   kernel.phase = 'RUNNING'
   kernel.port = record.port ?? null
@@ -62,11 +66,13 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   if (sameBoot && status.shim !== null) signalProcess(-status.shim.pid, 'SIGKILL')
   if (!sameBoot) kernel.shim = null
   // Reads the status again: the kernel may have ended properly between that read and the check of its process.
-  const { exitCode } = parseStatus(directory.readStatus(kernel.path))
+  const { exitCode, used } = parseStatus(directory.readStatus(kernel.path))
+  kernel.used = used
   endKernel(host, kernel, exitCode, directory.statusTimes(kernel.path).endedAt)
 }
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
+  kernel.watched = true
   if (kernel.killAt !== null) beginStop(host, kernel)
   host.wakeTicker()
 }

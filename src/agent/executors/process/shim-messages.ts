@@ -3,6 +3,7 @@ import type { ShimMessage } from './fence/fork-server.ts'
 import { parseProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
+import { parseShimUsage } from '../kernel-directory/shim-status.ts'
 import { beginStop } from './stop-kernel.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
@@ -10,6 +11,7 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
   if (kernel === undefined || kernel.token !== message.token) return
   if (message.word === 'outside') leaveGroup(host, kernel)
   if (message.word === 'began') begin(host, kernel, message.rest)
+  if (message.word === 'used') kernel.used = parseShimUsage(message.rest)
   if (message.word === 'exit' && kernel.phase === 'RUNNING') {
     endKernel(host, kernel, Number(message.rest), new Date().toISOString())
   }
@@ -23,6 +25,7 @@ function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
   const now = performance.now()
   kernel.shim = parseProcStat(stat)
   kernel.phase = 'RUNNING'
+  kernel.watched = true
   kernel.startedAt = new Date().toISOString()
   kernel.nextLifeCheckAt = now + HEARD_LIFE_CHECK_MS
   host.wakeTicker()
@@ -34,6 +37,7 @@ function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
 function leaveGroup(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.cgroup !== null) host.cgroupsToRemove.add(kernel.cgroup)
   kernel.cgroup = null
+  kernel.outside = true
   host.wakeTicker()
 }
 

@@ -1,5 +1,6 @@
 import { FENCED_MARK } from './fence/fenced-mark.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
+import type { UsageMeters } from './limits/usage-meters.ts'
 import type { Launch } from './isolation/kernel-places.ts'
 import { launchCommand } from './isolation/launch-command.ts'
 import { quote } from './shell/quote.ts'
@@ -20,6 +21,9 @@ import { quote } from './shell/quote.ts'
  *   before any signal of a stop, and is checked after the reset.
  * - The command enters the kernel's cgroup, the shim does not. So the shim can kill all that the command has left
  *   there, and writes `exit` only once nothing of it is left. In a PID namespace the operating system does the same.
+ * - What the command has used is read once nothing of it is left, and stands before `exit`: in the cgroup's meters, which
+ *   count all of it, and in the shim's own stat line, which counts what was waited for. In a PID namespace that is all
+ *   of it, too: the first process waits for what has lost its parent.
  * - The way into the isolation begins with the agent's rights, so it gets nothing of the session: an inner shell, which
  *   has no rights to lose any more, reads environment and command from its input.
  * - In a PID namespace that shell is the first process, and leads a session of its own. It sets no traps: the operating
@@ -64,7 +68,7 @@ fi
 ${enter}echo 500 2>/dev/null >/proc/self/oom_score_adj
 ${commandOf(options)}) >>stdout 2>>stderr
 code=$?
-${leave}say "exit $code"
+${leave}${readUsage(cgroup?.meters ?? { memory: null, cpu: null })}say "exit $code"
 kill -KILL 0
 `
 }
@@ -83,6 +87,16 @@ function emptyGroup({ path }: KernelCgroup): string {
   echo 1 >${kill} || while read -r pid; do kill -KILL $pid; done <${members}
   sleep 0.01
 done
+`
+}
+
+/** A meter that cannot be read leaves its place empty. */
+function readUsage({ memory, cpu }: UsageMeters): string {
+  const read = (name: string, path: string | null) => (path === null ? '' : `read -r ${name} <${quote(path)}\n`)
+  return `peak='' cpu=''
+${read('peak', memory)}${read('cpu', cpu)}read -r up rest </proc/uptime
+read -r stat </proc/$$/stat
+say "used $up|$peak|$cpu|$stat"
 `
 }
 

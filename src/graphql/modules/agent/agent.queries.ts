@@ -1,8 +1,8 @@
-import type { Prisma } from '../../../generated/prisma/client.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
-import { AGENTS_BY_NAME } from '../../paging/reach-loaders.ts'
+import { agentWhere } from '../../../services/agent/read-agents.ts'
+import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { AgentNode, AgentStatusEnum } from './agent.type.ts'
 
@@ -23,10 +23,7 @@ builder.queryField('agents', (t) =>
       complexity: pageComplexity,
       resolve: (_root, { filter, ...args }, context, info) => {
         const { prisma } = context.services
-        const wanted: Prisma.AgentWhereInput = {
-          ...(filter?.status && { status: { in: filter.status } }),
-          ...(filter?.resourceGroup != null && { resourceGroup: filter.resourceGroup }),
-        }
+        const wanted = agentWhere(filter ?? {})
         const query = edgeQuery({ context, info, typeName: 'Agent', order: AGENTS_BY_NAME })
         return keysetPage({
           args,

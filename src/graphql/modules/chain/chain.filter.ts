@@ -8,6 +8,16 @@ import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/pairs.inputs.ts'
 import { ChainStateEnum } from './chain.enums.ts'
 
+const FailureFilter = builder.inputType('FailureFilter', {
+  description: 'An attempt that failed. All given conditions must match, of the same attempt.',
+  fields: (t) => ({
+    at: t.field({ type: DateTimeFilter, description: 'By when it ended.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'For one of these causes.' }),
+    exitCode: t.intList({ description: 'With one of these exit codes.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel on the agent of this id.' }),
+  }),
+})
+
 export const ChainFilter = builder.inputType('ChainFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
@@ -27,6 +37,7 @@ export const ChainFilter = builder.inputType('ChainFilter', {
     exitCode: t.intList({ description: 'Whose newest attempt ended with one of these exit codes.' }),
     holdReason: t.field({ type: [HoldReasonEnum], description: 'Whose retry is held for one of these reasons.' }),
     agent: t.field({ type: 'UUID', description: 'With a kernel that is, or was, on the agent of this id.' }),
+    failed: t.field({ type: FailureFilter, description: 'With an attempt that failed so, whatever came after it.' }),
     dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due that it waits for.' }),
     createdAt: t.field({ type: DateTimeFilter, description: 'By when the first attempt was created.' }),
     activityAt: t.field({ type: DateTimeFilter, description: 'By `newestActivityAt`.' }),
@@ -34,20 +45,21 @@ export const ChainFilter = builder.inputType('ChainFilter', {
 })
 
 /** @throws RepriseError if the filter is too large */
-export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainConditions {
+export function chainConditions(filter: typeof ChainFilter.$inferInput, argument = 'filter'): ChainConditions {
   const { ids, state, cause, attempts, name, createdAt, activityAt, dueAt, search, exitCode, holdReason } = filter
-  const { project, label, resourceGroup, user, agent } = filter
+  const { project, label, resourceGroup, user, agent, failed } = filter
   for (const [path, values] of [
     ['ids', ids],
     ['name.in', name?.in],
     ['exitCode', exitCode],
+    ['failed.exitCode', failed?.exitCode],
   ] as const) {
     if ((values?.length ?? 0) > FILTER_LIST_MAX) {
-      throw argumentError(`filter.${path}`, `At most ${FILTER_LIST_MAX} values.`)
+      throw argumentError(`${argument}.${path}`, `At most ${FILTER_LIST_MAX} values.`)
     }
   }
   if (search != null && search.length > SEARCH_LENGTH_MAX) {
-    throw argumentError('filter.search', `At most ${SEARCH_LENGTH_MAX} characters.`)
+    throw argumentError(`${argument}.search`, `At most ${SEARCH_LENGTH_MAX} characters.`)
   }
   return {
     ...withoutNulls({
@@ -68,5 +80,13 @@ export function chainConditions(filter: typeof ChainFilter.$inferInput): ChainCo
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
     ...(activityAt && { activityAt: withoutNulls(activityAt) }),
     ...(dueAt && { dueAt: withoutNulls(dueAt) }),
+    ...(failed && { failed: failureCondition(failed) }),
+  }
+}
+
+function failureCondition({ at, cause, exitCode, agent }: typeof FailureFilter.$inferInput) {
+  return {
+    ...withoutNulls({ causes: cause && [...new Set(cause)], exitCodes: exitCode, agentId: agent }),
+    ...(at && { at: withoutNulls(at) }),
   }
 }

@@ -1,20 +1,13 @@
 import { CHAIN_STATES } from '../../../domain/chain/chain-state.ts'
 import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
-import {
-  countChains,
-  countChainStates,
-  findChainOfSession,
-  listChains,
-  type ChainStateCount,
-} from '../../../services/chain/read-chains.ts'
+import { readChainPage } from '../../../services/chain/chain-page.ts'
+import { countChainStates, findChainOfSession, type ChainStateCount } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
-import { assemblePage } from '../../../services/paging/keyset.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
-import { pageSize } from '../../../services/paging/page-arguments.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { ChainStateEnum } from './chain.enums.ts'
 import { ChainFilter, chainConditions } from './chain.filter.ts'
-import { ChainOrderInput, decodeChain, encodeChain, wantedOrder } from './chain.order.ts'
+import { ChainOrderInput, wantedOrder } from './chain.order.ts'
 import { ChainNode } from './chain.type.ts'
 
 builder.queryField('chain', (t) =>
@@ -55,28 +48,8 @@ builder.queryField('chains', (t) =>
       complexity: pageComplexity,
       resolve: async (_root, { filter, orderBy, ...args }, context) => {
         const wanted = wantedOrder(orderBy)
-        const { size, backward } = pageSize(args)
         const conditions = chainConditions(filter ?? {})
-        const after = decodeChain(wanted, 'after', args.after)
-        const before = decodeChain(wanted, 'before', args.before)
-        const asOfMs = after?.asOfMs ?? before?.asOfMs ?? Date.now()
-        const rows = await listChains(context, {
-          conditions,
-          order: wanted.order,
-          // A page from the end is read in the opposite direction.
-          direction: backward === (wanted.direction === 'asc') ? 'desc' : 'asc',
-          asOfMs,
-          after: present(backward ? before : after),
-          before: present(backward ? after : before),
-          limit: size + 1,
-        })
-        const page = assemblePage({
-          args,
-          rows,
-          cursorOf: (row) => encodeChain(wanted, row, asOfMs),
-          count: () => countChains(context, { conditions, order: wanted.order }),
-          countMax: COUNTED_ROWS_MAX,
-        })
+        const page = await readChainPage(context, { conditions, wanted, args })
         return { ...page, counts: () => countChainStates(context, conditions) }
       },
     },
@@ -96,7 +69,3 @@ builder.queryField('chains', (t) =>
     { name: 'ChainEdge', description: 'One chain and its place.' },
   ),
 )
-
-function present<T>(value: T | null): T[] {
-  return value === null ? [] : [value]
-}

@@ -1,4 +1,5 @@
 import { listDeployments } from '../../../services/deployment/read-deployments.ts'
+import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
 import { builder } from '../../builder.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
 import { DateTimeFilter, StringFilter } from '../filters.inputs.ts'
@@ -11,6 +12,7 @@ const DeploymentFilter = builder.inputType('DeploymentFilter', {
   fields: (t) => ({
     status: t.field({ type: [DeploymentStatusEnum], description: 'In one of these statuses.' }),
     project: t.string({ description: 'In the project of this name.' }),
+    idPrefix: t.string({ description: ID_PREFIX_WORDS }),
     name: t.field({ type: StringFilter, description: 'By name.' }),
     createdAt: t.field({ type: DateTimeFilter, description: 'By when it was created.' }),
   }),

@@ -4,7 +4,7 @@ import { followChanges, type ChangeBatch } from '../../../events/follow-changes.
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
-import { eventCursorOf, visibleEvents } from '../event-stream.ts'
+import { eventCursorOf, visibleEvents } from '../../../events/visible-events.ts'
 
 const ChangeFilter = builder.inputType('ChangeFilter', {
   description: 'All given conditions must match.',
@@ -65,7 +65,7 @@ builder.subscriptionField('changes', (t) =>
           'everyMs',
           `\`everyMs\` is ${everyOrDefault}; it may be ${EVERY_MS_MIN} to ${EVERY_MS_MAX}.`,
         )
-      const wanted = await visibleEvents(context, filter ?? {})
+      const wanted = await visibleEvents({ viewer: context.viewer, prisma: context.services.prisma }, filter ?? {})
       const { db, bus, standings, closing } = context.services
       const changes = followChanges({
         db,

@@ -7,7 +7,7 @@ import { pageSize } from '../../../services/paging/page-arguments.ts'
 import { builder } from '../../builder.ts'
 import { SEARCH_COST } from '../../limits/limits.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { eventCursorOf, visibleEvents } from '../event-stream.ts'
+import { eventCursorOf, visibleEvents } from '../../../events/visible-events.ts'
 import { SessionEventFilter } from '../session/session-event.filter.ts'
 import { SessionEventObject, wireName } from '../session/session-event.type.ts'
 
@@ -27,7 +27,7 @@ builder.queryField('events', (t) =>
         const [after, before] = [eventCursorOf(args.after), eventCursorOf(args.before, 'before')]
         if (after) await assertCursorKept(db, after)
         const wanted = {
-          ...(await visibleEvents(context, filter ?? {})),
+          ...(await visibleEvents({ viewer: context.viewer, prisma: context.services.prisma }, filter ?? {})),
           types: new Set(filter?.types?.map(wireName) ?? SESSION_EVENT_TYPES),
         }
         const { events, more, through, end } = await readEventPage(db, {

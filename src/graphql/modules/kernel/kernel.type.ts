@@ -6,7 +6,9 @@ import { isUuid, NO_UUID } from '../../uuid.ts'
 import { loadExistingSession } from '../../session-reads/load-session.ts'
 import { historyField } from '../history/history.field.ts'
 import { SessionNode } from '../session/session.type.ts'
+import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
 import { LogConnection } from './log.type.ts'
+import { ExitSignalType, UsageType } from './usage.type.ts'
 
 export const KernelStatusEnum = builder.enumType('KernelStatus', {
   description: 'Status of a kernel, as for sessions. An agent may be ahead of the scheduler.',
@@ -54,6 +56,26 @@ export const KernelNode = builder.prismaNode('Kernel', {
       nullable: true,
       description: 'Its exit code; 128 plus the signal number if a signal ended it.',
     }),
+    exitSignal: t.field({
+      type: ExitSignalType,
+      nullable: true,
+      description: 'The signal that ended it; null if none did.',
+      select: { exitCode: true },
+      resolve: ({ exitCode }) => exitSignalOf(exitCode),
+    }),
+    usage: t.field({
+      type: UsageType,
+      nullable: true,
+      description: 'What it used, once it has ended; null if it never ran, or nothing is known.',
+      select: { peakMemoryBytes: true, cpuSeconds: true, wallSeconds: true, usageSource: true },
+      resolve: ({ peakMemoryBytes, cpuSeconds, wallSeconds, usageSource: source }) =>
+        source && {
+          peakMemoryBytes: peakMemoryBytes === null ? null : Number(peakMemoryBytes),
+          cpuSeconds,
+          wallSeconds,
+          source,
+        },
+    }),
     oomKilled: t.exposeBoolean('oomKilled', { description: 'Whether it was killed for using too much memory.' }),
     reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, if it did not end by itself.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
@@ -68,6 +90,7 @@ export const KernelNode = builder.prismaNode('Kernel', {
         ...forwardArguments(t),
         last: t.arg.int({ description: 'Chunks from the end, instead of `first`.' }),
         before: t.arg.string({ description: 'The cursor before which the page ends.' }),
+        since: t.arg({ type: 'DateTime', description: 'Only what arrived then or later.' }),
       },
       complexity: ({ first, last }) => ({ field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }),
       resolve: ({ id }, args, { loaders }) =>

@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { logCursor } from '../../paging/log-page.ts'
+import { logCursor } from '../../../services/agent/log-cursor.ts'
 import type { LogChunkRow } from '../../../services/agent/read-kernel-logs.ts'
 
 export const LogStreamEnum = builder.enumType('LogStream', {

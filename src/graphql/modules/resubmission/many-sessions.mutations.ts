@@ -1,17 +1,18 @@
 import { NO_SYNC_POINTS } from '../../../observability/sync-points.ts'
-import type { BulkInput } from '../../../services/resubmission/resubmission-input.ts'
 import { actOnSessions } from '../../../services/resubmission/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { ConflictError, ForbiddenError, ValidationError } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
 import { DryRunType, payloadType, showBulk } from './resubmission-payload.ts'
-import { CancelRetriesInput, RetryNowManyInput, TerminateSessionsInput } from './resubmission.inputs.ts'
+import { CancelRetriesInput, RetryNowManyInput, selectionOf, TerminateSessionsInput } from './resubmission.inputs.ts'
+
+type ManyInput = typeof TerminateSessionsInput.$inferInput | typeof CancelRetriesInput.$inferInput
 
 /** What resubmissions are for one action, these are for the others: recorded, in batches, with progress and refusals. */
-function act(context: GraphQLContext, action: Parameters<typeof actOnSessions>[1], input: BulkInput) {
+function act(context: GraphQLContext, action: Parameters<typeof actOnSessions>[1], input: ManyInput) {
   const { prisma } = context.services
-  return actOnSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, action, input)
+  return actOnSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, action, selectionOf(input))
 }
 
 const TerminateSessionsResult = builder.unionType('TerminateSessionsResult', {

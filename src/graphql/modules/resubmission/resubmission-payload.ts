@@ -6,7 +6,7 @@ import type { GraphQLContext } from '../../context.ts'
 import { loadExistingSessions } from '../../session-reads/load-session.ts'
 import { stillThere } from '../../session-reads/still-there.ts'
 import { SessionNode } from '../session/session.type.ts'
-import { ResubmissionNode } from './resubmission.type.ts'
+import { RefusalGroupType, ResubmissionNode } from './resubmission.type.ts'
 
 const RefusedSession = builder.objectRef<ShownResubmission['refused'][number]>('RefusedSession').implement({
   description: 'A session that was not resubmitted.',
@@ -55,6 +55,15 @@ export const DryRunType = builder.objectRef<DryRunShape>('DryRun').implement({
     total: t.exposeInt('total', { description: 'Sessions that were named, or match.' }),
     count: t.exposeInt('count', {
       description: 'Of these, those that it would be done to, as they are now; the others would be refused.',
+    }),
+    cancelledDependents: t.exposeInt('cancelledDependents', {
+      description:
+        'Sessions that were cancelled because chains of these failed. They are among `total` with `includeDependents`.',
+    }),
+    refusals: t.field({
+      type: [RefusalGroupType],
+      description: 'Why the others would be refused, each reason once, the most frequent first.',
+      resolve: ({ refusals }) => refusals,
     }),
     sessions: t.field({
       type: [SessionNode],

@@ -1,4 +1,5 @@
 import { builder } from '../../builder.ts'
+import { ChainFilter, chainConditions } from '../chain/chain.filter.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { EnvVarInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
 import { SessionFilter } from '../session/session.filter.ts'
@@ -40,6 +41,13 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   }),
 })
 
+/** What the services take of an input. */
+export function selectionOf<Input extends { chainFilter?: typeof ChainFilter.$inferInput | null }>(input: Input) {
+  const { chainFilter, ...rest } = input
+  if (!chainFilter) return rest
+  return { ...rest, chainFilter: { given: chainFilter, conditions: chainConditions(chainFilter, 'input.chainFilter') } }
+}
+
 /** Which sessions an action is for. */
 const selectionFields = (t: InputFields) => ({
   sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
@@ -47,6 +55,10 @@ const selectionFields = (t: InputFields) => ({
     type: SessionFilter,
     description:
       'The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused.',
+  }),
+  chainFilter: t.field({
+    type: ChainFilter,
+    description: 'The newest sessions of the chains that match now, under the same conditions as `filter`.',
   }),
   clientKey: t.string({
     description:
@@ -58,7 +70,7 @@ const selectionFields = (t: InputFields) => ({
 type InputFields = Parameters<NonNullable<Parameters<typeof builder.inputType>[1]['fields']>>[0]
 
 export const TerminateSessionsInput = builder.inputType('TerminateSessionsInput', {
-  description: 'Which sessions are terminated. Either `sessionIds` or `filter`.',
+  description: 'Which sessions are terminated. One of `sessionIds`, `filter` and `chainFilter`.',
   fields: (t) => ({
     ...selectionFields(t),
     force: t.boolean({ description: 'Kills their kernels without a grace period.' }),
@@ -67,22 +79,26 @@ export const TerminateSessionsInput = builder.inputType('TerminateSessionsInput'
 })
 
 export const CancelRetriesInput = builder.inputType('CancelRetriesInput', {
-  description: 'Whose retries are cancelled. Either `sessionIds` or `filter`.',
+  description: 'Whose retries are cancelled. One of `sessionIds`, `filter` and `chainFilter`.',
   fields: selectionFields,
 })
 
 export const RetryNowManyInput = builder.inputType('RetryNowManyInput', {
-  description: 'Whose retries are made due now. Either `sessionIds` or `filter`.',
+  description: 'Whose retries are made due now. One of `sessionIds`, `filter` and `chainFilter`.',
   fields: selectionFields,
 })
 
 export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', {
-  description: 'Which sessions get a new budget, and what is changed. Either `sessionIds` or `filter`.',
+  description: 'Which sessions get a new budget, and what is changed. One of `sessionIds`, `filter` and `chainFilter`.',
   fields: (t) => ({
     ...selectionFields(t),
     overrides: t.field({ type: ResubmissionOverrides, description: 'What is changed.' }),
     includeSucceeded: t.boolean({
       description: 'True: sessions that succeeded are run again as well. Otherwise they are refused.',
+    }),
+    includeDependents: t.boolean({
+      description:
+        'True: sessions that were cancelled because one of these chains failed, directly or through others, come back as well, without overrides. Those that also depend on a chain that has failed and is not resubmitted are refused.',
     }),
   }),
 })

@@ -1,5 +1,6 @@
 import { NO_SYNC_POINTS } from '../../../observability/sync-points.ts'
 import { abortResubmission } from '../../../services/resubmission/abort-resubmission.ts'
+import { readCancelledDependents } from '../../../services/resubmission/read-resubmission.ts'
 import { resubmitSessions } from '../../../services/resubmission/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
 import { stillThere } from '../../session-reads/still-there.ts'
@@ -11,19 +12,26 @@ import {
   ValidationError,
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
-import { AbortResubmissionInput, ResubmitSessionsInput } from './resubmission.inputs.ts'
+import { AbortResubmissionInput, ResubmitSessionsInput, selectionOf } from './resubmission.inputs.ts'
 import { DryRunType, payloadType, showBulk } from './resubmission-payload.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
+const ResubmitSessionsPayload = payloadType(
+  'ResubmitSessionsPayload',
+  'A resubmission, and what it has done so far.',
+  'The new attempts',
+)
+builder.objectField(ResubmitSessionsPayload, 'cancelledDependents', (t) =>
+  t.int({
+    description:
+      'Sessions that stay cancelled because one of these chains had failed; `includeDependents` brings them back.',
+    resolve: ({ resubmissionId }, _args, context) => readCancelledDependents(context, resubmissionId),
+  }),
+)
+
 const ResubmitSessionsResult = builder.unionType('ResubmitSessionsResult', {
   description: 'The resubmission, what it would do, or an error that the caller can correct.',
-  types: [
-    payloadType('ResubmitSessionsPayload', 'A resubmission, and what it has done so far.', 'The new attempts'),
-    DryRunType,
-    ValidationError,
-    ConflictError,
-    ForbiddenError,
-  ],
+  types: [ResubmitSessionsPayload, DryRunType, ValidationError, ConflictError, ForbiddenError],
   resolveType: typeOf,
 })
 
@@ -36,7 +44,7 @@ builder.mutationField('resubmitSessions', (t) =>
     resolve: (_root, { input }, context) =>
       asResult(async () => {
         const { prisma } = context.services
-        const answer = await resubmitSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, input)
+        const answer = await resubmitSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, selectionOf(input))
         return showBulk(context, 'ResubmitSessionsPayload', answer)
       }),
   }),

@@ -1,5 +1,6 @@
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
@@ -23,11 +24,18 @@ builder.queryField('resubmissions', (t) =>
     {
       type: ResubmissionNode,
       description: 'Resubmissions and other actions on many sessions, newest first.',
-      args: { action: t.arg({ type: [SessionActionEnum], description: 'Only these actions.' }) },
+      args: {
+        action: t.arg({ type: [SessionActionEnum], description: 'Only these actions.' }),
+        idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
+      },
       complexity: pageComplexity,
-      resolve: (_root, { action, ...args }, context, info) => {
+      resolve: (_root, { action, idPrefix, ...args }, context, info) => {
         const { prisma } = context.services
-        const own = { ...projectScope(context.viewer), ...(action && { action: { in: action } }) }
+        const own = {
+          ...projectScope(context.viewer),
+          ...(action && { action: { in: action } }),
+          ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'idPrefix') }),
+        }
         const query = edgeQuery({ context, info, typeName: 'Resubmission', order: NEWEST_FIRST })
         return keysetPage({
           args,

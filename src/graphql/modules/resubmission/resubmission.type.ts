@@ -1,4 +1,5 @@
 import type { ResubmissionItemRow, ResubmissionItemStatus } from '../../../services/resubmission/read-resubmission.ts'
+import type { RefusalGroup } from '../../../services/resubmission/try-out.ts'
 import { itemList } from '../../../services/resubmission/read-resubmission.ts'
 import { shownOverrides } from '../../../services/session/shown-environ.ts'
 import { builder } from '../../builder.ts'
@@ -27,6 +28,15 @@ export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStat
     DONE: { description: 'It is done; a session that was resubmitted has a child.' },
     REFUSED: { description: 'It was refused; `code` and `message` say why.' },
   } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
+})
+
+export const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').implement({
+  description: 'Sessions that an action is refused to for one reason.',
+  fields: (t) => ({
+    code: t.exposeString('code', { description: 'The reason, for programs.' }),
+    count: t.exposeInt('count', { description: 'How many.' }),
+    message: t.exposeString('message', { description: 'What the first of them was told, for people.' }),
+  }),
 })
 
 /** A list is named by its resubmission, and what else it is narrowed to. */
@@ -102,6 +112,13 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
       description: 'How many are left: still to be done or, if it was aborted, left undone.',
       select: { total: true, done: true, refused: true },
       resolve: ({ total, done, refused }) => total - done - refused,
+    }),
+    refusals: t.field({
+      type: [RefusalGroupType],
+      description: 'Why sessions were refused so far, each reason once, the most frequent first.',
+      complexity: { field: 1, multiplier: 10 },
+      select: { id: true },
+      resolve: ({ id }, _args, { loaders }) => loaders.resubmissionRefusals.load(id),
     }),
     finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
     abortedBy: t.exposeString('abortedBy', { nullable: true, description: 'Who aborted it, if somebody did.' }),

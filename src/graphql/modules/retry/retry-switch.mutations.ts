@@ -27,6 +27,7 @@ const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
       type: 'DateTime',
       description: 'When this change reverts by itself. If missing, it is permanent.',
     }),
+    reason: t.string({ description: 'Why, for people.' }),
   }),
 })
 

@@ -17,7 +17,7 @@ import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { EnvVarInput, LabelInput, ResourceSlotInput } from './pairs.inputs.ts'
 import { ClusterModeEnum, SessionTypeEnum } from './session.enums.ts'
 
-const CreateSessionInput = builder.inputType('CreateSessionInput', {
+export const CreateSessionInput = builder.inputType('CreateSessionInput', {
   description: 'What to run, and how.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'Its name; need not be unique.' }),
@@ -48,6 +48,10 @@ const CreateSessionInput = builder.inputType('CreateSessionInput', {
       description: 'Agents that must not run it, nor its retries: it waits if no other is left.',
     }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run it.' }),
+    concurrencyKey: t.string({
+      description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',
+    }),
+    concurrencyLimit: t.int({ description: 'How many with its `concurrencyKey`, 1 to 1000; 1 if nothing is said.' }),
     dependsOn: t.field({ type: ['UUID'], description: 'Sessions whose chains must succeed first.' }),
     creationId: t.string({
       description:

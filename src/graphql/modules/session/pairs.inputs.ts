@@ -14,7 +14,7 @@ export const ResourceSlotInput = builder.inputType('ResourceSlotInput', {
     slot: t.string({ required: true, description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
     amount: t.string({
       required: true,
-      description: 'How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`.',
+      description: 'How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`, `512 MiB`.',
     }),
   }),
 })

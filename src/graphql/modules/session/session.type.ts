@@ -1,9 +1,12 @@
+import { failureReason } from '../../../domain/session/failure-reason.ts'
 import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import type { SessionDurations } from '../../../services/session/read-scheduling-history.ts'
 import { builder } from '../../builder.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { historyField } from '../history/history.field.ts'
+import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
+import { ExitSignalType, UsageType } from '../kernel/usage.type.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
 import {
@@ -50,10 +53,31 @@ export const SessionNode = builder.prismaNode('Session', {
       description:
         'Exit code of the kernel that decided the result: the main kernel if it ended by itself, else the one with the lowest index that failed by itself. Provisional while the session is TERMINATING.',
     }),
+    exitSignal: t.field({
+      type: ExitSignalType,
+      nullable: true,
+      description: 'The signal of which `exitCode` speaks; null if that is no signal’s.',
+      select: { exitCode: true },
+      resolve: ({ exitCode }) => exitSignalOf(exitCode),
+    }),
+    usage: t.field({
+      type: UsageType,
+      nullable: true,
+      description:
+        'What this attempt used, its kernels together as far as they have ended; null if none ran, or nothing is known.',
+      resolve: ({ id }, _args, { loaders }) => loaders.usage.load(id),
+    }),
     failureCause: t.expose('failureCause', {
       type: FailureCauseEnum,
       nullable: true,
       description: 'Why it failed, once that is classified.',
+    }),
+    failureReason: t.string({
+      nullable: true,
+      description:
+        'The name of what failed it, once that is classified: several belong to one cause, such as `task-timeout` to KERNEL_NONZERO_EXIT.',
+      select: { failureCause: true, terminatedBy: true, statusData: true },
+      resolve: failureReason,
     }),
     project: t.relation('project', { description: 'The project that it belongs to.' }),
     resourceGroup: t.relation('group', { description: 'Where it runs.' }),
@@ -123,6 +147,14 @@ export const SessionNode = builder.prismaNode('Session', {
       description: 'An agent must have all of them to run it.',
       select: { agentLabels: true },
       resolve: ({ agentLabels }) => labelsOf(agentLabels),
+    }),
+    concurrencyKey: t.exposeString('concurrencyKey', {
+      nullable: true,
+      description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',
+    }),
+    concurrencyLimit: t.exposeInt('concurrencyLimit', {
+      nullable: true,
+      description: 'How many may be placed at once with its `concurrencyKey`; null if it has none.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),

@@ -1,12 +1,14 @@
-import type {
-  CauseFigures,
-  PendingRetries,
-  SessionFigures,
-  SessionStatistics,
+import {
+  readOutcomeUsage,
+  type CauseFigures,
+  type OutcomeUsage,
+  type PendingRetries,
+  type SessionFigures,
+  type SessionStatistics,
 } from '../../../services/session/read-session-statistics.ts'
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { SessionStatusEnum } from '../session/session.enums.ts'
+import { SessionResultEnum, SessionStatusEnum } from '../session/session.enums.ts'
 
 const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('StatusCount').implement({
   description: 'How many sessions are in one status.',
@@ -77,6 +79,23 @@ const StatisticsBucket = builder.objectRef<SessionStatistics['buckets'][number]>
   }),
 })
 
+const OutcomeUsageType = builder.objectRef<OutcomeUsage>('OutcomeUsage').implement({
+  description: 'What the sessions with one result used, each attempt counted separately.',
+  fields: (t) => ({
+    result: t.expose('result', {
+      type: SessionResultEnum,
+      description: 'Their result; UNDEFINED: a person terminated them before they produced one.',
+    }),
+    sessions: t.exposeInt('sessions', { description: 'How many of them are known to have used something.' }),
+    peakMemoryBytes: t.exposeFloat('peakMemoryBytes', {
+      nullable: true,
+      description: 'The most memory that one kernel held at once, in bytes.',
+    }),
+    cpuSeconds: t.exposeFloat('cpuSeconds', { nullable: true, description: 'CPU time of all, in seconds.' }),
+    wallSeconds: t.exposeFloat('wallSeconds', { nullable: true, description: 'How long they ran in all, in seconds.' }),
+  }),
+})
+
 export const SessionStatisticsType = builder.objectRef<SessionStatistics>('SessionStatistics').implement({
   description: 'Statistics of the sessions that ended within a span of time.',
   fields: (t) => ({
@@ -91,6 +110,12 @@ export const SessionStatisticsType = builder.objectRef<SessionStatistics>('Sessi
     byCause: t.expose('byCause', {
       type: [CauseStatistics],
       description: 'Why sessions failed, most frequent cause first.',
+    }),
+    usage: t.field({
+      type: [OutcomeUsageType],
+      description:
+        'What the sessions that ended within the span used, by their result. Results without any are left out.',
+      resolve: (statistics, _args, context) => readOutcomeUsage(context, statistics),
     }),
     total: t.expose('total', { type: SessionFiguresType, description: 'Of the whole span.' }),
     buckets: t.expose('buckets', {

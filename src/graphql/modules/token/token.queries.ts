@@ -1,6 +1,7 @@
 import { assertMayAdminister } from '../../../services/access/authorize.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
@@ -14,11 +15,13 @@ builder.queryField('tokens', (t) =>
       nullable: true,
       description:
         'Tokens, newest first, revoked and expired ones included, those that browsers got in return for one left out; null, with an error, unless you are an administrator.',
+      args: { idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }) },
       complexity: pageComplexity,
-      resolve: (_root, args, context, info) => {
+      resolve: (_root, { idPrefix, ...args }, context, info) => {
         const { services, viewer } = context
         assertMayAdminister(viewer, 'PROJECT')
-        const visible = { AND: [projectScope(viewer), { parentId: null }] }
+        const begins = idPrefix == null ? {} : { id: idsBeginningWith(idPrefix, 'idPrefix') }
+        const visible = { AND: [projectScope(viewer), { parentId: null }, begins] }
         const query = edgeQuery({ context, info, typeName: 'Token', order: NEWEST_FIRST })
         return keysetPage({
           args,

@@ -1,6 +1,7 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { builder } from '../../builder.ts'
 import { edgeQuery } from '../../paging/edge-query.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
@@ -16,14 +17,16 @@ builder.queryField('webhooks', (t) =>
       args: {
         project: t.arg.string({ description: 'Those of the project of this name.' }),
         enabled: t.arg.boolean({ description: 'Enabled ones, or disabled ones.' }),
+        idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
       },
       complexity: pageComplexity,
-      resolve: (_root, { project, enabled, ...args }, context, info) => {
+      resolve: (_root, { project, enabled, idPrefix, ...args }, context, info) => {
         const { prisma } = context.services
         const wanted: Prisma.WebhookWhereInput = {
           ...projectScope(context.viewer),
           ...(project != null && { project: { name: project } }),
           ...(enabled != null && { enabled }),
+          ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'idPrefix') }),
         }
         const query = edgeQuery({ context, info, typeName: 'Webhook', order: NEWEST_FIRST })
         return keysetPage({
@@ -47,14 +50,16 @@ builder.queryField('webhookDeliveries', (t) =>
       args: {
         webhookId: t.arg({ type: 'UUID', required: true, description: 'Which webhook.' }),
         status: t.arg({ type: [WebhookDeliveryStatusEnum], description: 'With one of these statuses.' }),
+        idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
       },
       complexity: pageComplexity,
-      resolve: (_root, { webhookId, status, ...args }, context, info) => {
+      resolve: (_root, { webhookId, status, idPrefix, ...args }, context, info) => {
         const { prisma } = context.services
         const wanted: Prisma.WebhookDeliveryWhereInput = {
           webhookId,
           webhook: projectScope(context.viewer),
           ...(status && { status: { in: status } }),
+          ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'idPrefix') }),
         }
         const query = edgeQuery({ context, info, typeName: 'WebhookDelivery', order: NEWEST_FIRST })
         return keysetPage({

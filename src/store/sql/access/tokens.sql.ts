@@ -42,7 +42,7 @@ export interface TokenRow {
  * Of valid tokens. That of a browser is valid while its parent is and it is used. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
  * the enum type orders roles from strongest to weakest. Index: project_members(project_id, user_id).
  */
-const ROLE = 'greatest(t.role, m.role)'
+export const ROLE = 'greatest(t.role, m.role)'
 export const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
   LEFT JOIN api_tokens p ON p.id = t.parent_id`
 export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())

@@ -15,6 +15,8 @@ export interface LogWindow {
   before: string | null
   /** From the end of that, rather than from its beginning. */
   backward: boolean
+  /** Only those that arrived then or later; null for all. */
+  since?: Date | null
   piecesMax: number
   /** One more piece is read than fits in here. */
   bytesMax: number
@@ -22,7 +24,8 @@ export interface LogWindow {
 
 /**
  * Pieces of each kernel, oldest first. Those that are looked at are bounded by their number, those whose text is read by
- * its size as well. Index: kernel_logs(kernel_id, id), in either direction.
+ * its size as well. Index: kernel_logs(kernel_id, id), in either direction. What arrived since a time follows the last one
+ * that arrived before it, which is looked for from the end.
  */
 function statementFor(direction: 'ASC' | 'DESC'): string {
   return `
@@ -32,7 +35,10 @@ FROM unnest($1::uuid[]) AS kernel(id)
 CROSS JOIN LATERAL (
   SELECT near.*, sum(near.bytes) OVER (ORDER BY near.id ${direction}) - near.bytes AS before_it
   FROM (
-    SELECT * FROM kernel_logs WHERE kernel_id = kernel.id AND id > $2::int8 AND ($3::int8 IS NULL OR id < $3)
+    SELECT * FROM kernel_logs WHERE kernel_id = kernel.id AND id > greatest($2::int8, (
+      SELECT old.id FROM kernel_logs old
+      WHERE $6::timestamptz IS NOT NULL AND old.kernel_id = kernel.id AND old.at < $6 ORDER BY old.id DESC LIMIT 1
+    )) AND ($3::int8 IS NULL OR id < $3)
     ORDER BY id ${direction} LIMIT $4
   ) near
 ) l
@@ -46,9 +52,9 @@ const BACKWARD_SQL = statementFor('DESC')
 export async function readKernelLogs(
   db: Queryable,
   kernelIds: readonly string[],
-  { after, before, backward, piecesMax, bytesMax }: LogWindow,
+  { after, before, backward, piecesMax, bytesMax, since = null }: LogWindow,
 ): Promise<LogPieceRow[]> {
-  const values = [kernelIds, after, before, piecesMax, bytesMax]
+  const values = [kernelIds, after, before, piecesMax, bytesMax, since]
   const { rows } = backward
     ? await db.query<LogPieceRow>(BACKWARD_SQL, values)
     : await db.query<LogPieceRow>(FORWARD_SQL, values)

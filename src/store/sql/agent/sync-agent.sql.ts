@@ -47,6 +47,7 @@ export async function readBooked(db: Queryable, agentId: string, observedIds: st
  * Each change takes effect only on the assignment and from the status for which it was made, and none does if another
  * server has recorded something from a newer sync. Only syncs that record something count: a newer sync that changed
  * nothing did not report a kernel that the older report could take for gone.
+ * No kernel ran for longer than its row has been there, whatever its agent says.
  * Locks: the agent, then kernels in id order.
  */
 const CHANGES_SQL = `
@@ -54,7 +55,8 @@ WITH turn AS (
   UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
-    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int)
+    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int,
+    "usage" jsonb)
 ), locked AS (
   SELECT c.* FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
 ), changed AS (
@@ -70,6 +72,11 @@ WITH turn AS (
     stopped = k.stopped OR c."stopped",
     port = CASE WHEN c."port" IS NULL THEN k.port
       ELSE (SELECT c."port" FROM sessions s WHERE s.id = k.session_id AND s.port_variable IS NOT NULL) END,
+    peak_memory_bytes = coalesce((c."usage" ->> 'peakMemoryBytes')::bigint, k.peak_memory_bytes),
+    cpu_seconds = coalesce((c."usage" ->> 'cpuSeconds')::float8, k.cpu_seconds),
+    wall_seconds = CASE WHEN c."usage" ->> 'wallSeconds' IS NULL THEN k.wall_seconds
+      ELSE least((c."usage" ->> 'wallSeconds')::float8, extract(epoch FROM now() - k.created_at)) END,
+    usage_source = coalesce((c."usage" ->> 'source')::usage_source, k.usage_source),
     reason = coalesce(c."error" ->> 'name', k.reason),
     error = CASE WHEN c."error" IS NULL THEN k.error ELSE c."error" || jsonb_build_object('agentId', k.agent_id) END
   FROM locked c

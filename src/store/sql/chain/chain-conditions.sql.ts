@@ -16,6 +16,15 @@ export interface TimeCondition {
   lte?: Date
 }
 
+/** Of one attempt that failed. */
+export interface FailureCondition {
+  at?: TimeCondition
+  causes?: readonly FailureCause[]
+  exitCodes?: readonly number[]
+  /** One of its kernels was placed on this agent last. */
+  agentId?: string
+}
+
 /** All given conditions must match. */
 export interface ChainConditions {
   states?: readonly ChainState[]
@@ -38,6 +47,8 @@ export interface ChainConditions {
   dueAt?: TimeCondition
   /** Some attempt has, or had, a kernel on this agent. */
   agentId?: string
+  /** Some attempt failed so. */
+  failed?: FailureCondition
   createdAt?: TimeCondition
   activityAt?: TimeCondition
 }
@@ -59,7 +70,7 @@ const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 /** Conditions on chains `c` other than project and state, which define the ranges; each begins with AND. */
 export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
-  const { chainIds, dueAt, agentId } = conditions
+  const { chainIds, dueAt, agentId, failed } = conditions
   const all = [
     ...(causes ? [`c.cause = ANY(${add(causes, 'failure_cause[]')})`] : []),
     ...(attempts.min === undefined ? [] : [`c.attempts >= ${add(attempts.min, 'int')}`]),
@@ -70,6 +81,7 @@ export function chainConditions(conditions: ChainConditions, add: Add): string {
     ...(chainIds ? [`c.chain_id = ANY(${add(chainIds, 'uuid[]')})`] : []),
     ...newestAttemptConditions(conditions, add),
     ...(agentId === undefined ? [] : [onAgent(add(agentId, 'uuid'))]),
+    ...(failed ? failedSo(failed, add) : []),
     ...(dueAt ? ['c.due_at IS NOT NULL', ...timeConditions('c.due_at', dueAt, add)] : []),
     ...timeConditions('c.created_at', createdAt, add),
     ...timeConditions('c.newest_activity_at', activityAt, add),
@@ -117,6 +129,26 @@ function newestAttemptConditions(conditions: ChainConditions, add: Add): string[
 function onAgent(agentId: string): string {
   return `EXISTS (SELECT FROM sessions a JOIN kernels k ON k.session_id = a.id
       WHERE a.chain_id = c.chain_id AND k.agent_id = ${agentId})`
+}
+
+/** Its attempts are looked up, except where it was not there yet, or over by then. */
+function failedSo({ at = {}, causes, exitCodes, agentId }: FailureCondition, add: Add): string[] {
+  const since = at.gte ?? at.gt
+  const until = at.lte ?? at.lt
+  const all = [
+    "f.chain_id = c.chain_id AND f.result = 'FAILURE'",
+    ...timeConditions('f.terminated_at', at, add),
+    ...(causes ? [`f.failure_cause = ANY(${add(causes, 'failure_cause[]')})`] : []),
+    ...(exitCodes ? [`f.exit_code = ANY(${add(exitCodes, 'int[]')})`] : []),
+    ...(agentId === undefined
+      ? []
+      : [`EXISTS (SELECT FROM kernels k WHERE k.session_id = f.id AND k.agent_id = ${add(agentId, 'uuid')})`]),
+  ]
+  return [
+    ...(since ? [`(c.ended_at IS NULL OR c.ended_at >= ${add(since.toISOString(), 'timestamptz')})`] : []),
+    ...(until ? [`c.created_at <= ${add(until.toISOString(), 'timestamptz')}`] : []),
+    `EXISTS (SELECT FROM sessions f WHERE ${all.join(' AND ')})`,
+  ]
 }
 
 function nameConditions(name: TextCondition, add: Add): string[] {

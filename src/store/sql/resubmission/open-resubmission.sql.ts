@@ -15,6 +15,8 @@ export interface NewResubmission {
   filter: object | null
   overrides: ResubmissionOverrides | TerminationOptions
   includeSucceeded: boolean
+  /** The position of the first of the dependents; null where they were not asked for. */
+  dependentsFrom: number | null
   /** Whom the audit log names. */
   auditedActor: Actor
   /** What the audit log records of them. */
@@ -31,9 +33,9 @@ export interface NewResubmission {
 const SQL = `
 WITH opened AS (
   INSERT INTO resubmissions (id, project_id, client_key, request_hash, actor, filter, overrides, include_succeeded, action, total, refused,
-    state, finished_at)
+    dependents_from, state, finished_at)
   SELECT $1, $2, $3, $4, $5, $6, $7, $11, $13, cardinality($8::uuid[]), cardinality($9::int[]),
-    CASE WHEN cardinality($8) = cardinality($9) THEN 'COMPLETED'::resubmission_state ELSE 'RUNNING' END,
+    $15, CASE WHEN cardinality($8) = cardinality($9) THEN 'COMPLETED'::resubmission_state ELSE 'RUNNING' END,
     CASE WHEN cardinality($8) = cardinality($9) THEN now() END
   ON CONFLICT (project_id, client_key) DO NOTHING
   RETURNING id, project_id, total
@@ -49,7 +51,7 @@ WITH opened AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
   SELECT ${actorValues('$12')}, $14, project_id,
     jsonb_build_object('resubmissionId', id, 'clientKey', $3::text, 'total', total, 'filter', $6::jsonb, 'overrides', $10::jsonb,
-      'includeSucceeded', $11::boolean)
+      'includeSucceeded', $11::boolean, 'includeDependents', $15::int IS NOT NULL)
   FROM opened
 )
 SELECT FROM opened`
@@ -78,6 +80,7 @@ export async function openResubmission(tx: Queryable, record: NewResubmission): 
     JSON.stringify(record.auditedActor),
     record.action,
     AUDITED[record.action],
+    record.dependentsFrom,
   ])
   return rowCount === 1
 }

@@ -72,6 +72,26 @@ export async function readResubmissionItems(
   })
 }
 
+export interface RefusalCount {
+  resubmissionId: string
+  code: ErrorCode
+  count: number
+  /** Of the first of them. */
+  message: string
+}
+
+/** By the index of refused items. */
+const REFUSALS_SQL = `
+SELECT wanted.id AS "resubmissionId", of_code.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
+  SELECT i.code, count(*) AS count, (array_agg(i.message ORDER BY i.position))[1] AS message
+  FROM resubmission_items i WHERE i.resubmission_id = wanted.id AND i.status = 'REFUSED'
+  GROUP BY i.code ORDER BY count(*) DESC, i.code) AS of_code`
+
+/** One row for each reason in each resubmission, the most frequent first. */
+export async function countRefusals(db: Queryable, resubmissionIds: readonly string[]): Promise<RefusalCount[]> {
+  return (await db.query<RefusalCount>(REFUSALS_SQL, [resubmissionIds])).rows
+}
+
 const countSql = (condition: string) => `
 SELECT wanted.id AS list, (SELECT count(*) FROM resubmission_items i WHERE i.resubmission_id = wanted.id ${condition}) AS count
 FROM unnest($1::uuid[]) AS wanted(id)`

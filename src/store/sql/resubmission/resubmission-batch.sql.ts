@@ -14,6 +14,8 @@ export interface HeldResubmission {
   /** The overrides, of a termination. */
   options: TerminationOptions
   includeSucceeded: boolean
+  /** From this position on, sessions are resubmitted because they depend on others; null for none. */
+  dependentsFrom: number | null
 }
 
 export interface TerminationOptions {
@@ -21,7 +23,8 @@ export interface TerminationOptions {
   reason?: string
 }
 
-const COLUMNS = `id, project_id AS "projectId", actor, action, overrides, overrides AS options, include_succeeded AS "includeSucceeded"`
+const COLUMNS = `id, project_id AS "projectId", actor, action, overrides, overrides AS options, include_succeeded AS "includeSucceeded",
+  dependents_from AS "dependentsFrom"`
 
 /** The running resubmission that has waited longest. Index: resubmissions_running. */
 const CLAIM_SQL = `

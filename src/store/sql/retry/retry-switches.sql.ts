@@ -1,12 +1,14 @@
 import { refill, type RetrySwitch } from '../../../domain/retry/admit.ts'
 import type { RetryScope } from '../../../domain/retry/policy/scope.ts'
-import { currentValue, type SwitchState } from '../../../domain/retry/switch-state.ts'
+import { currentValue, type SwitchChange, type SwitchState } from '../../../domain/retry/switch-state.ts'
 import type { Queryable } from '../../database.ts'
 
 /** The columns of a switch's state, from `retry_switches w`. */
 const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabled_then AS "disabledThen",
   w.per_second AS "perSecond", w.burst, w.limit_until AS "limitUntil", w.per_second_then AS "perSecondThen",
-  w.burst_then AS "burstThen"`
+  w.burst_then AS "burstThen", w.disabled_at AS "disabledAt", w.disabled_by AS "disabledBy",
+  w.disabled_reason AS "disabledReason", w.limit_at AS "limitAt", w.limit_by AS "limitBy",
+  w.limit_reason AS "limitReason"`
 
 interface SwitchColumns {
   disabled: boolean
@@ -17,17 +19,33 @@ interface SwitchColumns {
   limitUntil: Date | null
   perSecondThen: number | null
   burstThen: number | null
+  disabledAt: Date | null
+  disabledBy: string | null
+  disabledReason: string | null
+  limitAt: Date | null
+  limitBy: string | null
+  limitReason: string | null
 }
 
 function stateOf(columns: SwitchColumns): SwitchState {
   return {
-    disabled: { value: columns.disabled, until: columns.disabledUntil, afterwards: columns.disabledThen },
+    disabled: {
+      value: columns.disabled,
+      until: columns.disabledUntil,
+      afterwards: columns.disabledThen,
+      change: changeOf(columns.disabledAt, columns.disabledBy, columns.disabledReason),
+    },
     rateLimit: {
       value: limitOf(columns.perSecond, columns.burst),
       until: columns.limitUntil,
       afterwards: limitOf(columns.perSecondThen, columns.burstThen),
+      change: changeOf(columns.limitAt, columns.limitBy, columns.limitReason),
     },
   }
+}
+
+function changeOf(at: Date | null, by: string | null, reason: string | null): SwitchChange | null {
+  return at === null || by === null ? null : { at, by, reason }
 }
 
 function limitOf(perSecond: number | null, burst: number | null) {
@@ -164,7 +182,8 @@ export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): 
 
 const WRITE_SWITCH_SQL = `
 UPDATE retry_switches SET disabled = $3, disabled_until = $4, disabled_then = $5, per_second = $6, burst = $7,
-  limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = clock_timestamp()
+  limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = clock_timestamp(),
+  disabled_at = $12, disabled_by = $13, disabled_reason = $14, limit_at = $15, limit_by = $16, limit_reason = $17
 WHERE scope = $1 AND scope_id = $2`
 
 export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchState, tokens: number): Promise<void> {
@@ -181,5 +200,10 @@ export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchSt
     rateLimit.afterwards?.perSecond ?? null,
     rateLimit.afterwards?.burst ?? null,
     tokens,
+    ...[disabled.change, rateLimit.change].flatMap((each) => [
+      each?.at ?? null,
+      each?.by ?? null,
+      each?.reason ?? null,
+    ]),
   ])
 }

@@ -23,6 +23,10 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   excludeAgents: string[]
   agentLabels: Record<string, string>
   kernelIds: string[]
+  concurrencyKey: string | null
+  concurrencyLimit: number | null
+  /** It waits for its key, and has perhaps been offered a place of it. */
+  waitsForKey: boolean
   /** Milliseconds until `startsAt`; null if it has passed. */
   startsInMs: number | null
   /** The number of chains it still waits for, and the last session of one that has failed for good. */
@@ -123,7 +127,8 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
   s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
+  s.agent_labels AS "agentLabels", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
+  s.waits_for_key AS "waitsForKey", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
   CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
   coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.class::text AS "schedulingClass",
   s.id IN (SELECT id FROM head) AS "atHead", s.next_try_at IS NOT NULL AS rests,

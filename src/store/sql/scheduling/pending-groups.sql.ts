@@ -30,9 +30,14 @@ export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> 
   return (await db.query<PendingGroup>(GROUPS_SQL)).rows
 }
 
+const untilMs = (time: string) =>
+  `CASE WHEN ${time} IS NOT NULL THEN greatest(0, ceil(extract(epoch FROM ${time} - now()) * 1000))::float8 END`
+
 const NEXT_SQL = `
-SELECT greatest(0, ceil(extract(epoch FROM next_try_at - now()) * 1000))::float8 AS "nextInMs"
-FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1`
+SELECT ${untilMs('next_try_at')} AS "nextInMs", ${untilMs('key_due_at')} AS "keyDueInMs"
+FROM (SELECT min(due_at) AS key_due_at FROM freed_concurrency_keys) AS freed LEFT JOIN (
+  SELECT next_try_at FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1) AS next
+  ON true`
 
 /** Puts sessions whose rest is over back into line. Index: sessions_resting. */
 const REQUEUE_SQL = `
@@ -42,17 +47,22 @@ WITH due AS (
 )
 UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id`
 
-/** How many went back, and in how many milliseconds the next one will. */
-export async function requeueRested(
-  db: Queryable,
-  limit: number,
-): Promise<{ requeued: number; nextInMs: number | null }> {
-  const nextInMs = await nextRestEndsInMs(db)
-  if (nextInMs !== 0) return { requeued: 0, nextInMs }
-  const { rowCount } = await db.query(REQUEUE_SQL, [limit])
-  return { requeued: rowCount ?? 0, nextInMs: await nextRestEndsInMs(db) }
+export interface Requeued {
+  /** How many went back. */
+  requeued: number
+  /** In how many milliseconds the next one will. */
+  nextInMs: number | null
+  /** In how many milliseconds a concurrency key may have places to offer. */
+  keyDueInMs: number | null
 }
 
-async function nextRestEndsInMs(db: Queryable): Promise<number | null> {
-  return (await db.query<{ nextInMs: number }>(NEXT_SQL)).rows[0]?.nextInMs ?? null
+export async function requeueRested(db: Queryable, limit: number): Promise<Requeued> {
+  const next = await readNext(db)
+  if (next.nextInMs !== 0) return { requeued: 0, ...next }
+  const { rowCount } = await db.query(REQUEUE_SQL, [limit])
+  return { requeued: rowCount ?? 0, ...(await readNext(db)) }
+}
+
+async function readNext(db: Queryable): Promise<Omit<Requeued, 'requeued'>> {
+  return (await db.query<Omit<Requeued, 'requeued'>>(NEXT_SQL)).rows[0]!
 }

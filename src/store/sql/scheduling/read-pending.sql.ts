@@ -19,6 +19,7 @@ export interface PendingDemand {
   avoidAgents: string[]
   excludeAgents: string[]
   agentLabels: Record<string, string>
+  concurrencyKey: string | null
 }
 
 export interface PendingRow extends PendingDemand {
@@ -38,7 +39,7 @@ export interface PendingRow extends PendingDemand {
 const DEMAND_COLUMNS = `s.id, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
   s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels"`
+  s.agent_labels AS "agentLabels", s.concurrency_key AS "concurrencyKey"`
 
 const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
 

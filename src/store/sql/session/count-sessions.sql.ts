@@ -21,10 +21,11 @@ export interface CountedSpan extends CountedSessions {
   bucketSeconds: number
 }
 
-const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
+/** Of `$1`, the id of the project that alone is visible, and `$2`, the name of the wanted one. */
+export const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
 
 /** Only the conditions that are given stand in the statement: without any, an index has all that is read. */
-function conditions({ name, label, resourceGroup, user }: CountedSessions, values: unknown[]): string {
+export function countedConditions({ name, label, resourceGroup, user }: CountedSessions, values: unknown[]): string {
   const parts: string[] = []
   const add = (value: string | undefined, condition: (parameter: string) => string) => {
     if (value !== undefined) parts.push(` AND ${condition(`$${values.push(value)}::text`)}`)
@@ -45,7 +46,7 @@ SELECT (floor(extract(epoch FROM s.terminated_at - $3::timestamptz) / $5::float8
   s.origin = 'AUTO_RETRY' AS retry, s.failure_cause AS "failureCause", s.retry_cause AS "retryCause", count(*) AS count
 FROM sessions s
 WHERE s.project_id = ANY(${PROJECTS}) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
-  AND s.terminated_at >= $3 AND s.terminated_at < $4::timestamptz${conditions(span, values)}
+  AND s.terminated_at >= $3 AND s.terminated_at < $4::timestamptz${countedConditions(span, values)}
 GROUP BY bucket, s.status, s.result, retry, s.failure_cause, s.retry_cause`
   return { text, values }
 }
@@ -55,7 +56,7 @@ export function activeStatement(which: CountedSessions): { text: string; values:
   const values: unknown[] = [which.visibleProjectId, which.project]
   const text = `
 SELECT s.status, count(*) AS count FROM sessions s
-WHERE s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.project_id = ANY(${PROJECTS})${conditions(which, values)}
+WHERE s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.project_id = ANY(${PROJECTS})${countedConditions(which, values)}
 GROUP BY s.status`
   return { text, values }
 }
@@ -63,7 +64,7 @@ GROUP BY s.status`
 /** Index: retry_decisions_queue. */
 export function pendingStatement(which: CountedSessions): { text: string; values: unknown[] } {
   const values: unknown[] = [which.visibleProjectId, which.project]
-  const wanted = conditions(which, values)
+  const wanted = countedConditions(which, values)
   const text = `
 SELECT count(*) FILTER (WHERE d.phase = 'HELD') AS held, count(*) FILTER (WHERE d.phase = 'SCHEDULED') AS waiting
 FROM retry_decisions d${wanted === '' ? '' : ' JOIN sessions s ON s.id = d.session_id'}

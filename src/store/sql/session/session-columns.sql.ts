@@ -66,6 +66,9 @@ export const SESSION_COLUMNS = {
   avoidGroups: spec('avoid_groups', sql<string[]>('text[]'), []),
   /** { key: value }: an agent must have all of these labels. */
   agentLabels: inherited('agent_labels', sql<Record<string, string>>('jsonb'), {}),
+  /** Null for none, and then there is no limit. */
+  concurrencyKey: inherited('concurrency_key', sql<string | null>('text'), null),
+  concurrencyLimit: inherited('concurrency_limit', sql<number | null>('int'), null),
   /** The trace context of the request that began the chain, `00-<trace>-<span>-<flags>`; null if it has none. */
   traceParent: inherited('trace_parent', sql<string | null>('text'), null),
   /** The environment variable through which the agent tells the program its port; null if it serves on none. */

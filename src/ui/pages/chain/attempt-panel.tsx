@@ -1,13 +1,16 @@
-import { useEffect } from 'react'
 import { useQuery } from 'urql'
+import { useReread, useRereadWhen } from '../../api/reread.ts'
 import { letterOf, toneOf } from '../../design/endings.ts'
 import type { Bar, Ghost, PartKind } from '../../timeline/bars.ts'
 import { endOf, lengthOf } from '../../timeline/item-words.ts'
 import { countdown, duration } from '../../words/duration.ts'
 import type { Moments } from '../../words/moment.ts'
-import { UiAttemptDocument, type UiDecisionFragment } from './chain.generated.ts'
+import { UiAttemptDocument, type UiAttemptQuery, type UiDecisionFragment } from './chain.generated.ts'
 import { DelayParts, decisionWords } from './decision-parts.tsx'
-import { amountWords, differenceWords } from './spec-words.ts'
+import { amountWords, roughAmount } from '../../words/amount.ts'
+import { differenceWords } from './spec-words.ts'
+
+type UiAttempt = NonNullable<UiAttemptQuery['session']>
 
 interface Props {
   bar: Bar
@@ -35,7 +38,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
   return (
-    <section className="panel attempt" aria-labelledby="attempt-title">
+    <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
         <span className={`attempt-mark tint-${tone}`} aria-hidden="true">
           {letterOf({ ...bar, exitCode: session.exitCode }) ?? (tone === 'succeeded' && <Check />)}
@@ -69,6 +72,12 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
         <dd>
           {data?.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ') ?? '–'}
         </dd>
+        {data?.usage && (
+          <>
+            <dt>used</dt>
+            <dd>{usedWords(data.usage)}</dd>
+          </>
+        )}
         {data?.terminatedBy && (
           <>
             <dt>terminated by</dt>
@@ -81,6 +90,15 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
       {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
     </section>
   )
+}
+
+function usedWords({ cpuSeconds, peakMemoryBytes, source }: NonNullable<UiAttempt['usage']>): string {
+  const words = [
+    cpuSeconds === null ? null : `${duration(cpuSeconds)} of CPU time`,
+    peakMemoryBytes === null ? null : `mem ${roughAmount('mem', String(peakMemoryBytes))}`,
+  ].filter((each) => each !== null)
+  if (words.length === 0) return '–'
+  return `${source === 'PROCESSES' ? 'about ' : ''}${words.join(', ')}`
 }
 
 function Check() {
@@ -100,12 +118,9 @@ function Check() {
 
 /** The detail of an attempt; read again when `version` changes. */
 export function useAttempt(sessionId: string, version: string) {
-  const [{ data }, refresh] = useQuery({
-    query: UiAttemptDocument,
-    variables: { sessionId },
-    requestPolicy: 'cache-and-network',
-  })
-  useEffect(() => refresh({ requestPolicy: 'network-only' }), [version, refresh])
+  const variables = { sessionId }
+  const [{ data }] = useQuery({ query: UiAttemptDocument, variables, requestPolicy: 'cache-and-network' })
+  useRereadWhen(version, useReread(UiAttemptDocument, variables))
   return data?.session
 }
 

@@ -1,135 +1,120 @@
-import { useRef, useState, type ReactNode } from 'react'
-import { useMutation } from 'urql'
-import {
-  UiCancelRetryDocument,
-  UiResubmitDocument,
-  UiRetryNowDocument,
-  UiTerminateDocument,
-} from './chain.generated.ts'
-import { ResubmitForm, type Overrides } from './resubmit-form.tsx'
+import { lazy, Suspense, useState } from 'react'
+import { UiCancelRetryDocument, UiRetryNowDocument, UiTerminateDocument } from '../../api/act.generated.ts'
+import { useAct } from '../../app/act/act.ts'
+import { useKeys } from '../../app/keys.ts'
+import { toast } from '../../app/toasts.tsx'
+import { Button, Keys } from '../../design/button.tsx'
+import { UiResubmitDocument } from './chain.generated.ts'
+import type { Overrides } from './resubmit-form.tsx'
 import type { Chain } from './use-chain.ts'
+
+const Confirm = lazy(async () => ({ default: (await import('../../app/act/confirm.tsx')).Confirm }))
+const ResubmitDialog = lazy(async () => ({ default: (await import('./resubmit-form.tsx')).ResubmitDialog }))
 
 type Action = Chain['actions'][number]['action']
 
-/** What can be done with a chain now. What cannot says why; what was refused stays beside the buttons. */
+/** What can be done with a chain now. What cannot says why. */
 export function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
-  const { sessionId } = chain.newestAttempt
-  const [message, setMessage] = useState<string | null>(null)
+  const { name, newestAttempt } = chain
+  const { sessionId } = newestAttempt
   const [isBusy, setIsBusy] = useState(false)
   const [asked, setAsked] = useState<'TERMINATE' | 'RESUBMIT' | null>(null)
-  const [, retryNow] = useMutation(UiRetryNowDocument)
-  const [, cancelRetry] = useMutation(UiCancelRetryDocument)
-  const [, terminate] = useMutation(UiTerminateDocument)
-  const [, resubmit] = useMutation(UiResubmitDocument)
+  const act = useAct()
   const verdicts = new Map(chain.actions.map((verdict) => [verdict.action, verdict]))
 
-  const run = async (act: () => Promise<{ data?: object; error?: Error }>) => {
+  const during = async (work: () => Promise<unknown>) => {
     setIsBusy(true)
-    setMessage(null)
-    const { data, error } = await act()
+    await work()
     setIsBusy(false)
     setAsked(null)
-    setMessage(error?.message ?? refusalOf(data))
     onDone()
   }
+  const resubmit = async (overrides: Overrides) => {
+    const variables = { sessionId, overrides, clientKey: null }
+    const payload = await act(UiResubmitDocument, variables, { about: name, done: null })
+    if (payload?.__typename !== 'ResubmitSessionsPayload') return
+    const [refused] = payload.refused
+    if (refused) toast('refused', `${name}: ${refused.message}`)
+    else toast('done', `${name} is resubmitted.`)
+  }
   const acts: Record<Action, () => void> = {
-    RETRY_NOW: () => void run(() => retryNow({ sessionId })),
-    CANCEL_RETRY: () => void run(() => cancelRetry({ sessionId })),
+    RETRY_NOW: () =>
+      void during(() => act(UiRetryNowDocument, { sessionId }, { about: name, done: `${name} is retried now.` })),
+    CANCEL_RETRY: () =>
+      void during(() =>
+        act(UiCancelRetryDocument, { sessionId }, { about: name, done: `${name} is not retried any more.` }),
+      ),
     TERMINATE: () => setAsked('TERMINATE'),
     RESUBMIT: () => setAsked('RESUBMIT'),
   }
-  const button = (action: Action, text: string, className = 'button') => {
+  useKeys([
+    {
+      keys: 'r',
+      does: 'retry now',
+      run: () => {
+        const { allowed, reason } = verdicts.get('RETRY_NOW') ?? { allowed: false, reason: null }
+        if (allowed && !isBusy) acts.RETRY_NOW()
+        else if (reason !== null) toast('refused', reason)
+      },
+    },
+  ])
+  const button = (action: Action, words: string, kind: 'plain' | 'primary' = 'plain') => {
     const verdict = verdicts.get(action)
     if (verdict === undefined || (!verdict.allowed && action !== 'TERMINATE' && action !== 'RESUBMIT')) return null
     const reason = verdict.allowed ? undefined : (verdict.reason ?? undefined)
     return (
-      <button
-        type="button"
-        className={className}
+      <Button
+        kind={kind}
         aria-disabled={!verdict.allowed || isBusy}
         title={reason}
-        onClick={() => (verdict.allowed && !isBusy ? acts[action]() : reason && setMessage(reason))}
+        onClick={() => {
+          if (verdict.allowed && !isBusy) acts[action]()
+          else if (reason !== undefined) toast('refused', reason)
+        }}
       >
-        {text}
-      </button>
+        {words}
+        {action === 'RETRY_NOW' && <Keys keys="r" />}
+      </Button>
     )
   }
   return (
     <div className="actions">
-      {button('RETRY_NOW', 'Retry now', 'button primary')}
+      {button('RETRY_NOW', 'Retry now', 'primary')}
       {button('CANCEL_RETRY', 'Cancel retry')}
       {button('TERMINATE', 'Terminate')}
       {button('RESUBMIT', 'Resubmit…')}
-      {message !== null && (
-        <p className="action-message" role="alert">
-          {message}
-          <button type="button" className="tool" aria-label="Dismiss" onClick={() => setMessage(null)}>
-            ×
-          </button>
-        </p>
-      )}
-      {asked === 'TERMINATE' && (
-        <Dialog title="Terminate 1 chain?" onClose={() => setAsked(null)}>
-          <p>
+      <Suspense>
+        {asked === 'TERMINATE' && (
+          <Confirm
+            title="Terminate 1 chain?"
+            act="Terminate"
+            isBusy={isBusy}
+            onClose={() => setAsked(null)}
+            onAct={() =>
+              void during(() =>
+                act(
+                  UiTerminateDocument,
+                  { sessionId, reason: null },
+                  { about: name, done: `${name} is being terminated.` },
+                ),
+              )
+            }
+          >
             {chain.state === 'LIVE'
-              ? `Attempt ${chain.newestAttempt.attempt} of ${chain.name} is stopped, and no retry follows.`
-              : `The retry that ${chain.name} waits for is given up.`}
-          </p>
-          <div className="dialog-buttons">
-            <button type="button" className="button" onClick={() => setAsked(null)}>
-              Keep it
-            </button>
-            <button
-              type="button"
-              className="button danger"
-              disabled={isBusy}
-              onClick={() => void run(() => terminate({ sessionId, reason: null }))}
-            >
-              Terminate
-            </button>
-          </div>
-        </Dialog>
-      )}
-      {asked === 'RESUBMIT' && (
-        <Dialog title={`Resubmit ${chain.name}`} onClose={() => setAsked(null)}>
-          <ResubmitForm
+              ? `Attempt ${newestAttempt.attempt} of ${name} is stopped, and no retry follows.`
+              : `The retry that ${name} waits for is given up.`}
+          </Confirm>
+        )}
+        {asked === 'RESUBMIT' && (
+          <ResubmitDialog
+            name={name}
             sessionId={sessionId}
             isBusy={isBusy}
-            onCancel={() => setAsked(null)}
-            onSubmit={(overrides: Overrides) => void run(() => resubmit({ sessionId, overrides, clientKey: null }))}
+            onClose={() => setAsked(null)}
+            onSubmit={(overrides) => void during(() => resubmit(overrides))}
           />
-        </Dialog>
-      )}
+        )}
+      </Suspense>
     </div>
-  )
-}
-
-interface Refusable {
-  message?: string
-  refused?: readonly { message: string }[]
-}
-
-/** Why nothing was done; null if it was. */
-function refusalOf(data: object | undefined): string | null {
-  const [result] = Object.values(data ?? {}) as (Refusable | undefined)[]
-  return result?.message ?? result?.refused?.[0]?.message ?? null
-}
-
-function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
-  const opened = useRef(false)
-  return (
-    <dialog
-      className="dialog"
-      aria-labelledby="dialog-title"
-      ref={(element) => {
-        if (element === null || opened.current) return
-        opened.current = true
-        element.showModal()
-      }}
-      onClose={onClose}
-    >
-      <h2 id="dialog-title">{title}</h2>
-      {children}
-    </dialog>
   )
 }

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ArrowLeftIcon } from '../../design/icons.tsx'
 import { duration } from '../../words/duration.ts'
 import { relativeMoment, type Moments } from '../../words/moment.ts'
 import { ChainActions } from './chain-actions.tsx'
@@ -28,7 +29,7 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
     <header className="chain-header">
       <div className="chain-title">
         <Link to="/chains" className="back">
-          <BackArrow />
+          <ArrowLeftIcon />
           Chains
         </Link>
         <h1 tabIndex={-1}>{chain.name}</h1>
@@ -52,6 +53,7 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
             {relativeMoment(created, now)}
           </time>
         </li>
+        <li>times in {moments.zone(now)}</li>
         <li>ran {duration(chain.runningSeconds)}</li>
         <li>waited {duration(chain.waitingSeconds)}</li>
         <li>
@@ -92,20 +94,5 @@ function CopyId({ id }: { id: string }) {
     >
       {copied ? 'copied' : `id ${id.slice(0, 8)}…`}
     </button>
-  )
-}
-
-function BackArrow() {
-  return (
-    <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
-      <path
-        d="M7.5 2 3.5 6l4 4"
-        fill="none"
-        stroke="currentColor"
-        strokeWidth="1.6"
-        strokeLinecap="round"
-        strokeLinejoin="round"
-      />
-    </svg>
   )
 }

@@ -1,9 +1,13 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
-import { barsOf, timelineOf, type Bar } from '../../timeline/bars.ts'
+import { Button } from '../../design/button.tsx'
+import { setServerNow, useServerNow } from '../../api/clock.ts'
+import { useKeys } from '../../app/keys.ts'
+import { useMoments } from '../../app/moments.ts'
+import { barsOf, timelineOf } from '../../timeline/bars.ts'
 import type { EpochMark } from '../../timeline/timeline-svg.tsx'
 import { TimelineView } from '../../timeline/timeline-view.tsx'
-import { momentsIn, type Moments } from '../../words/moment.ts'
+import type { Moments } from '../../words/moment.ts'
 import { AttemptPanel } from './attempt-panel.tsx'
 import { ChainHeader } from './chain-header.tsx'
 import type { ChainSearch } from './chain-search.ts'
@@ -13,35 +17,38 @@ import { TargetCard } from './target-card.tsx'
 import { differenceWords } from './spec-words.ts'
 import { useChain, usePlans, type Chain } from './use-chain.ts'
 import { useLiveChain } from './use-live-chain.ts'
-import { useNow } from './use-now.ts'
 
 const route = getRouteApi('/frame/chains/$chainId')
 
 export function ChainPage() {
   const { chainId } = route.useParams()
-  const { data, error, refresh, segments, isPartial } = useChain(chainId)
-  useLiveChain(chainId, data?.eventCursor, refresh)
+  const { data, error, reread, segments, isPartial } = useChain(chainId)
+  useLiveChain(chainId, data?.eventCursor, reread)
+  useEffect(() => {
+    if (data) setServerNow(data.now)
+  }, [data])
   useEffect(() => {
     if (data?.chain) document.title = `${data.chain.name} · Reprise`
   }, [data?.chain])
   if (data?.chain)
-    return <LoadedChain chain={data.chain} serverNow={data.now} refresh={refresh} {...{ segments, isPartial }} />
-  if (error) return <Failure message={error.message} onAgain={refresh} />
+    return <LoadedChain chain={data.chain} serverNow={data.now} reread={reread} {...{ segments, isPartial }} />
+  if (error) return <Failure message={error.message} onAgain={() => void reread()} />
   if (data) return <NotFound />
   return <Skeleton />
 }
 
-type LoadedProps = Pick<ReturnType<typeof useChain>, 'segments' | 'isPartial' | 'refresh'> & {
+type LoadedProps = Pick<ReturnType<typeof useChain>, 'segments' | 'isPartial' | 'reread'> & {
   chain: Chain
   serverNow: string
 }
 
-function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedProps) {
+function LoadedChain({ chain, serverNow, segments, isPartial, reread }: LoadedProps) {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const goesOn = chain.endedAt === null
-  const now = useNow(serverNow, goesOn)
-  const moments = useMemo(() => momentsIn('UTC'), [])
+  const ticking = useServerNow(goesOn)
+  const now = goesOn ? ticking : Date.parse(serverNow)
+  const moments = useMoments()
   const timeline = useMemo(() => timelineOf(segments, now), [segments, now])
   const { changes, schedule } = usePlans(chain)
   const bars = barsOf(timeline)
@@ -50,16 +57,24 @@ function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedP
   const set = (part: Partial<Record<keyof ChainSearch, unknown>>) =>
     void navigate({ search: (last: ChainSearch) => cleaned({ ...last, ...part }), replace: true, resetScroll: false })
   const choose = (attempt: number) => set({ attempt, line: undefined })
-  useKeys(bars, bar, { choose, onTrueTime: () => set({ scale: search.scale ? undefined : true }) })
+  const move = (by: number) => {
+    const to = bar && bars[bars.indexOf(bar) + by]
+    if (to) choose(to.attempt)
+  }
+  useKeys([
+    { keys: '[', does: 'the attempt before', run: () => move(-1) },
+    { keys: ']', does: 'the attempt after', run: () => move(1) },
+    { keys: 't', does: 'true time, and back', run: () => set({ scale: search.scale ? undefined : true }) },
+  ])
   return (
     <div className="chain-page">
-      <ChainHeader chain={chain} now={now} moments={moments} onDone={refresh} />
+      <ChainHeader chain={chain} now={now} moments={moments} onDone={() => void reread()} />
       <TimelineView
         timeline={timeline}
         name={chain.name}
         now={now}
         moments={moments}
-        offsetMinutes={0}
+        offsetMinutes={moments.offsetMinutes(now)}
         epochs={epochs}
         chosen={bar?.attempt ?? null}
         onChoose={choose}
@@ -85,9 +100,10 @@ function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedP
             ghost={timeline.ghost}
           />
           <ChainTabs
-            key={bar.session.sessionId}
+            // What is read of all attempts is not read again for another one.
+            key={search.log ?? bar.session.sessionId}
             bar={bar}
-            next={bars[bars.indexOf(bar) + 1]}
+            bars={bars}
             timeline={timeline}
             moments={moments}
             now={now}
@@ -95,6 +111,8 @@ function LoadedChain({ chain, serverNow, segments, isPartial, refresh }: LoadedP
             onTab={(tab) => set({ tab: tab === 'logs' ? undefined : tab })}
             line={search.line}
             onLine={(line) => set({ line })}
+            isAll={search.log === 'all'}
+            onAll={(isAll) => set({ log: isAll ? 'all' : undefined, line: undefined })}
           />
         </div>
       )}
@@ -109,48 +127,21 @@ function cleaned(search: Partial<Record<keyof ChainSearch, unknown>>): ChainSear
 /** `submitted 12:04 by ada`, `resubmitted 13:20 by bo, mem 4g to 8g` */
 function epochMarks(chain: Chain, moments: Moments): EpochMark[] {
   return chain.epochs.map(({ epoch, at, attempt, by, overrides }) => {
-    const words = overrides.map(({ field, before, value }) => differenceWords({ field, before, after: value }))
+    const changed = overrides.filter(({ before, value }) => before !== value)
+    const words = changed.map(({ field, before, value }) => differenceWords({ field, before, after: value }))
     const who = by ?? (epoch === 0 ? (chain.firstAttempt.createdBy ?? chain.firstAttempt.user) : null)
     const text = `${epoch === 0 ? 'submitted' : `epoch ${epoch}: resubmitted`} ${moments.minute(Date.parse(at))}${who ? ` by ${who}` : ''}`
     return { epoch, attempt, text: words.length > 0 ? `${text}, ${words.join(', ')}` : text }
   })
 }
 
-/** `[` and `]` choose the attempt before and after, `t` the scale: wherever one is, but where one types. */
-function useKeys(
-  bars: readonly Bar[],
-  chosen: Bar | undefined,
-  on: { choose: (attempt: number) => void; onTrueTime: () => void },
-) {
-  useEffect(() => {
-    const listener = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement
-      if (
-        event.ctrlKey ||
-        event.metaKey ||
-        event.altKey ||
-        target.matches('input, textarea, select, [contenteditable]')
-      )
-        return
-      const at = chosen === undefined ? -1 : bars.indexOf(chosen)
-      const moved = event.key === '[' ? bars[at - 1] : event.key === ']' ? bars[at + 1] : undefined
-      if (moved) on.choose(moved.attempt)
-      if (event.key === 't') on.onTrueTime()
-    }
-    addEventListener('keydown', listener)
-    return () => removeEventListener('keydown', listener)
-  })
-}
-
 function Failure({ message, onAgain }: { message: string; onAgain: () => void }) {
   return (
     <div className="chain-page">
-      <div className="panel message" role="alert">
+      <div className="chain-panel message" role="alert">
         <h1>This chain could not be read</h1>
         <p>{message}</p>
-        <button type="button" className="button" onClick={onAgain}>
-          Try again
-        </button>
+        <Button onClick={onAgain}>Try again</Button>
       </div>
     </div>
   )
@@ -159,7 +150,7 @@ function Failure({ message, onAgain }: { message: string; onAgain: () => void })
 function NotFound() {
   return (
     <div className="chain-page">
-      <div className="panel message">
+      <div className="chain-panel message">
         <h1>There is no such chain</h1>
         <p>It does not exist, or it is in a project that you do not see.</p>
       </div>

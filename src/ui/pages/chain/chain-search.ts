@@ -8,6 +8,8 @@ export interface ChainSearch {
   /** The part of its time that is seen, in milliseconds since 1970. */
   from?: number
   to?: number
+  /** The logs of all attempts, read as one. */
+  log?: 'all'
   /** The line of the log that somebody linked to, from 1. */
   line?: number
 }
@@ -16,13 +18,14 @@ export const CHAIN_TABS = ['logs', 'decision', 'history', 'spec', 'kernels'] as 
 export type ChainTab = (typeof CHAIN_TABS)[number]
 
 /** Without what is not understood. */
-export function readChainSearch({ attempt, tab, scale, from, to, line }: Record<string, unknown>): ChainSearch {
+export function readChainSearch({ attempt, tab, scale, from, to, log, line }: Record<string, unknown>): ChainSearch {
   const isRange = typeof from === 'number' && typeof to === 'number' && Number.isFinite(from) && to > from
   return {
     ...(isCount(attempt) && { attempt }),
     ...(CHAIN_TABS.some((each) => each === tab) && tab !== 'logs' && { tab: tab as ChainTab }),
     ...((scale === true || scale === 'true') && { scale: true as const }),
     ...(isRange && { from: Math.round(from), to: Math.round(to) }),
+    ...(log === 'all' && { log: 'all' as const }),
     ...(isCount(line) && { line }),
   }
 }

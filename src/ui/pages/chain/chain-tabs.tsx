@@ -8,10 +8,11 @@ import { HistoryTab } from './history-tab.tsx'
 import { KernelsTab } from './kernels-tab.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { SpecTab } from './spec-tab.tsx'
+import '../../design/tabs.css'
 
 interface Props {
   bar: Bar
-  next: Bar | undefined
+  bars: readonly Bar[]
   timeline: Timeline
   moments: Moments
   now: number
@@ -19,6 +20,8 @@ interface Props {
   onTab: (tab: ChainTab) => void
   line: number | undefined
   onLine: (line: number) => void
+  isAll: boolean
+  onAll: (isAll: boolean) => void
 }
 
 const NAMES: Readonly<Record<ChainTab, string>> = {
@@ -29,7 +32,7 @@ const NAMES: Readonly<Record<ChainTab, string>> = {
   kernels: 'Kernels',
 }
 
-export function ChainTabs({ bar, next, timeline, moments, now, tab, onTab, line, onLine }: Props) {
+export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line, onLine, isAll, onAll }: Props) {
   const session = useAttempt(bar.session.sessionId, bar.session.status)
   const kernels = session?.kernels ?? []
   const onKey = (event: KeyboardEvent) => {
@@ -41,7 +44,7 @@ export function ChainTabs({ bar, next, timeline, moments, now, tab, onTab, line,
     document.getElementById(`tab-${to}`)?.focus()
   }
   return (
-    <section className="panel tabs-panel" aria-label={`Attempt ${bar.attempt}`}>
+    <section className="chain-panel tabs-panel" aria-label={`Attempt ${bar.attempt}`}>
       {/* oxlint-disable-next-line jsx-a11y/interactive-supports-focus -- the chosen tab has the focus */}
       <div className="tabs" role="tablist" aria-label="About this attempt" onKeyDown={onKey}>
         {CHAIN_TABS.map((each) => (
@@ -62,7 +65,7 @@ export function ChainTabs({ bar, next, timeline, moments, now, tab, onTab, line,
         ))}
       </div>
       <div id="tab-body" className={`tab-body tab-${tab}`} role="tabpanel" aria-labelledby={`tab-${tab}`}>
-        {tab === 'logs' && <LogsTab {...{ bar, next, kernels, timeline, now, line, onLine }} />}
+        {tab === 'logs' && <LogsTab {...{ bar, bars, kernels, timeline, now, line, onLine, isAll, onAll }} />}
         {tab === 'decision' && <DecisionTab decision={session?.retryDecision ?? null} bar={bar} moments={moments} />}
         {tab === 'history' && (
           <HistoryTab sessionId={bar.session.sessionId} status={bar.session.status} moments={moments} />

@@ -3,6 +3,7 @@ import { duration } from '../../words/duration.ts'
 import type { Moments } from '../../words/moment.ts'
 import type { UiDecisionFragment } from './chain.generated.ts'
 import { DelayParts, decisionWords } from './decision-parts.tsx'
+import '../../design/record-table.css'
 
 /** Why there is another attempt, or none: with all that was weighed. */
 export function DecisionTab({
@@ -16,7 +17,7 @@ export function DecisionTab({
 }) {
   if (decision === null)
     return (
-      <p className="empty">
+      <p className="chain-empty">
         {bar.outcome === 'LIVE'
           ? 'It is decided when this attempt has ended.'
           : 'Nothing was decided about this attempt.'}
@@ -42,7 +43,7 @@ export function DecisionTab({
       {decision.holds.length > 0 && (
         <>
           <h3>Held</h3>
-          <table className="table">
+          <table className="record-table">
             <thead>
               <tr>
                 <th scope="col">from</th>

@@ -1,16 +1,17 @@
 import { bytes } from '../../words/count.ts'
 import type { Moments } from '../../words/moment.ts'
 import type { UiAttemptQuery } from './chain.generated.ts'
+import '../../design/record-table.css'
 
 type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 
 /** The processes of an attempt. */
 export function KernelsTab({ kernels, moments }: { kernels: readonly Kernel[]; moments: Moments }) {
-  if (kernels.length === 0) return <p className="empty">It has no kernels yet.</p>
+  if (kernels.length === 0) return <p className="chain-empty">It has no kernels yet.</p>
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
-    <div className="scroll-x" role="region" aria-label="Kernels" tabIndex={0}>
-      <table className="table">
+    <div className="record-scroll" role="region" aria-label="Kernels" tabIndex={0}>
+      <table className="record-table">
         <thead>
           <tr>
             <th scope="col">kernel</th>

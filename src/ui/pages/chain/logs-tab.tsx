@@ -1,55 +1,102 @@
-import { useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
+import { useLog } from '../../log/use-log.ts'
 import { LogViewer } from '../../log/log-viewer.tsx'
 import type { Bar, Timeline } from '../../timeline/bars.ts'
 import { endOf } from '../../timeline/item-words.ts'
 import { countdown } from '../../words/duration.ts'
 import type { UiAttemptQuery } from './chain.generated.ts'
-import { useKernelLog } from './use-kernel-log.ts'
+import { chainLog, type LoggedAttempt } from './chain-log.ts'
+import { kernelLog } from './kernel-log.ts'
 
 type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 
 interface Props {
   bar: Bar
-  next: Bar | undefined
+  bars: readonly Bar[]
   kernels: readonly Kernel[]
   timeline: Timeline
   now: number
   line: number | undefined
   onLine: (line: number) => void
+  /** The logs of all attempts are read as one. */
+  isAll: boolean
+  onAll: (isAll: boolean) => void
 }
 
-export function LogsTab({ bar, next, kernels, timeline, now, line, onLine }: Props) {
+export function LogsTab({ bar, bars, kernels, timeline, now, line, onLine, isAll, onAll }: Props) {
   const [chosen, setChosen] = useState<string | null>(null)
   const kernel = kernels.find(({ kernelId }) => kernelId === chosen) ?? kernels[0]
+  const all = bars.length > 1 && (
+    <button type="button" className="tool" aria-pressed={isAll} onClick={() => onAll(!isAll)}>
+      All attempts
+    </button>
+  )
+  if (isAll && bars.length > 0)
+    return (
+      <AllLogs bars={bars} ends={endsOf(bars.at(-1)!, undefined, timeline, now)} tools={all} {...{ line, onLine }} />
+    )
   if (kernel === undefined) {
     const waits = bar.outcome === 'LIVE'
-    return <p className="empty">{waits ? 'It writes nothing before it runs.' : 'It never ran, so it wrote nothing.'}</p>
+    return (
+      <>
+        {all && <div className="log-tools">{all}</div>}
+        <p className="chain-empty">
+          {waits ? 'It writes nothing before it runs.' : 'It never ran, so it wrote nothing.'}
+        </p>
+      </>
+    )
   }
   return (
     <KernelLog
       key={kernel.kernelId}
       kernel={kernel}
-      ends={endsOf(bar, next, timeline, now)}
+      ends={endsOf(bar, bars[bars.indexOf(bar) + 1], timeline, now)}
       line={line}
       onLine={onLine}
       picker={
-        kernels.length > 1 && (
-          <select
-            className="tool"
-            aria-label="Kernel"
-            value={kernel.kernelId}
-            onChange={(event) => setChosen(event.target.value)}
-          >
-            {kernels.map(({ kernelId, role, index }) => (
-              <option key={kernelId} value={kernelId}>
-                {role} {index}
-              </option>
-            ))}
-          </select>
-        )
+        <>
+          {all}
+          {kernels.length > 1 && (
+            <select
+              className="tool"
+              aria-label="Kernel"
+              value={kernel.kernelId}
+              onChange={(event) => setChosen(event.target.value)}
+            >
+              {kernels.map(({ kernelId, role, index }) => (
+                <option key={kernelId} value={kernelId}>
+                  {role} {index}
+                </option>
+              ))}
+            </select>
+          )}
+        </>
       }
     />
   )
+}
+
+function AllLogs(props: {
+  bars: readonly Bar[]
+  ends: { key: string; text: string }[]
+  line: number | undefined
+  onLine: (line: number) => void
+  tools: React.ReactNode
+}) {
+  const { bars, ends, line, onLine, tools } = props
+  const attempts = useRef<readonly LoggedAttempt[]>([])
+  useLayoutEffect(() => {
+    attempts.current = bars.map(loggedAttempt)
+  })
+  const log = useLog('all', () => chainLog(() => attempts.current), line !== undefined)
+  const isLive = bars.at(-1)!.outcome === 'LIVE'
+  if (log.error !== null)
+    return (
+      <p className="chain-empty" role="alert">
+        {log.error}
+      </p>
+    )
+  return <LogViewer {...log} ends={isLive ? [] : ends} isLive={isLive} line={line} onLine={onLine} tools={tools} />
 }
 
 interface KernelLogProps {
@@ -62,10 +109,10 @@ interface KernelLogProps {
 
 function KernelLog({ kernel, ends, line, onLine, picker }: KernelLogProps) {
   const isLive = kernel.terminatedAt === null
-  const log = useKernelLog(kernel.id, kernel.kernelId, isLive, line !== undefined)
+  const log = useLog(kernel.id, () => kernelLog({ ...kernel, isLive }), line !== undefined)
   if (log.error !== null)
     return (
-      <p className="empty" role="alert">
+      <p className="chain-empty" role="alert">
         {log.error}
       </p>
     )
@@ -87,6 +134,15 @@ function KernelLog({ kernel, ends, line, onLine, picker }: KernelLogProps) {
       }
     />
   )
+}
+
+function loggedAttempt(bar: Bar): LoggedAttempt {
+  const { attempt, session } = bar
+  return {
+    attempt,
+    sessionId: session.sessionId,
+    end: `attempt ${attempt} ended: ${endOf(bar)}, attempt ${attempt + 1} follows`,
+  }
 }
 
 /** What follows the last line: how the attempt ended, and when there is another. */

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useQuery } from 'urql'
 import { duration } from '../../words/duration.ts'
 import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
-import { amountWords } from './spec-words.ts'
+import { amountWords } from '../../words/amount.ts'
 
 type Spec = NonNullable<UiSpecQuery['session']>
 
@@ -11,7 +11,7 @@ export function SpecTab({ sessionId }: { sessionId: string }) {
   const [{ data, error }] = useQuery({ query: UiSpecDocument, variables: { sessionId } })
   if (error)
     return (
-      <p className="empty" role="alert">
+      <p className="chain-empty" role="alert">
         {error.message}
       </p>
     )

@@ -1,16 +1,4 @@
-const BINARY = ['', 'k', 'm', 'g', 't', 'p']
-
-/** `8g`, `1.5`: as the command line takes it. */
-export function amountWords(slot: string, amount: string): string {
-  if (slot !== 'mem') return amount
-  let value = Number(amount)
-  let unit = 0
-  while (value >= 1024 && value % 1 === 0 && value / 1024 >= 1 && unit < BINARY.length - 1) {
-    value /= 1024
-    unit++
-  }
-  return `${Number(value.toFixed(2))}${BINARY[unit]}`
-}
+import { amountWords } from '../../words/amount.ts'
 
 interface Difference {
   field: string

@@ -1,9 +1,10 @@
 import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { useClient, useQuery } from 'urql'
+import { useReread, useRereadWhen } from '../../api/reread.ts'
 import type { Segment } from '../../timeline/bars.ts'
 import {
   UiChainDocument,
-  UiChangesDocument,
+  UiChainChangesDocument,
   UiEarlierTimelineDocument,
   UiScheduleDocument,
   type UiChainQuery,
@@ -19,23 +20,25 @@ type Edge = UiSegmentsFragment['edges'][number]
 
 /** A chain with its timeline: the newest segments at once, and earlier ones as they are read. */
 export function useChain(chainId: string) {
-  const [{ data, error, fetching }, refresh] = useQuery({
+  const variables = { chainId }
+  const [{ data, error, fetching }] = useQuery({
     query: UiChainDocument,
-    variables: { chainId },
+    variables,
     requestPolicy: 'cache-and-network',
   })
+  const reread = useReread(UiChainDocument, variables)
   const newest = data?.chain?.timeline
   const earlier = useEarlier(chainId, newest)
   const segments = useMemo(() => joined(earlier.edges, newest?.edges ?? []).map(segmentOf), [earlier.edges, newest])
-  return { data, error, fetching, refresh, segments, isPartial: earlier.isReading }
+  return { data, error, fetching, reread, segments, isPartial: earlier.isReading }
 }
 
 /** What changes between attempts; what is left of the policy's schedule after the newest one. */
 export function usePlans(chain: Chain | undefined | null) {
   const chainId = chain?.chainId ?? ''
   const goesOn = chain !== null && chain !== undefined && chain.endedAt === null
-  const [changes, refreshChanges] = useQuery({
-    query: UiChangesDocument,
+  const [changes] = useQuery({
+    query: UiChainChangesDocument,
     variables: { chainId },
     pause: chainId === '' || chain!.attempts < 2,
   })
@@ -45,9 +48,9 @@ export function usePlans(chain: Chain | undefined | null) {
     pause: !goesOn,
   })
   const attempts = chain?.attempts ?? 0
-  useEffect(() => {
-    if (attempts > 1) refreshChanges({ requestPolicy: 'network-only' })
-  }, [attempts, refreshChanges])
+  const rereadChanges = useReread(UiChainChangesDocument, { chainId })
+  // With the second one it is read for the first time.
+  useRereadWhen(Math.max(attempts, 2), rereadChanges)
   return {
     changes: changes.data?.chain?.changes.edges.map(({ node }) => node) ?? [],
     schedule: goesOn ? (schedule.data?.retryPolicyPreview.schedule ?? []) : [],

@@ -1,19 +1,11 @@
-import { useState } from 'react'
-import { useLive } from '../../api/live.ts'
+import { useFirstCursor, useLive } from '../../api/live.ts'
 
 /** Reads the chain again when something about it has changed since it was first read. */
-export function useLiveChain(
-  chainId: string,
-  cursor: string | undefined,
-  refresh: (options: { requestPolicy: 'network-only' }) => void,
-): void {
-  const [first, setFirst] = useState<{ chainId: string; cursor: string } | null>(null)
-  if (cursor !== undefined && first?.chainId !== chainId) setFirst({ chainId, cursor })
-  const read = () => refresh({ requestPolicy: 'network-only' })
+export function useLiveChain(chainId: string, cursor: string | undefined, reread: () => Promise<void>): void {
   useLive({
-    cursor: first?.chainId === chainId ? first.cursor : null,
+    cursor: useFirstCursor(chainId, cursor),
     chainIds: [chainId],
-    onChanges: async () => read(),
-    onMissed: read,
+    onChanges: reread,
+    onMissed: () => void reread(),
   })
 }

@@ -2,28 +2,22 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import { serverNow, setServerNow } from '../../api/clock.ts'
 import { useLive, type Changes } from '../../api/live.ts'
-import {
-  UiChainCountsDocument,
-  UiChainsChangedDocument,
-  UiChainsDocument,
-  type UiChainCountsQuery,
-  type UiChainRowFragment,
-} from './chains.generated.ts'
+import { UiChainsChangedDocument } from './chains.generated.ts'
 import { DEFAULT_ORDER, filterOf, ORDERS, type ChainsSearch } from './chains-search.ts'
+import {
+  begunFor,
+  keyOf,
+  PAGE_ROWS,
+  readAgain,
+  readFirst,
+  readMore,
+  takeBegun,
+  type ChainRow,
+  type Counts,
+  type Listed,
+} from './read-chains.ts'
 
-export type ChainRow = UiChainRowFragment
-export type Counts = UiChainCountsQuery['chains']['counts']
-
-const PAGE_ROWS = 100
 const UNTOUCHED_MS = 3_000
-
-interface Listed {
-  rows: readonly ChainRow[]
-  endCursor: string | null
-  hasMore: boolean
-  /** Of the events that are in it. */
-  cursor: string
-}
 
 /** What has changed and is not shown, since the list does not move under the pointer. */
 export interface Pending {
@@ -42,8 +36,6 @@ export interface ChainList {
   pending: Pending
   loadMore: () => void
   reload: () => void
-  /** Rows of an answer to an action. */
-  put: (row: ChainRow) => void
 }
 
 /**
@@ -55,7 +47,7 @@ export function useChainList(
   visible: () => readonly string[],
 ): ChainList {
   const client = useClient()
-  const [listed, setListed] = useState<Listed | null>(null)
+  const [listed, setListed] = useState<Listed | null>(() => begunFor(keyOf(search))?.listed ?? null)
   const [counts, setCounts] = useState<Counts | null>(null)
   const [error, setError] = useState<Error>()
   const [pending, setPending] = useState(NOTHING)
@@ -64,36 +56,20 @@ export function useChainList(
   const loading = useRef(false)
 
   const orderBy = ORDERS[search.order ?? DEFAULT_ORDER]
-  const key = JSON.stringify({ ...search, dropped: undefined })
+  const key = keyOf(search)
   // oxlint-disable-next-line react/exhaustive-deps -- the time that is in it stays what it was when the list was read
   const filter = useMemo(() => filterOf(search, serverNow()), [key, round])
-
-  const read = useCallback(
-    async (after: string | null) => {
-      const { data, error: refused } = await client
-        .query(UiChainsDocument, { filter, orderBy, first: PAGE_ROWS, after }, { requestPolicy: 'network-only' })
-        .toPromise()
-      if (!data) throw refused ?? new Error('The server sent no answer')
-      setServerNow(data.now)
-      const { edges, pageInfo } = data.chains
-      return {
-        rows: edges.map(({ node }) => node),
-        endCursor: pageInfo.endCursor,
-        hasMore: pageInfo.hasNextPage,
-        cursor: data.eventCursor,
-      }
-    },
-    [client, filter, orderBy],
-  )
 
   const shownKey = useRef(key)
   useEffect(() => {
     let left = false
-    if (shownKey.current !== key) setListed(null)
-    shownKey.current = key
     setPending(NOTHING)
     loading.current = true
-    read(null)
+    const isAgain = shownKey.current === key && round > 0
+    if (shownKey.current !== key) setListed(null)
+    shownKey.current = key
+    const begun = takeBegun(key) ?? (isAgain ? readAgain : readFirst)(client, filter, orderBy)
+    begun.rows
       .then(
         (first) => {
           if (left) return
@@ -105,19 +81,16 @@ export function useChainList(
       .finally(() => {
         if (!left) loading.current = false
       })
-    void client
-      .query(UiChainCountsDocument, { filter: { ...filter, state: undefined } }, { requestPolicy: 'network-only' })
-      .toPromise()
-      .then(({ data }) => void (data && !left && setCounts(data.chains.counts)))
+    void begun.counts.then((read) => void (read && !left && setCounts(read)))
     return () => {
       left = true
     }
-  }, [client, key, filter, read])
+  }, [client, key, filter, orderBy, round])
 
   const loadMore = useCallback(() => {
     if (loading.current || !listed?.hasMore) return
     loading.current = true
-    read(listed.endCursor)
+    readMore(client, filter, orderBy, listed.endCursor!)
       .then(
         (next) =>
           setListed((before) => {
@@ -131,7 +104,7 @@ export function useChainList(
       .finally(() => {
         loading.current = false
       })
-  }, [listed, read])
+  }, [client, filter, orderBy, listed])
 
   const reload = useCallback(() => setRound((last) => last + 1), [])
 
@@ -179,7 +152,6 @@ export function useChainList(
     pending,
     loadMore,
     reload,
-    put: (row) => replace([row]),
   }
 }
 

@@ -1,20 +1,21 @@
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useEffect, useRef, useState } from 'react'
-import { useClient } from 'urql'
-import { useKeys } from '../../app/keys.ts'
+import { useEffect, useRef, useState } from 'react'
+import { Dropped } from '../../app/list/dropped.tsx'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { toast } from '../../app/toasts.tsx'
-import { useViewer } from '../../app/viewer.ts'
-import { Button, Keys } from '../../design/button.tsx'
-import { ArrowUpIcon, RetryIcon } from '../../design/icons.tsx'
+import { Keys } from '../../design/button.tsx'
+import { ArrowUpIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/skeleton.tsx'
 import { count, counted } from '../../words/count.ts'
-import { useChainList, type ChainList, type ChainRow as Row } from './chain-list.ts'
+import { useChainList, type ChainList } from './chain-list.ts'
 import { ChainRow } from './chain-row.tsx'
-import { UiRetryNowDocument } from './chains.generated.ts'
+import { STATE_TABS, type StateTab } from './chains-search.ts'
+import { useColumns } from './columns.tsx'
 import { Empty } from './empty.tsx'
 import { Filters, StateTabs } from './filters.tsx'
+import { SelectionBar, useAll } from './selection-bar.tsx'
+import { useRows } from './use-rows.ts'
+import '../../design/table.css'
 import './chains-page.css'
 
 const route = getRouteApi('/frame/chains')
@@ -23,13 +24,14 @@ const ROW_PX = 37
 /** Of the names of the columns, which stay above the rows. */
 const HEAD_PX = 31
 const ROW_NARROW_PX = 63
+/** About as much of the window has rows. */
+const TABLE_SHARE = 0.7
 const NARROW = '(width < 720px)'
-/** Rows before the end of what is loaded at which the next page is asked for. */
+/** Rows before the end of what is loaded at which the next page is asked for; of few rows, a quarter. */
 const AHEAD_ROWS = 40
 
 export function ChainsPage() {
   const search = route.useSearch()
-  const { can } = useViewer()
   const scroller = useRef<HTMLDivElement>(null)
   const onScreen = useRef<readonly string[]>([])
   const list = useChainList(
@@ -38,12 +40,15 @@ export function ChainsPage() {
     () => onScreen.current,
   )
   const { rows, error, isLoading } = list
+  const { without, columns } = useColumns()
   const isNarrow = useMatches(NARROW)
   // oxlint-disable-next-line react/incompatible-library -- nothing here is compiled to remember what it returns
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => (isNarrow ? ROW_NARROW_PX : ROW_PX),
+    // Until it is measured: so rows are in what is drawn first.
+    initialRect: { width: innerWidth, height: innerHeight * TABLE_SHARE },
     overscan: 12,
     scrollPaddingStart: isNarrow ? 0 : HEAD_PX,
     getItemKey: (index) => rows[index]!.id,
@@ -53,41 +58,25 @@ export function ChainsPage() {
   useEffect(() => {
     onScreen.current = items.map(({ index }) => rows[index]?.chainId).filter((id) => id !== undefined)
     const last = items.at(-1)
-    if (last && last.index >= rows.length - AHEAD_ROWS) list.loadMore()
+    if (last && last.index >= rows.length - Math.min(AHEAD_ROWS, rows.length / 4)) list.loadMore()
   })
 
-  const { chosen, current, choose, setCurrent, clear } = useRows(list, (index) => virtual.scrollToIndex(index))
-  const retry = useRetryNow(list)
+  const selected = useRows(list, (index) => virtual.scrollToIndex(index))
+  const { chosen, current } = selected
+  const all = useAll(search, chosen)
+  const total = totalOf(list, search.state)
   const showsProject = search.project === undefined && new Set(rows.map(({ project }) => project.id)).size > 1
   const { fresh, moved } = list.pending
   return (
-    <div className="chains-page">
+    <div className="list-page">
       <div className="chains-head">
         <h1 tabIndex={-1}>Chains</h1>
-        {chosen.size > 0 && (
-          <div className="chains-chosen" role="status">
-            <span>{count(chosen.size)} selected</span>
-            {can.manageRetries && (
-              <Button
-                onClick={() => rows.filter(({ chainId }) => chosen.has(chainId)).forEach((row) => void retry(row))}
-              >
-                <RetryIcon /> Retry now
-              </Button>
-            )}
-            <Button kind="quiet" onClick={clear}>
-              Clear
-            </Button>
-          </div>
-        )}
+        <SelectionBar rows={selected} all={all} total={total} onDone={list.reload} />
       </div>
       <StateTabs state={search.state} counts={list.counts} />
       <Filters search={search} />
-      {search.dropped && (
-        <p className="dropped" role="status">
-          Not understood in the address, and left out: {search.dropped.join(', ')}
-        </p>
-      )}
-      <div className="chains-panel">
+      <Dropped names={search.dropped} />
+      <div className="table-panel">
         {(fresh.size > 0 || moved.size > 0) && <Pill list={list} scroller={scroller} />}
         {error && rows.length === 0 ? (
           <ProblemPanel error={error} onAgain={list.reload} />
@@ -99,13 +88,24 @@ export function ChainsPage() {
             aria-label="Chains"
             aria-rowcount={list.hasMore ? -1 : rows.length + 1}
             aria-busy={isLoading}
-            className="chains-table"
+            className="list-table chains-table"
+            data-without={without}
+            style={columns}
             ref={scroller}
           >
-            <div role="rowgroup" className="chains-columns">
-              <div role="row" aria-rowindex={1} className="chain-row head">
+            <div role="rowgroup" className="table-columns">
+              <div role="row" aria-rowindex={1} className="table-row chain-row head">
                 <span role="columnheader" className="chain-choice">
-                  <span className="visually-hidden">Selected</span>
+                  <input
+                    type="checkbox"
+                    aria-label="Select the rows that are loaded"
+                    checked={all.isAll || (rows.length > 0 && chosen.size >= rows.length)}
+                    onChange={() => {
+                      if (all.isAll || chosen.size >= rows.length) selected.clear()
+                      else selected.chooseAll()
+                      all.setAll(false)
+                    }}
+                  />
                 </span>
                 <span role="columnheader" className="chain-name">
                   Name
@@ -136,12 +136,12 @@ export function ChainsPage() {
                         key={key}
                         chain={row}
                         rowIndex={index + 2}
-                        isChosen={chosen.has(row.chainId)}
+                        isChosen={all.isAll || chosen.has(row.chainId)}
                         isCurrent={row.chainId === (current ?? rows[0]!.chainId)}
                         showsProject={showsProject}
                         style={{ transform: `translateY(${start}px)` }}
-                        onChoose={choose}
-                        onFocus={setCurrent}
+                        onChoose={all.isAll ? selected.chooseAll : selected.choose}
+                        onFocus={selected.setCurrent}
                       />
                     )
                   })}
@@ -151,94 +151,24 @@ export function ChainsPage() {
           </div>
         )}
       </div>
-      <Foot list={list} total={totalOf(list, search.state)} />
+      <Foot list={list} total={total} />
     </div>
   )
-
-  function useRetryNow({ put }: ChainList) {
-    const client = useClient()
-    return useCallback(
-      async ({ name, newestAttempt: { sessionId } }: Row) => {
-        const { data, error: refused } = await client.mutation(UiRetryNowDocument, { sessionId }).toPromise()
-        if (data?.retryNow.__typename === 'RetryNowPayload') {
-          put(data.retryNow.session.chain)
-          toast('done', `${name} is retried now.`)
-        } else {
-          toast('refused', `${name}: ${data ? messageOf(data.retryNow) : (refused?.message ?? 'no answer')}`)
-        }
-      },
-      [client, put],
-    )
-  }
-
-  /** Which rows are chosen, and which one the keys are about. */
-  function useRows({ rows: all, reload }: ChainList, show: (index: number) => void) {
-    const navigate = useNavigate()
-    const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
-    const [currentId, setCurrentId] = useState<string>()
-    const pick = useCallback(
-      (chainId: string) =>
-        setPicked((before) => {
-          const after = new Set(before)
-          if (!after.delete(chainId)) after.add(chainId)
-          return after
-        }),
-      [],
-    )
-    const at = Math.max(
-      0,
-      all.findIndex(({ chainId }) => chainId === currentId),
-    )
-    const row = all[at]
-    const move = (by: number) => {
-      const to = currentId === undefined ? 0 : Math.min(all.length - 1, Math.max(0, at + by))
-      const next = all[to]
-      if (!next) return
-      show(to)
-      setCurrentId(next.chainId)
-      requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-chain="${next.chainId}"]`)?.focus())
-    }
-    useKeys([
-      { keys: 'j', does: 'next row', run: () => move(1) },
-      { keys: 'k', does: 'row before', run: () => move(-1) },
-      { keys: 'x', does: 'select the row', run: () => row && pick(row.chainId) },
-      {
-        keys: 'o',
-        does: 'open the row, as enter does',
-        run: () => row && void navigate({ to: '/chains/$chainId', params: { chainId: row.chainId } }),
-      },
-      { keys: 'r', does: 'retry the row now', run: () => row && void retry(row) },
-      { keys: 'n', does: 'show what is new', run: reload },
-      { keys: 'Escape', does: 'clear the selection', run: () => setPicked(new Set()) },
-    ])
-    return {
-      chosen: picked,
-      current: currentId,
-      choose: pick,
-      setCurrent: setCurrentId,
-      clear: () => setPicked(new Set<string>()),
-    }
-  }
 }
 
-function messageOf(refusal: { __typename: string; message?: string }): string {
-  return refusal.message ?? refusal.__typename
-}
-
-function totalOf({ counts }: ChainList, state: string | undefined): string | null {
+/** How many chains match, whichever are loaded. */
+function totalOf({ counts }: ChainList, state: StateTab | undefined): Total | null {
   if (!counts) return null
-  const some = state === undefined ? counts : counts.filter((each) => each.state === STATE_OF[state])
-  const sum = some.reduce((total, each) => total + each.count, 0)
-  return some.every(({ isExact }) => isExact) ? counted(sum, 'chain') : `${count(sum)}+ chains`
+  const some = state === undefined ? counts : counts.filter((each) => each.state === STATE_TABS[state])
+  return {
+    count: some.reduce((sum, each) => sum + each.count, 0),
+    isExact: some.every(({ isExact }) => isExact),
+  }
 }
 
-const STATE_OF: Readonly<Record<string, string>> = {
-  running: 'LIVE',
-  waiting: 'WAITING_RETRY',
-  held: 'HELD',
-  failed: 'FAILED',
-  succeeded: 'SUCCEEDED',
-  cancelled: 'CANCELLED',
+interface Total {
+  count: number
+  isExact: boolean
 }
 
 function Pill({ list, scroller }: { list: ChainList; scroller: React.RefObject<HTMLDivElement | null> }) {
@@ -259,14 +189,14 @@ function Pill({ list, scroller }: { list: ChainList; scroller: React.RefObject<H
   )
 }
 
-function Foot({ list: { rows, hasMore }, total }: { list: ChainList; total: string | null }) {
+function Foot({ list: { rows, hasMore }, total }: { list: ChainList; total: Total | null }) {
   return (
-    <footer className="chains-foot">
+    <footer className="table-foot">
       <span>
-        {total}
+        {total && (total.isExact ? counted(total.count, 'chain') : `${count(total.count)}+ chains`)}
         {hasMore && ` · ${count(rows.length)} loaded`}
       </span>
-      <span className="chains-foot-keys" aria-hidden="true">
+      <span className="table-foot-keys" aria-hidden="true">
         <Keys keys="j k" /> move <Keys keys="x" /> select <Keys keys="enter" /> open <Keys keys="r" /> retry now{' '}
         <Keys keys="?" /> keys
       </span>

@@ -1,6 +1,6 @@
 import { Button } from '../../design/button.tsx'
 import type { ChainsSearch } from './chains-search.ts'
-import { useChangeSearch } from './filters.tsx'
+import { useChangeSearch } from './use-change-search.ts'
 import '../../design/empty.css'
 
 const FIRST = `npx reprise run --name first --retries 3 --retry-delay 5s -- \\
@@ -10,8 +10,8 @@ npx reprise chains`
 /** Why there is nothing, and what next. */
 export function Empty({ search }: { search: ChainsSearch }) {
   const change = useChangeSearch()
-  const { state, cause, label, q, since, project } = search
-  const filters = Object.entries({ state, cause, label, q, since, project }).filter(([, value]) => value !== undefined)
+  const { order: _, dropped: __, ...narrowing } = search
+  const filters = Object.entries(narrowing).filter(([, value]) => value !== undefined)
   if (filters.length > 0) {
     return (
       <div className="empty">
@@ -21,7 +21,7 @@ export function Empty({ search }: { search: ChainsSearch }) {
           {filters.map(([name, value]) => (
             <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
               <span>
-                {NAMES[name]} {value}
+                {name === 'q' ? 'search' : name} {value}
               </span>
             </Button>
           ))}
@@ -42,13 +42,4 @@ export function Empty({ search }: { search: ChainsSearch }) {
       <Button onClick={() => void navigator.clipboard.writeText(FIRST)}>Copy</Button>
     </div>
   )
-}
-
-const NAMES: Readonly<Record<string, string>> = {
-  state: 'state',
-  cause: 'cause',
-  label: 'label',
-  q: 'search',
-  since: 'since',
-  project: 'project',
 }

@@ -1,27 +1,20 @@
-import { useNavigate } from '@tanstack/react-router'
-import { useState, type SubmitEvent } from 'react'
-import { Button } from '../../design/button.tsx'
+import { CAUSES, namesOfCauses } from '../../app/causes.ts'
 import { Choice } from '../../design/choice.tsx'
-import { CrossIcon } from '../../design/icons.tsx'
-import { Tabs } from '../../app/tabs.tsx'
-import { typed } from '../../design/typed.ts'
-import type { Counts } from './chain-list.ts'
+import { Tabs } from '../../app/list/tabs.tsx'
+import type { Counts } from './read-chains.ts'
 import {
   DEFAULT_ORDER,
   STATE_TABS,
-  type CauseWord,
   type ChainsSearch,
   type OrderWord,
   type SinceWord,
   type StateTab,
 } from './chains-search.ts'
-
-/** Changes the address: what is undefined is left out of it. */
-export function useChangeSearch(): (change: Partial<ChainsSearch>) => void {
-  const navigate = useNavigate()
-  return (change) =>
-    void navigate({ to: '/chains', search: (before) => ({ ...before, dropped: undefined, ...change }), replace: true })
-}
+import { ColumnsMenu } from './columns.tsx'
+import { FilterChips } from './filter-chips.tsx'
+import { GoToDate, LabelFilter } from './typed-filters.tsx'
+import { useChangeSearch } from './use-change-search.ts'
+import { ViewsMenu } from './views.tsx'
 
 const TAB_NAMES: Record<StateTab, string> = {
   running: 'Running',
@@ -44,27 +37,20 @@ export function StateTabs({ state, counts }: { state: StateTab | undefined; coun
     ...Object.entries(STATE_TABS).map(([tab, value]) => ({
       tab: tab as StateTab,
       name: TAB_NAMES[tab as StateTab],
-      counted: byState.get(value),
+      counted: byState.get(value) ?? null,
     })),
   ]
   return <Tabs label="By state" tabs={tabs} chosen={state} onChoose={(tab) => change({ state: tab })} />
 }
 
-const CAUSE_NAMES = {
-  exit: 'exit code',
-  oom: 'out of memory',
-  agent: 'agent lost',
-  image: 'image not pulled',
-  scheduler: 'scheduler timeout',
-  unknown: 'unknown cause',
-  cancelled: 'terminated',
-} satisfies Record<CauseWord, string>
+const CAUSE_NAMES = namesOfCauses(CAUSES)
 
 const SINCE_NAMES = {
   '1h': 'last hour',
   '24h': 'last 24 hours',
   '7d': 'last 7 days',
   '30d': 'last 30 days',
+  '31d': 'last 31 days',
 } satisfies Record<SinceWord, string>
 
 const ORDER_NAMES = {
@@ -98,20 +84,14 @@ export function Filters({ search }: { search: ChainsSearch }) {
         value={search.since ?? ''}
         any="Any time"
         names={SINCE_NAMES}
-        onChange={(since) => change({ since })}
+        onChange={(since) => change({ since, from: undefined, to: undefined })}
       />
       <LabelFilter key={search.label} label={search.label} />
-      {search.q !== undefined && (
-        <Button
-          className="chip"
-          aria-label={`Remove the search for ${search.q}`}
-          onClick={() => change({ q: undefined })}
-        >
-          <span>“{search.q}”</span>
-          <CrossIcon />
-        </Button>
-      )}
+      <FilterChips search={search} />
+      <GoToDate />
       <span className="filters-order">
+        <ViewsMenu search={search} />
+        <ColumnsMenu />
         <Choice
           label="Order"
           value={search.order ?? DEFAULT_ORDER}
@@ -120,48 +100,5 @@ export function Filters({ search }: { search: ChainsSearch }) {
         />
       </span>
     </div>
-  )
-}
-
-function LabelFilter({ label }: { label: string | undefined }) {
-  const change = useChangeSearch()
-  const [isOpen, setOpen] = useState(false)
-  if (label !== undefined) {
-    return (
-      <Button className="chip" aria-label={`Remove the label ${label}`} onClick={() => change({ label: undefined })}>
-        <span>{label.replace(':', '=')}</span>
-        <CrossIcon />
-      </Button>
-    )
-  }
-  if (!isOpen) {
-    return (
-      <Button kind="quiet" onClick={() => setOpen(true)}>
-        + Label
-      </Button>
-    )
-  }
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const [key, ...rest] = typed(event.currentTarget, 'label').split('=')
-    if (key!.trim() !== '') change({ label: `${key!.trim()}:${rest.join('=').trim()}` })
-    setOpen(false)
-  }
-  return (
-    <form className="label-form" onSubmit={submit}>
-      <input
-        name="label"
-        aria-label="Label, as key=value"
-        placeholder="team=cms"
-        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears where it was asked for
-        autoFocus
-        autoComplete="off"
-        spellCheck="false"
-        maxLength={200}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') setOpen(false)
-        }}
-      />
-    </form>
   )
 }

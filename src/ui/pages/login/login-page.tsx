@@ -1,7 +1,7 @@
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { logIn } from '../../api/session.ts'
-import { LoginForm } from '../../app/login-form.tsx'
+import { LoginForm } from '../../app/frame/login-form.tsx'
 import './login-page.css'
 
 const route = getRouteApi('/login')

@@ -1,10 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { Dropped } from '../../app/list/dropped.tsx'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
 import { Button } from '../../design/button.tsx'
 import '../../design/tabs.css'
-import { AIRFLOW_SECTIONS, POLICY_FIELDS, POLICY_SECTIONS, type Draft } from './policy-fields.ts'
-import { PolicyForm } from './policy-form.tsx'
+import { POLICY_FIELDS, POLICY_SECTIONS, type Draft } from '../../policy/policy-fields.ts'
+import { AIRFLOW_SECTIONS } from './airflow-fields.ts'
+import { PolicyInputs } from '../../policy/policy-form.tsx'
 import { draftOf, searchOf, type PolicySearch } from './policy-search.ts'
 import { SchedulePanel } from './schedule-panel.tsx'
 import { usePreview, type Preview } from './use-preview.ts'
@@ -45,21 +47,18 @@ export function PolicyPage() {
           </button>
         ))}
       </nav>
-      {dropped && (
-        <p className="policy-dropped" role="status">
-          Not understood in the address, and left out: {dropped.join(', ')}
-        </p>
-      )}
+      <Dropped names={dropped} />
       <div className="policy-columns">
         <div className="policy-side">
-          <PolicyForm
-            key={from}
-            sections={isAirflow ? AIRFLOW_SECTIONS : POLICY_SECTIONS}
-            foldedFrom={isAirflow ? 1 : 2}
-            draft={draft}
-            faults={faults}
-            onChange={(name, text) => setTyped({ from, draft: withText(draft, name, text) })}
-          />
+          <form key={from} className="policy-form" aria-label="Policy" onSubmit={(event) => event.preventDefault()}>
+            <PolicyInputs
+              sections={isAirflow ? AIRFLOW_SECTIONS : POLICY_SECTIONS}
+              foldedFrom={isAirflow ? 1 : 2}
+              draft={draft}
+              faults={faults}
+              onChange={(name, text) => setTyped({ from, draft: withText(draft, name, text) })}
+            />
+          </form>
           <div className="policy-starts">
             {!isAirflow &&
               Object.entries(EXAMPLES).map(([name, example]) => (

@@ -1,4 +1,5 @@
-import { ALL_FIELDS, type Draft } from './policy-fields.ts'
+import type { Draft } from '../../policy/policy-fields.ts'
+import { ALL_FIELDS } from './airflow-fields.ts'
 
 /** What the address says about a policy: what is typed, by names of fields. */
 export interface PolicySearch {

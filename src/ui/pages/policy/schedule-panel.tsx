@@ -2,9 +2,11 @@ import { useState } from 'react'
 import { Button } from '../../design/button.tsx'
 import { counted } from '../../words/count.ts'
 import { duration } from '../../words/duration.ts'
-import { policyAsCommand, policyAsInput, policyAsJson } from './policy-text.ts'
-import { ScheduleChart, ScheduleStrip, startsOf, type Series } from './schedule-chart.tsx'
-import type { Planned, Preview } from './use-preview.ts'
+import { policyAsCommand, policyAsInput, policyAsJson } from '../../policy/policy-text.ts'
+import { startsOf, type Series } from '../../policy/schedule-chart.tsx'
+import type { Planned } from '../../policy/read-preview.ts'
+import { ScheduleDrawing, ScheduleFigures } from '../../policy/schedule.tsx'
+import type { Preview } from './use-preview.ts'
 
 interface Props {
   preview: Preview
@@ -21,12 +23,7 @@ export function SchedulePanel({ preview, isStale, onTake }: Props) {
   const isEmpty = series.every(({ planned }) => planned.length === 0)
   return (
     <section className="policy-result" aria-label="Schedule" data-stale={isStale || undefined}>
-      <div className="policy-figures" role="status">
-        <Figure name="retries" value={String(schedule.length)} />
-        <Figure name="last one after, at least" value={isEmpty ? '–' : duration(startsOf(schedule).at(-1)!.earliest)} />
-        <Figure name="at most" value={isEmpty ? '–' : duration(startsOf(schedule).at(-1)!.latest)} />
-        {isStale && <span className="policy-stale">of what was typed before</span>}
-      </div>
+      <ScheduleFigures schedule={schedule} isStale={isStale} />
       {verdict !== null && (
         <p className="policy-verdict">
           <strong>{verdict.eligible ? 'Retried' : 'Not retried'}</strong>: {verdict.explanation}
@@ -34,20 +31,7 @@ export function SchedulePanel({ preview, isStale, onTake }: Props) {
       )}
       {!isEmpty && (
         <>
-          <div className="policy-part">
-            <h2>Delay before each retry</h2>
-            <Legend series={series} />
-          </div>
-          <ScheduleChart series={series} />
-          {schedule.length > 0 && (
-            <>
-              <div className="policy-part">
-                <h2>When attempts start</h2>
-                <span className="policy-aside">if each fails at once</span>
-              </div>
-              <ScheduleStrip planned={schedule} />
-            </>
-          )}
+          <ScheduleDrawing schedule={schedule} series={series} />
           <ScheduleTable schedule={schedule} theirs={airflow?.airflowDelays ?? null} />
         </>
       )}
@@ -58,37 +42,6 @@ export function SchedulePanel({ preview, isStale, onTake }: Props) {
         <Copies preview={preview} isStale={isStale} onTake={onTake} />
       )}
     </section>
-  )
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div className="policy-figure">
-      <span className="policy-figure-value">{value}</span>
-      <span className="policy-figure-name">{name}</span>
-    </div>
-  )
-}
-
-function Legend({ series }: { series: readonly Series[] }) {
-  const isSpread = series.some(({ planned }) =>
-    planned.some(({ earliestSeconds, latestSeconds }) => latestSeconds > earliestSeconds),
-  )
-  return (
-    <ul className="policy-legend">
-      {series.map(({ name, className }) => (
-        <li key={name}>
-          <i className={`swatch ${className}`} />
-          {series.length > 1 ? name : 'at least'}
-        </li>
-      ))}
-      {isSpread && (
-        <li>
-          <i className="swatch hatched" />
-          {series.length > 1 ? 'up to, by jitter' : 'at most, by jitter'}
-        </li>
-      )}
-    </ul>
   )
 }
 

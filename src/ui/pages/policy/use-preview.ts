@@ -1,18 +1,11 @@
 import { useEffect, useEffectEvent, useState } from 'react'
-import { useClient } from 'urql'
-import { problemOf } from '../../api/problem.ts'
-import { AIRFLOW_FIELDS, FAILURE_FIELDS, placeIssues, POLICY_FIELDS, readDraft, type Draft } from './policy-fields.ts'
-import {
-  UiAirflowPreviewDocument,
-  UiPolicyPreviewDocument,
-  type AirflowSettingsInput,
-  type RetryPolicyInput,
-  type UiAirflowPreviewQuery,
-  type UiPolicyPreviewQuery,
-  type UiPolicyPreviewQueryVariables,
-} from './policy.generated.ts'
-
-export type Planned = UiPolicyPreviewQuery['retryPolicyPreview']['schedule'][number]
+import { useClient, type Client } from 'urql'
+import type { AirflowSettingsInput } from '../../../client/schema-types.generated.ts'
+import type { Draft } from '../../policy/policy-fields.ts'
+import { readDraft } from '../../policy/read-draft.ts'
+import { FRESH, readPreview, refusedAt, type Planned } from '../../policy/read-preview.ts'
+import { AIRFLOW_FIELDS } from './airflow-fields.ts'
+import { UiAirflowPreviewDocument, type UiAirflowPreviewQuery } from './policy.generated.ts'
 
 /** What the server says that the typed policy would do. */
 export interface Preview {
@@ -40,31 +33,11 @@ export function usePreview(draft: Draft, isAirflow: boolean): Answer & { again: 
   const [turn, setTurn] = useState(0)
 
   const read = async (): Promise<Partial<Answer>> => {
-    const fields = isAirflow ? AIRFLOW_FIELDS : POLICY_FIELDS
-    const given = readDraft(draft, fields)
-    const failure = isAirflow ? { input: {}, faults: {} } : readDraft(draft, FAILURE_FIELDS)
-    const faults = { ...given.faults, ...failure.faults }
-    if (Object.keys(faults).length > 0) return { faults }
-    const refusal = (error: Error) => {
-      const { issues, message, code } = problemOf(error)
-      const placed = placeIssues(issues, message, [...fields, ...FAILURE_FIELDS])
-      const isAboutInput = code === 'VALIDATION_FAILED' || Object.keys(placed.faults).length > 0
-      return { faults: placed.faults, ...((!isAboutInput || placed.rest !== null) && { error }) }
-    }
-    if (isAirflow) {
-      const settings = given.input as AirflowSettingsInput
-      const { data, error } = await client.query(UiAirflowPreviewDocument, { settings }, FRESH).toPromise()
-      if (!data) return refusal(error!)
-      const { policy, schedule } = data.airflowPolicyPreview
-      return {
-        preview: { policy: policyOf(policy), draft, verdict: null, schedule, airflow: data.airflowPolicyPreview },
-      }
-    }
-    const variables = { policy: given.input as RetryPolicyInput, ...failure.input } as UiPolicyPreviewQueryVariables
-    const { data, error } = await client.query(UiPolicyPreviewDocument, variables, FRESH).toPromise()
-    if (!data) return refusal(error!)
-    const { schedule, ...verdict } = data.retryPolicyPreview
-    return { preview: { policy: given.input, draft, verdict, schedule, airflow: null } }
+    if (isAirflow) return readAirflow(client, draft)
+    const found = await readPreview(client, draft)
+    if ('faults' in found) return found
+    const { schedule, ...verdict } = found.preview
+    return { preview: { policy: found.policy, draft, verdict, schedule, airflow: null } }
   }
 
   const start = useEffectEvent(async (isLeft: () => boolean) => {
@@ -81,8 +54,15 @@ export function usePreview(draft: Draft, isAirflow: boolean): Answer & { again: 
   return { ...answer, again: () => setTurn(turn + 1) }
 }
 
-/** The address keeps what was tried; nothing else has to. */
-const FRESH = { requestPolicy: 'network-only' } as const
+async function readAirflow(client: Client, draft: Draft): Promise<Partial<Answer>> {
+  const { input, faults } = readDraft(draft, AIRFLOW_FIELDS)
+  if (Object.keys(faults).length > 0) return { faults }
+  const settings = input as AirflowSettingsInput
+  const { data, error } = await client.query(UiAirflowPreviewDocument, { settings }, FRESH).toPromise()
+  if (!data) return refusedAt(error!, AIRFLOW_FIELDS)
+  const { policy, schedule } = data.airflowPolicyPreview
+  return { preview: { policy: policyOf(policy), draft, verdict: null, schedule, airflow: data.airflowPolicyPreview } }
+}
 
 /** What Airflow's settings determine. */
 function policyOf({ sources, ...policy }: UiAirflowPreviewQuery['airflowPolicyPreview']['policy']): object {

@@ -1,5 +1,6 @@
-import { oneOf, readSearch, text, type Reader } from '../../app/search-reader.ts'
-import type { RetryDecisionFilter } from './retries.generated.ts'
+import { RETRIED_CAUSES } from '../../app/causes.ts'
+import { oneOf, readSearch, text, type Reader } from '../../app/list/search-reader.ts'
+import type { RetryDecisionFilter } from '../../../client/schema-types.generated.ts'
 
 /** What the address says about the queue of retries. */
 export interface RetriesSearch {
@@ -23,21 +24,12 @@ export const REASONS = {
 } as const
 export type ReasonWord = keyof typeof REASONS
 
-/** Those that are retried. */
-const CAUSES = {
-  exit: 'KERNEL_NONZERO_EXIT',
-  oom: 'OOM_KILLED',
-  agent: 'AGENT_TRANSIENT',
-  image: 'IMAGE_PULL_FAILURE',
-  scheduler: 'SCHEDULER_TIMEOUT',
-  unknown: 'UNKNOWN',
-} as const
-export type CauseWord = keyof typeof CAUSES
+type CauseWord = keyof typeof RETRIED_CAUSES
 
 const READERS: Readonly<Record<Exclude<keyof RetriesSearch, 'dropped'>, Reader>> = {
   phase: oneOf(PHASES),
   reason: oneOf(REASONS),
-  cause: oneOf(CAUSES),
+  cause: oneOf(RETRIED_CAUSES),
   project: text,
 }
 
@@ -52,7 +44,7 @@ export function filtersOf({ phase, reason, cause, project }: RetriesSearch): {
   waiting: RetryDecisionFilter
   held: RetryDecisionFilter
 } {
-  const common = { ...(cause && { cause: [CAUSES[cause]] }), ...(project && { project }) }
+  const common = { ...(cause && { cause: [RETRIED_CAUSES[cause]] }), ...(project && { project }) }
   const held = { ...common, phase: [PHASES.held], ...(reason && { holdReason: [REASONS[reason]] }) }
   const waiting = { ...common, phase: [PHASES.waiting] }
   const all = { ...common, phase: [PHASES.waiting, PHASES.held] }

@@ -1,14 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import { serverNow, useServerNow } from '../../api/clock.ts'
+import { CauseMark } from '../../design/cause-mark.tsx'
+import { useMoments } from '../../app/moments.ts'
 import { Button } from '../../design/button.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
 import { HOLDS } from '../../design/holds.ts'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
 import { countdown, duration, shortDuration } from '../../words/duration.ts'
-import { momentsIn } from '../../words/moment.ts'
 import type { Retry } from './use-retries.ts'
-
-const moments = momentsIn(Intl.DateTimeFormat().resolvedOptions().timeZone)
 
 interface Props {
   retry: Retry
@@ -28,7 +27,7 @@ export function RetryRow({ retry, rowIndex, showsProject, isBusy, onRetryNow, on
     <div
       role="row"
       aria-rowindex={rowIndex}
-      className="retry-row"
+      className="table-row retry-row"
       data-gone={isGone}
       data-held={retry.phase === 'HELD'}
     >
@@ -39,21 +38,19 @@ export function RetryRow({ retry, rowIndex, showsProject, isBusy, onRetryNow, on
         <Link
           to="/chains/$chainId"
           params={{ chainId }}
-          className="retry-link"
+          className="table-link"
           data-retry={retry.id}
           title={session.name}
         >
           {session.name}
         </Link>
-        {showsProject && <span className="retry-project">{session.project.name}</span>}
+        {showsProject && <span className="table-tag">{session.project.name}</span>}
       </span>
       <span role="cell" className="retry-attempt">
         {attempt + 1} <span className="retry-of">of {maxAttempts}</span>
       </span>
       <span role="cell" className="retry-cause" title={retry.explanation}>
-        <span className={`cause-mark ${look.tone}`} aria-hidden="true">
-          {look.letter}
-        </span>
+        <CauseMark {...look} />
         <span className="retry-why">{why}</span>
       </span>
       <span role="cell" className="retry-wait">
@@ -101,6 +98,7 @@ function Act(props: {
 const HOUR_MS = 3_600_000
 
 function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
+  const moments = useMoments()
   const at = Date.parse((phase === 'HELD' ? (heldSince ?? dueAt) : dueAt) ?? '')
   const now = useServerNow(phase !== 'HELD' || serverNow() - at < HOUR_MS)
   if (phase === 'HELD') {
@@ -126,6 +124,7 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
 
 /** The delay; or why it is held, and since when. */
 function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry: Retry }) {
+  const moments = useMoments()
   if (phase === 'HELD' && holdReason !== null) {
     const since = heldSince === null ? null : Date.parse(heldSince)
     return (

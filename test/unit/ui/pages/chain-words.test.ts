@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readChainSearch } from '../../../../src/ui/pages/chain/chain-search.ts'
-import { amountWords, differenceWords } from '../../../../src/ui/pages/chain/spec-words.ts'
+import { differenceWords } from '../../../../src/ui/pages/chain/spec-words.ts'
+import { amountWords, roughAmount } from '../../../../src/ui/words/amount.ts'
 
 describe('the address of a chain', () => {
   test('is understood', () => {
@@ -29,6 +30,16 @@ describe('what changes', () => {
     ['cpu', '1.5', '1.5'],
   ])('%s of %s', (slot, amount, wanted) => {
     expect(amountWords(slot, amount)).toBe(wanted)
+  })
+
+  test.each([
+    ['mem', '1073741824', '1g'],
+    ['mem', '1250000000', '1.16g'],
+    ['mem', '0', '0'],
+    ['cpu', '0.30000001', '0.3'],
+    ['cpu', '2048', '2048'],
+  ])('%s of %s, roughly', (slot, amount, wanted) => {
+    expect(roughAmount(slot, amount)).toBe(wanted)
   })
 
   test.each([

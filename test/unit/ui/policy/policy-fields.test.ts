@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { addPolicyOptions, readPolicy } from '../../../../src/cli/options/policy-options.ts'
 import { ELIGIBLE_CAUSES } from '../../../../src/domain/session/causes.ts'
 import { SHIPPED_POLICY } from '../../../../src/domain/retry/policy/policy.ts'
-import { CAUSES, placeIssues, POLICY_FIELDS, readDraft } from '../../../../src/ui/pages/policy/policy-fields.ts'
+import { placeIssues } from '../../../../src/ui/policy/place-issues.ts'
+import { CAUSES, POLICY_FIELDS } from '../../../../src/ui/policy/policy-fields.ts'
+import { readDraft } from '../../../../src/ui/policy/read-draft.ts'
 import { draftOf, readPolicySearch, searchOf } from '../../../../src/ui/pages/policy/policy-search.ts'
-import { policyAsCommand } from '../../../../src/ui/pages/policy/policy-text.ts'
+import { policyAsCommand } from '../../../../src/ui/policy/policy-text.ts'
 
 const DRAFT = {
   retries: '6',

@@ -73,6 +73,16 @@ function secondsOf(text: string): number {
 describe('moments', () => {
   const at = Date.UTC(2026, 10, 3, 23, 4, 9)
 
+  test.each([
+    ['UTC', 'UTC', 0],
+    ['Europe/Berlin', '+01:00', 60],
+    ['America/St_Johns', '-03:30', -210],
+    ['Europe/London', '+00:00', 0],
+  ])('of %s say that it is %s', (name, zone, offset) => {
+    const moments = momentsIn(name)
+    expect([moments.zone(at), moments.offsetMinutes(at)]).toEqual([zone, offset])
+  })
+
   test('say which zone they are in', () => {
     expect(momentsIn('UTC').absolute(at)).toBe('2026-11-03 23:04:09 UTC')
     expect(momentsIn('Europe/Berlin').absolute(at)).toBe('2026-11-04 00:04:09 +01:00')

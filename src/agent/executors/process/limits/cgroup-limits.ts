@@ -1,4 +1,5 @@
-export type Controller = 'memory' | 'pids' | 'cpu'
+/** `cpuacct`, of version 1, bounds nothing: it counts CPU time. */
+export type Controller = 'memory' | 'pids' | 'cpu' | 'cpuacct'
 export type Version = 1 | 2
 
 export interface KernelLimits {

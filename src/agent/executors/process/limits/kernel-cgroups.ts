@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Controller, type KernelLimits, limitFiles, type Version } from './cgroup-limits.ts'
+import { metersOf, type UsageMeters } from './usage-meters.ts'
 
 /**
  * One cgroup per kernel, below `reprise-<hash of the agent's directory>`, in one hierarchy (version 2) or in one per
@@ -12,6 +13,8 @@ export interface KernelCgroups {
   readonly version: 1 | 2
   /** Whether memory limits can be set. */
   readonly limitsMemory: boolean
+  /** Whether the operating system counts the memory of each group. */
+  readonly metersMemory: boolean
   /** @throws if the operating system refuses */
   create(kernelId: string, limits: KernelLimits): KernelCgroup
   /** The group that an earlier instance created; null if there is none. */
@@ -32,6 +35,7 @@ export interface KernelCgroup {
   readonly path: string
   /** Its directories in all hierarchies. */
   readonly paths: readonly string[]
+  readonly meters: UsageMeters
 }
 
 interface Hierarchy {
@@ -40,7 +44,7 @@ interface Hierarchy {
   controllers: ReadonlySet<Controller>
 }
 
-const CONTROLLERS: readonly Controller[] = ['pids', 'memory', 'cpu']
+const CONTROLLERS: readonly Controller[] = ['pids', 'memory', 'cpu', 'cpuacct']
 
 /** @returns null if no hierarchy is writable. `memory` false: limits on memory are not wanted. */
 export function openKernelCgroups(
@@ -49,7 +53,9 @@ export function openKernelCgroups(
 ): KernelCgroups | null {
   const name = `reprise-${createHash('sha256').update(agentDir).digest('hex').slice(0, 12)}`
   const version = existsSync(join(mount, 'cgroup.controllers')) ? 2 : 1
-  const wanted = CONTROLLERS.filter((controller) => memory || controller !== 'memory')
+  const wanted = CONTROLLERS.filter(
+    (controller) => (memory || controller !== 'memory') && (version === 1 || controller !== 'cpuacct'),
+  )
   const hierarchies = version === 2 ? openVersion2(mount, name, wanted) : openVersion1(mount, name, wanted)
   const [first] = hierarchies
   // Version 1: without `pids`, a fork bomb could outrun those who kill it.
@@ -128,15 +134,18 @@ function setLimits(version: Version, group: string, controllers: ReadonlySet<Con
 function cgroups(version: Version, hierarchies: readonly Hierarchy[]): KernelCgroups {
   const events = version === 2 ? 'memory.events' : 'memory.oom_control'
   const groupIn = (kernelId: string) => (each: Hierarchy) => ({ path: join(each.parent, kernelId), ...each })
+  const limitsMemory = hierarchies.some(({ controllers }) => controllers.has('memory'))
   const members = ({ path }: KernelCgroup) => processIds(join(path, 'cgroup.procs'))
   return {
     version,
-    limitsMemory: hierarchies.some(({ controllers }) => controllers.has('memory')),
+    limitsMemory,
+    metersMemory: limitsMemory && (version === 1 || existsSync(join(hierarchies[0]!.parent, 'memory.peak'))),
     create(kernelId, limits) {
       const needed = hierarchies.filter(
         ({ controllers }, index) =>
           index === 0 ||
-          (controllers.has('memory') && limits.memoryBytes !== null) ||
+          controllers.has('memory') ||
+          controllers.has('cpuacct') ||
           (controllers.has('cpu') && limits.cpus !== null),
       )
       const groups = needed.map(groupIn(kernelId))
@@ -144,11 +153,11 @@ function cgroups(version: Version, hierarchies: readonly Hierarchy[]): KernelCgr
         mkdirSync(path, { recursive: true })
         setLimits(version, path, controllers, limits)
       }
-      return asGroup(groups.map(({ path }) => path))
+      return asGroup(version, groups)
     },
     existing(kernelId) {
-      const paths = hierarchies.map((each) => groupIn(kernelId)(each).path).filter((path) => existsSync(path))
-      return paths.length === 0 ? null : asGroup(paths)
+      const groups = hierarchies.map(groupIn(kernelId)).filter(({ path }) => existsSync(path))
+      return groups.length === 0 ? null : asGroup(version, groups)
     },
     oomKills({ paths }) {
       const texts = paths.map((path) => readIfThere(join(path, events)))
@@ -165,8 +174,14 @@ function cgroups(version: Version, hierarchies: readonly Hierarchy[]): KernelCgr
   }
 }
 
-function asGroup(paths: readonly string[]): KernelCgroup {
-  return { path: paths[0]!, paths }
+function asGroup(
+  version: Version,
+  groups: readonly { path: string; controllers: ReadonlySet<Controller> }[],
+): KernelCgroup {
+  const paths = groups.map(({ path }) => path)
+  const pathOf = (wanted: Controller) =>
+    version === 2 ? paths[0] : groups.find(({ controllers }) => controllers.has(wanted))?.path
+  return { path: paths[0]!, paths, meters: metersOf(version, pathOf) }
 }
 
 /** Without new processes in between: version 2 kills at once, version 1 forbids forks first. */

@@ -92,7 +92,8 @@ function lifePause(kernel: ProcessKernel): number {
 
 /** The pid of a dead leader is not reused while its group has members, so the signal reaches no other processes. */
 function endKernelOfDeadShim(host: ProcessHost, kernel: ProcessKernel, pid: number): void {
-  const { exitCode } = parseStatus(readStatus(kernel.path))
+  const { exitCode, used } = parseStatus(readStatus(kernel.path))
+  kernel.used ??= used
   signalProcess(-pid, 'SIGKILL')
   endKernel(host, kernel, exitCode, exitCode === null ? new Date().toISOString() : statusTimes(kernel.path).endedAt)
 }

@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "resubmissions" ADD COLUMN "dependents_from" INTEGER;

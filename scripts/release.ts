@@ -1,0 +1,12 @@
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { uiReleasePath } from '../src/bundle.ts'
+import { releaseProgram } from './bundle.ts'
+import { bundleUi } from './bundle-ui.ts'
+
+/** Puts the program and the web UI where the package carries them. */
+const ROOT = join(import.meta.dirname, '..')
+await releaseProgram(ROOT)
+const ui = uiReleasePath(ROOT)
+await rm(ui, { recursive: true, force: true })
+await cp(await bundleUi(ROOT), ui, { recursive: true })

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { formatDocument, stringifyDocument } from '@urql/core'
+import { print, type DocumentNode } from 'graphql'
+
+/**
+ * Every document that the web UI sends, by its SHA-256, in each form that it may be sent in: a server of trusted
+ * documents takes those of its own UI. The cache asks for type names besides; streams and what passes it by do not.
+ */
+export async function uiDocuments(root: string): Promise<Record<string, string>> {
+  const directory = join(root, 'src/ui')
+  const names = (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.generated.ts'))
+  const modules = await Promise.all(
+    names.map((name) => import(pathToFileURL(join(directory, name)).href) as Promise<Record<string, unknown>>),
+  )
+  const documents = modules.flatMap((module) => Object.values(module)).filter((value) => isDocument(value))
+  const texts = documents.flatMap((document) => [print(document), stringifyDocument(formatDocument(document))])
+  return Object.fromEntries(texts.map((text) => [createHash('sha256').update(text).digest('hex'), text]))
+}
+
+function isDocument(value: unknown): value is DocumentNode {
+  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'Document'
+}

@@ -1,0 +1,56 @@
+import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { type UsageMark, writeMark } from '../kernel-directory/kernel-directory.ts'
+import { readMeters } from './limits/usage-meters.ts'
+import { ticksPerSecond, uptimeSeconds } from './proc-stat.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+
+/**
+ * What an ended kernel has used, before its cgroup is removed: from the group's meters, which the shim has read, or if
+ * the shim was killed as well, are read here and written down for a later instance. Where no group counts it, what its
+ * shim has waited for, or what was seen of it while it ran.
+ *
+ * @returns null if nothing is known
+ */
+export function measureUsage(host: ProcessHost, kernel: ProcessKernel): KernelUsage | null {
+  const { shim, used, seen } = kernel
+  if (shim === null && seen === null) return null
+  const metered = meteredUsage(kernel)
+  const waited = highest(used?.waitedCpuSeconds, seen?.cpuSeconds)
+  const usage = {
+    peakMemoryBytes: metered.peakMemoryBytes ?? seen?.peakMemoryBytes ?? null,
+    cpuSeconds: metered.cpuSeconds ?? waited,
+    wallSeconds: wallSeconds(kernel),
+  }
+  if (used === null && shim !== null) noteUsage(host, kernel, usage)
+  const whole = metered.peakMemoryBytes !== null && metered.cpuSeconds !== null
+  return { ...usage, source: whole ? 'CGROUP' : 'PROCESSES' }
+}
+
+function meteredUsage({ outside, used, cgroup }: ProcessKernel) {
+  const { peakMemoryBytes = null, cpuSeconds = null } = outside
+    ? {}
+    : (used ?? (cgroup && readMeters(cgroup.meters)) ?? {})
+  return { peakMemoryBytes, cpuSeconds }
+}
+
+function wallSeconds({ shim, used, seen, watched }: ProcessKernel): number | null {
+  if (shim === null || (used === null && !watched)) return seen?.wallSeconds ?? null
+  const seconds = (used?.endedAtSeconds ?? uptimeSeconds()) - shim.startTicks / ticksPerSecond()
+  return Math.max(0, seconds)
+}
+
+/** Without it, a later instance knows less. */
+export function noteUsage({ log }: ProcessHost, { id, path }: ProcessKernel, usage: UsageMark): void {
+  try {
+    writeMark(path, 'usage', usage)
+  } catch (error) {
+    log.debug({ kernelId: id, error: messageOf(error) }, 'what a kernel used could not be written down')
+  }
+}
+
+function highest(...values: (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => typeof value === 'number')
+  return known.length === 0 ? null : Math.max(...known)
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs'
+import type { CreateSessionInput } from '../../client/node/index.ts'
+import { messageOf } from '../../observability/error-message.ts'
+import { arrayNumbers, future, seconds } from '../options/values.ts'
+import { UsageError } from '../present-error.ts'
+
+/** A session that a file describes: fields of `CreateSessionInput`, and how many there are of it. */
+export interface Job {
+  /** Where it stands, for messages. */
+  place: string
+  fields: Partial<CreateSessionInput>
+  /** The numbers that stand for `{i}`; undefined for one session, in which `{i}` stands for itself. */
+  numbers: readonly number[] | undefined
+}
+
+type Entry = Readonly<Record<string, unknown>>
+type Parse = (value: unknown) => unknown
+
+/** How a field is read; of the forms that people write, as the API takes it. */
+const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
+  name: text,
+  command: (value) => (typeof value === 'string' ? ['sh', '-c', value] : list(value)),
+  project: text,
+  image: text,
+  environ: (value) => entries(value, 'name', 'value'),
+  secretEnviron: (value) => entries(value, 'name', 'value'),
+  labels: (value) => entries(value, 'key', 'value'),
+  agentLabels: (value) => entries(value, 'key', 'value'),
+  resourceSlots: (value) => entries(value, 'slot', 'amount'),
+  batchTimeout: (value) => (typeof value === 'string' ? seconds(value) : value),
+  startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),
+  priority: asItIs,
+  resourceGroup: text,
+  allowAgents: list,
+  avoidAgents: list,
+  excludeAgents: list,
+  clusterSize: asItIs,
+  clusterMode: word,
+  sessionType: word,
+  dependsOn: list,
+  concurrencyKey: text,
+  concurrencyLimit: asItIs,
+  creationId: text,
+  retryPolicy: asItIs,
+}
+
+/** The jobs of a file, JSON Lines or YAML by its name; `-` is standard input, with JSON Lines. @throws UsageError */
+export async function readJobs(path: string): Promise<Job[]> {
+  const told = (error: unknown) => new UsageError(`--file ${path}: ${messageOf(error)}`)
+  let source: string
+  try {
+    source = readFileSync(path === '-' ? 0 : path, 'utf8')
+  } catch (error) {
+    throw told(error)
+  }
+  const read = /\.ya?ml$/i.test(path) ? yamlEntries : jsonEntries
+  const found = await read(source).catch((error: unknown) => Promise.reject(told(error)))
+  if (found.length === 0) throw told(new Error('it has no jobs'))
+  return found.map(({ place, value }) => jobOf(value, `${path}:${place}`))
+}
+
+interface Placed {
+  /** Of a line, its number; else which entry it is. */
+  place: number
+  value: unknown
+}
+
+async function jsonEntries(source: string): Promise<Placed[]> {
+  if (/^\s*\[/.test(source)) return (JSON.parse(source) as unknown[]).map((value, at) => ({ place: at + 1, value }))
+  return source.split('\n').flatMap((line, at): Placed[] => {
+    if (line.trim() === '') return []
+    try {
+      return [{ place: at + 1, value: JSON.parse(line) as unknown }]
+    } catch (error) {
+      throw new Error(`line ${at + 1}: ${messageOf(error)}`, { cause: error })
+    }
+  })
+}
+
+/** A list of jobs, or documents of one each. */
+async function yamlEntries(source: string): Promise<Placed[]> {
+  const { parseAllDocuments } = await import('yaml')
+  const values = [...parseAllDocuments(source)].flatMap((document) => {
+    const [error] = 'errors' in document ? document.errors : []
+    if (error) throw error
+    return document.toJS() as unknown
+  })
+  return values.filter((value) => value !== null).map((value, at) => ({ place: at + 1, value }))
+}
+
+function jobOf(value: unknown, place: string): Job {
+  if (!isEntry(value)) throw new UsageError(`${place}: it must be an object`)
+  const { array, ...given } = value
+  const fields: Record<string, unknown> = {}
+  try {
+    for (const [name, content] of Object.entries(given)) {
+      const parse = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof typeof FIELDS] : undefined
+      if (!parse) throw new Error(`there is no field ${name}, but ${Object.keys(FIELDS).join(', ')} and array`)
+      fields[name] = parse(content)
+    }
+    return {
+      place,
+      fields,
+      numbers:
+        array === undefined ? undefined : arrayNumbers(typeof array === 'string' ? array : JSON.stringify(array)),
+    }
+  } catch (error) {
+    throw new UsageError(`${place}: ${messageOf(error)}`)
+  }
+}
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function asItIs(value: unknown): unknown {
+  return value
+}
+
+function text(value: unknown): string {
+  return String(value)
+}
+
+function word(value: unknown): string {
+  return String(value).toUpperCase().replaceAll('-', '_')
+}
+
+function list(value: unknown): string[] {
+  if (!Array.isArray(value)) throw new Error(`${JSON.stringify(value)} is not a list`)
+  return value.map(String)
+}
+
+/** A list as the API has it, or an object. */
+function entries(value: unknown, key: string, content: string): unknown {
+  if (!isEntry(value)) return value
+  return Object.entries(value).map(([name, amount]) => ({ [key]: name, [content]: String(amount) }))
+}

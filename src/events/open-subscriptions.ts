@@ -1,0 +1,94 @@
+import { RepriseError } from '../domain/errors.ts'
+import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX } from '../domain/limits.ts'
+
+/**
+ * How often the tokens of open subscriptions and sockets are checked, so that a revoked token ends them even if nothing
+ * arrives.
+ */
+const TOKEN_CHECK_INTERVAL_MS = 2_000
+
+/** What is open by the right of a token. */
+interface Holder {
+  tokenId: string
+  stillAuthorized(): Promise<boolean>
+  /** Called at most once, when the token is no longer valid. */
+  end(): void
+}
+
+interface OpenSubscription extends Holder {
+  /** The WebSocket, or the HTTP request of a single subscription. */
+  connection: object
+}
+
+interface OfToken {
+  holders: Set<Holder>
+  subscriptions: number
+}
+
+/**
+ * All open subscriptions of this process, over all transports, and all its sockets. The number of subscriptions is
+ * limited, and all of them end when their token is revoked or expires.
+ */
+export interface OpenSubscriptions {
+  /**
+   * Returns a function that removes it again, which may be called any number of times.
+   * @throws RepriseError TOO_MANY_SUBSCRIPTIONS
+   */
+  open(subscription: OpenSubscription): () => void
+  /** For a socket, which may have no subscription. Returns a function that removes it again. */
+  openSocket(socket: Holder): () => void
+}
+
+export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions {
+  const byToken = new Map<string, OfToken>()
+  const perConnection = new WeakMap<object, number>()
+  const timer = setInterval(() => void checkTokens(), TOKEN_CHECK_INTERVAL_MS).unref()
+  closing.addEventListener('abort', () => clearInterval(timer), { once: true })
+
+  /** Checks each token once, however much it has open. If a check fails, the next one decides. */
+  async function checkTokens(): Promise<void> {
+    const checks = [...byToken.values()].map(async ({ holders }) => {
+      const [first] = holders
+      if (!first || (await first.stillAuthorized().catch(() => true))) return
+      for (const holder of holders) holder.end()
+    })
+    await Promise.all(checks)
+  }
+
+  function hold(holder: Holder): { ofToken: OfToken; release: () => boolean } {
+    const { tokenId } = holder
+    const ofToken = byToken.get(tokenId) ?? { holders: new Set(), subscriptions: 0 }
+    byToken.set(tokenId, ofToken)
+    ofToken.holders.add(holder)
+    const release = () => {
+      const held = ofToken.holders.delete(holder)
+      if (ofToken.holders.size === 0 && byToken.get(tokenId) === ofToken) byToken.delete(tokenId)
+      return held
+    }
+    return { ofToken, release }
+  }
+
+  return {
+    open(subscription) {
+      const { tokenId, connection } = subscription
+      const ofConnection = perConnection.get(connection) ?? 0
+      assertBelow(ofConnection, SUBSCRIPTIONS_PER_CONNECTION_MAX, 'connection')
+      assertBelow(byToken.get(tokenId)?.subscriptions ?? 0, SUBSCRIPTIONS_PER_TOKEN_MAX, 'token')
+      const { ofToken, release } = hold(subscription)
+      ofToken.subscriptions += 1
+      perConnection.set(connection, ofConnection + 1)
+      return () => {
+        if (!release()) return
+        ofToken.subscriptions -= 1
+        perConnection.set(connection, perConnection.get(connection)! - 1)
+      }
+    },
+    openSocket: (socket) => hold(socket).release,
+  }
+}
+
+function assertBelow(count: number, limit: number, of: string): void {
+  if (count < limit) return
+  const message = `This ${of} has ${count} subscriptions open, and the limit is ${limit}: end some first.`
+  throw new RepriseError('TOO_MANY_SUBSCRIPTIONS', message)
+}

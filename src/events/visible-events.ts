@@ -1,0 +1,58 @@
+import { RepriseError } from '../domain/errors.ts'
+import { decodeCursor, type EventCursor } from '../domain/event-cursor.ts'
+import type { EventFilter } from '../domain/events.ts'
+import { FILTER_LIST_MAX } from '../domain/limits.ts'
+import type { PrismaClient } from '../store/prisma.ts'
+import { ownProject } from '../services/access/tenant-scope.ts'
+import { argumentError } from '../services/input/parse-input.ts'
+import { invalidCursor } from '../services/paging/page-arguments.ts'
+import type { ServiceContext } from '../services/service-context.ts'
+
+/** Which events. All given conditions must match; null counts as missing. */
+export interface EventFilterInput {
+  /** By its name. */
+  project?: string | null | undefined
+  chainId?: string | null | undefined
+  chainIds?: readonly string[] | null | undefined
+  sessionId?: string | null | undefined
+  deploymentId?: string | null | undefined
+}
+
+/** @throws RepriseError VALIDATION_FAILED */
+export function eventCursorOf(
+  text: string | null | undefined,
+  name: 'after' | 'before' = 'after',
+): EventCursor | undefined {
+  const cursor = text == null ? undefined : decodeCursor(text)
+  if (text != null && !cursor) throw invalidCursor(name)
+  return cursor
+}
+
+interface Reader extends Pick<ServiceContext, 'viewer'> {
+  prisma: PrismaClient
+}
+
+/** What a filter asks for, of what the viewer sees. @throws RepriseError */
+export async function visibleEvents(reader: Reader, filter: EventFilterInput): Promise<EventFilter> {
+  const { project, chainId, chainIds, sessionId, deploymentId } = filter
+  if (chainIds && chainIds.length > FILTER_LIST_MAX)
+    throw argumentError(
+      'filter.chainIds',
+      `\`chainIds\` has ${chainIds.length} items, but may have ${FILTER_LIST_MAX}.`,
+    )
+  const projectId = project == null ? reader.viewer.projectId : await projectIdOf(reader, project)
+  return {
+    projectId,
+    chainId: chainId ?? null,
+    chainIds: chainIds ? new Set(chainIds) : null,
+    sessionId: sessionId ?? null,
+    deploymentId: deploymentId ?? null,
+  }
+}
+
+async function projectIdOf({ prisma, viewer }: Reader, name: string): Promise<string> {
+  const where = { AND: [ownProject(viewer), { name }] }
+  const project = await prisma.project.findFirst({ where, select: { id: true } })
+  if (project) return project.id
+  throw new RepriseError('PROJECT_NOT_FOUND', `There is no project ${name}.`)
+}

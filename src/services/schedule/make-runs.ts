@@ -1,0 +1,191 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { MissedRuns } from '../../domain/schedule/plan-runs.ts'
+import { admitRuns, type AdmittedRuns, type Candidate } from '../../domain/schedule/admit-runs.ts'
+import type { ErrorCode, RepriseError } from '../../domain/errors.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { HeldSchedule } from '../../store/sql/schedule/claim-schedules.sql.ts'
+import type { NextRun } from '../../store/sql/schedule/schedule-columns.sql.ts'
+import {
+  advanceSchedules,
+  readMadeRuns,
+  readScheduleStandings,
+  writeScheduleRuns,
+  type ScheduleStanding,
+  type WrittenRun,
+} from '../../store/sql/schedule/schedule-runs.sql.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { cancelOthers } from './cancel-others.ts'
+import { startRuns } from './start-runs.ts'
+
+/** What is due of a schedule that the transaction holds. */
+export interface DueRuns {
+  schedule: HeldSchedule
+  runs: readonly Date[]
+  missed: MissedRuns | null
+  next: NextRun | null
+  /** The name of whoever asked for the run; null for runs that were planned. */
+  askedBy: string | null
+  /** Why nothing more can be planned now. */
+  fault?: RepriseError
+}
+
+export interface MadeRuns {
+  /** The rows of what was decided, those that only count up among them. */
+  runs: WrittenRun[]
+  /** Ids of the sessions that were created. */
+  started: string[]
+  /** How many chains were ended for a later run. */
+  cancelled: number
+}
+
+/**
+ * Makes what is due of these schedules, and starts what has waited: the sessions, their rows, and the next planned time
+ * in the caller's transaction, so that a crash leaves all of it or nothing.
+ */
+export async function makeRuns(
+  tx: Queryable,
+  context: Pick<ServiceContext, 'secrets' | 'log'>,
+  turns: readonly DueRuns[],
+): Promise<MadeRuns> {
+  const ids = turns.map(({ schedule }) => schedule.id)
+  const standings = await readScheduleStandings(tx, ids)
+  const made = await readMade(tx, turns)
+  const decided = turns.map((turn) => decide(turn, standings.get(turn.schedule.id)!, made))
+  const started = await startRuns(
+    tx,
+    context,
+    decided.flatMap(({ turn, admitted }) => (admitted.start ? [turn.schedule] : [])),
+  )
+  const cancelling = decided.filter(({ admitted }) => admitted.cancelOther)
+  const cancelled = await cancelOthers(
+    tx,
+    context,
+    cancelling.map(({ turn }) => turn.schedule),
+  )
+  const written = decided.map((each) => ({ ...each, runs: rowsOf(each, started.get(each.turn.schedule.id)) }))
+  await writeScheduleRuns(
+    tx,
+    written.flatMap(({ runs }) => runs),
+  )
+  await advanceSchedules(
+    tx,
+    written.map(({ turn, admitted, runs }) => advanced(turn, admitted, runs)),
+  )
+  const created = [...started.values()].filter((outcome) => typeof outcome === 'string')
+  return { runs: written.flatMap(({ runs }) => runs), started: created, cancelled }
+}
+
+interface Decided {
+  turn: DueRuns
+  /** What has a record already: what made nothing is recorded beside it. */
+  made: ReadonlySet<string>
+  standing: ScheduleStanding
+  admitted: AdmittedRuns
+}
+
+const keyOf = (scheduleId: string, plannedAt: Date) => `${scheduleId} ${plannedAt.getTime()}`
+
+async function readMade(tx: Queryable, turns: readonly DueRuns[]): Promise<Set<string>> {
+  const wanted = turns.flatMap(({ schedule, runs, missed, fault }) => {
+    const others = [...(missed ? [missed.from] : []), ...(fault ? [faultAt(schedule)] : [])]
+    return [...runs, ...others].map((plannedAt) => ({ scheduleId: schedule.id, plannedAt }))
+  })
+  if (wanted.length === 0) return new Set()
+  return new Set((await readMadeRuns(tx, wanted)).map((run) => keyOf(run.scheduleId, run.plannedAt)))
+}
+
+function faultAt({ plannedAt, now }: HeldSchedule): Date {
+  return plannedAt ?? now
+}
+
+function decide(turn: DueRuns, standing: ScheduleStanding, made: ReadonlySet<string>): Decided {
+  const { schedule, runs } = turn
+  const due = runs.filter((at) => !made.has(keyOf(schedule.id, at))).map((plannedAt) => ({ plannedAt, queuedId: null }))
+  const waiting = standing.waiting.map(({ id, plannedAt }) => ({ plannedAt: new Date(plannedAt), queuedId: id }))
+  return { turn, made, standing, admitted: admitRuns({ overlap: schedule.overlap, open: standing.open, waiting, due }) }
+}
+
+/** The rows of one schedule, by planned time. */
+function rowsOf({ turn, made, standing, admitted }: Decided, started: string | RepriseError | undefined): WrittenRun[] {
+  const { start, wait, skip } = admitted
+  const rows = [
+    ...(turn.missed ? [beside(made, missedRow(turn, turn.missed))] : []),
+    ...(start && started !== undefined ? [startedRow(turn, start, started)] : []),
+    ...wait.filter(({ queuedId }) => queuedId === null).map((run) => row(turn, run, { outcome: 'QUEUED' })),
+    ...skip.map(({ run, reason }) => row(turn, run, { outcome: 'SKIPPED', reason })),
+    ...(turn.fault ? [beside(made, faultRow(turn, turn.fault))] : []),
+  ]
+  return merged(
+    rows.toSorted((a, b) => a.plannedAt.getTime() - b.plannedAt.getTime()),
+    standing.last,
+  )
+}
+
+type Outcome = Pick<WrittenRun, 'outcome'> & Partial<Pick<WrittenRun, 'chainId' | 'code' | 'reason'>>
+
+function row({ schedule, askedBy }: DueRuns, { plannedAt, queuedId }: Candidate, outcome: Outcome): WrittenRun {
+  return {
+    id: queuedId ?? uuidv7(),
+    row: queuedId === null ? 'NEW' : 'WAITED',
+    scheduleId: schedule.id,
+    plannedAt,
+    lastPlannedAt: plannedAt,
+    count: 1,
+    askedBy: queuedId === null ? askedBy : null,
+    chainId: null,
+    code: null,
+    reason: null,
+    ...outcome,
+  }
+}
+
+function startedRow(turn: DueRuns, start: Candidate, started: string | RepriseError): WrittenRun {
+  if (typeof started === 'string') return row(turn, start, { outcome: 'STARTED', chainId: started })
+  return row(turn, start, refusedWith(started))
+}
+
+function faultRow(turn: DueRuns, fault: RepriseError): WrittenRun {
+  return row(turn, { plannedAt: faultAt(turn.schedule), queuedId: null }, refusedWith(fault))
+}
+
+function beside(made: ReadonlySet<string>, run: WrittenRun): WrittenRun {
+  if (!made.has(keyOf(run.scheduleId, run.plannedAt))) return run
+  return { ...run, plannedAt: new Date(run.plannedAt.getTime() + 1) }
+}
+
+function refusedWith({ code, message }: { code: ErrorCode; message: string }): Outcome {
+  return { outcome: 'REFUSED', code, reason: message }
+}
+
+function missedRow(turn: DueRuns, { from, to, count, more }: MissedRuns): WrittenRun {
+  const reason = more ? 'no server could make them in time: at least so many' : 'no server could make them in time'
+  const missed = row(turn, { plannedAt: from, queuedId: null }, { outcome: 'MISSED', reason })
+  return { ...missed, lastPlannedAt: to, count }
+}
+
+/** Runs in a row that made nothing, for one reason, are one row that counts them. */
+function merged(rows: readonly WrittenRun[], last: ScheduleStanding['last']): WrittenRun[] {
+  const result: WrittenRun[] = []
+  for (const next of rows) {
+    const same = result.at(-1)
+    if (next.row !== 'NEW' || next.askedBy !== null) result.push(next)
+    else if (same && same.row !== 'WAITED' && isSame(next, same)) {
+      same.count += next.count
+      same.lastPlannedAt = next.lastPlannedAt
+    } else if (!same && last && isSame(next, last)) result.push({ ...next, id: last.id, row: 'SAME' })
+    else result.push(next)
+  }
+  return result
+}
+
+function isSame(next: WrittenRun, before: NonNullable<ScheduleStanding['last']>): boolean {
+  if (next.outcome === 'STARTED' || next.outcome === 'QUEUED' || before.askedBy !== null) return false
+  return next.outcome === before.outcome && next.code === before.code && next.reason === before.reason
+}
+
+function advanced({ schedule, next }: DueRuns, { wait }: AdmittedRuns, runs: readonly WrittenRun[]) {
+  const refusal = runs.findLast(({ outcome }) => outcome === 'REFUSED')
+  const told = runs.findLast(({ outcome }) => outcome === 'REFUSED' || outcome === 'STARTED')
+  const statusReason = refusal && `The run of ${refusal.lastPlannedAt.toISOString()} was refused: ${refusal.reason}`
+  return { id: schedule.id, next, queued: wait.length, ...(told && { statusReason: statusReason ?? null }) }
+}

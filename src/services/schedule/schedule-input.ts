@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import {
+  NAME_LENGTH_MAX,
+  SCHEDULE_CATCH_UP_MAX,
+  SCHEDULE_CRON_LENGTH_MAX,
+  SCHEDULE_EVERY_SECONDS_MAX,
+  SCHEDULE_EVERY_SECONDS_MIN,
+  SCHEDULE_JITTER_SECONDS_MAX,
+} from '../../domain/limits.ts'
+import { SCHEDULE_OVERLAPS } from '../../domain/schedule/admit-runs.ts'
+import { cronFault, timeZoneOf } from '../../domain/schedule/timetable.ts'
+import type { ScheduleSettings, ScheduleTemplate } from '../../store/sql/schedule/schedule-columns.sql.ts'
+import { inputError, issuesOf, issuesUnder, refuseInput } from '../input/parse-input.ts'
+import { text } from '../input/text-input.ts'
+import { withoutNulls } from '../input/without-nulls.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { parseCreateSession, type CreateSessionInput } from '../session/create-session-input.ts'
+import { planFirstAttempt, readPlanScope } from '../session/plan-first-attempt.ts'
+import { besideOtherFaults } from '../session/session-fields.ts'
+
+/** When and how a schedule runs. Durations are in seconds. */
+export interface ScheduleSettingsInput {
+  name: string
+  cron?: string | null
+  every?: number | null
+  timeZone?: string | null
+  overlap?: ScheduleSettings['overlap'] | null
+  catchUp?: number | null
+  jitter?: number | null
+}
+
+/** Of a schedule's own fields, with GraphQL's names. */
+export const scheduleSettingsSchema = z
+  .strictObject({
+    name: text(NAME_LENGTH_MAX),
+    cron: text(SCHEDULE_CRON_LENGTH_MAX)
+      .superRefine((expression, context) => {
+        const fault = cronFault(expression, new Date())
+        if (fault !== null) context.addIssue(fault)
+      })
+      .optional(),
+    every: z.number().min(SCHEDULE_EVERY_SECONDS_MIN).max(SCHEDULE_EVERY_SECONDS_MAX).optional(),
+    timeZone: text(NAME_LENGTH_MAX)
+      .refine((name) => timeZoneOf(name) !== null, 'must be the name of a time zone, like Europe/Berlin')
+      .default('UTC'),
+    overlap: z.enum(SCHEDULE_OVERLAPS).default('SKIP'),
+    catchUp: z.int().min(0).max(SCHEDULE_CATCH_UP_MAX).default(1),
+    jitter: z.number().min(0).max(SCHEDULE_JITTER_SECONDS_MAX).default(0),
+  })
+  .superRefine(
+    ({ cron, every, jitter }, context) => {
+      const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+      if ((cron === undefined) === (every === undefined)) fault('cron', 'must be given, or every: one of the two')
+      if (every !== undefined && jitter > every) fault('jitter', 'must not be longer than every')
+    },
+    { when: besideOtherFaults },
+  )
+
+/** All faults at once. */
+export function parseScheduleSettings(
+  input: ScheduleSettingsInput,
+): { settings: ScheduleSettings } | { issues: ValidationIssue[] } {
+  const parsed = scheduleSettingsSchema.safeParse(withoutNulls(input))
+  if (!parsed.success) return { issues: issuesOf(parsed.error) }
+  return { settings: { ...parsed.data, cron: parsed.data.cron ?? null, every: parsed.data.every ?? null } }
+}
+
+/** Of these every run has its own, or none. */
+const NOT_OF_RUNS = ['creationId', 'startsAt', 'dependsOn'] as const
+
+/**
+ * Checks that a session can be created from this, as `createSession` does, and gives what is stored of it.
+ * `otherIssues`: of what is given beside it, to be told with its own.
+ * @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND
+ */
+export async function parseTemplate(
+  context: ServiceContext,
+  session: CreateSessionInput,
+  otherIssues: readonly ValidationIssue[] = [],
+): Promise<ScheduleTemplate & { projectId: string }> {
+  const given = withoutNulls(session)
+  const parsed = parseCreateSession(given)
+  const issues = 'issues' in parsed ? parsed.issues : []
+  const own = NOT_OF_RUNS.filter((field) => given?.[field] !== undefined && !isEmptyList(given[field]))
+  const foreign = own.map((path) => ({ path, message: 'is not for schedules: their runs have their own times' }))
+  const faults = [...otherIssues, ...issuesUnder('session', [...issues, ...foreign])]
+  if (!('value' in parsed) || faults.length > 0) return refuseInput(faults)
+  const scope = await readPlanScope(context, [parsed.value])
+  const planned = planFirstAttempt(parsed.value, scope, context)
+  if (planned instanceof RepriseError) throw underSession(planned)
+  const { secretEnviron: _, ...template } = given
+  return { projectId: planned.projectId, template, secretEnviron: planned.secretEnviron }
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
+function underSession(error: RepriseError): RepriseError {
+  return error.issues.length === 0 ? error : inputError(issuesUnder('session', error.issues))
+}

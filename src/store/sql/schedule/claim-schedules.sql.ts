@@ -1,0 +1,55 @@
+import type { Queryable } from '../../database.ts'
+import { IS_VALID, ROLE, TOKENS, type NewToken } from '../access/tokens.sql.ts'
+import type { LockedSchedule } from './change-schedule.sql.ts'
+import { SCHEDULE_COLUMNS } from './schedule-columns.sql.ts'
+
+/** A chain of `schedules s` goes on. Index: chains_of_schedule. */
+export const GOES_ON = `EXISTS (SELECT FROM chains c
+  WHERE c.schedule_id = s.id AND c.state IN ('LIVE', 'WAITING_RETRY', 'HELD'))`
+
+/** Indexes: schedules_due, schedules_waiting. */
+const DUE = `SELECT s.id FROM schedules s WHERE s.paused_at IS NULL AND s.due_at <= now()`
+const READY = `SELECT s.id FROM schedules s WHERE s.paused_at IS NULL AND s.queued > 0 AND NOT ${GOES_ON}`
+
+const OUTLOOK_SQL = `
+SELECT EXISTS (${DUE}) OR EXISTS (${READY}) AS any, least(
+  (SELECT extract(epoch FROM min(due_at) - now()) * 1000 FROM schedules WHERE paused_at IS NULL AND due_at IS NOT NULL),
+  (SELECT $1::int8 FROM schedules WHERE paused_at IS NULL AND queued > 0 LIMIT 1))::float8 AS "nextInMs"`
+
+export interface ScheduleOutlook {
+  /** Whether a run is due, or may start that has waited. */
+  any: boolean
+  /** Time until one may be, without any other change; null if none will. */
+  nextInMs: number | null
+}
+
+/** `waitCheckMs`: how soon to ask again while runs wait for others to end. */
+export async function readDueSchedules(db: Queryable, waitCheckMs: number): Promise<ScheduleOutlook> {
+  return (await db.query<ScheduleOutlook>(OUTLOOK_SQL, [waitCheckMs])).rows[0]!
+}
+
+/** A schedule that the transaction holds, so that nobody else makes its runs. */
+export interface HeldSchedule extends LockedSchedule {
+  /** Of its owner's token in its project; null if that is not valid any more, or not for this project. */
+  ownerRole: NewToken['role'] | null
+}
+
+/**
+ * Those with runs to make, the longest due first. What another server holds is skipped; what it has done meanwhile is
+ * seen after the lock, because the conditions on the row are checked again then. A server that dies leaves nothing held.
+ */
+const CLAIM_SQL = `
+WITH wanted AS (
+  (SELECT id FROM (${DUE} ORDER BY s.due_at LIMIT $1) AS due) UNION (${READY} LIMIT $1)
+)
+SELECT ${SCHEDULE_COLUMNS}, pr.name AS "projectName", now() AS now, valid.role AS "ownerRole"
+FROM schedules s JOIN wanted USING (id) JOIN projects pr ON pr.id = s.project_id
+LEFT JOIN LATERAL (SELECT ${ROLE} AS role FROM ${TOKENS}
+  WHERE t.id = s.token_id AND ${IS_VALID} AND (t.project_id IS NULL OR t.project_id = s.project_id)) AS valid ON true
+WHERE s.paused_at IS NULL AND (s.due_at <= now() OR s.queued > 0)
+ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED`
+
+/** At most `limit` that are due, and as many others. */
+export async function claimSchedules(tx: Queryable, limit: number): Promise<HeldSchedule[]> {
+  return (await tx.query<HeldSchedule>(CLAIM_SQL, [limit])).rows
+}

@@ -1,0 +1,140 @@
+import type { ScheduleRunOutcome } from '../../../domain/schedule/admit-runs.ts'
+import type { ErrorCode } from '../../../domain/errors.ts'
+import type { Queryable } from '../../database.ts'
+import { GOES_ON } from './claim-schedules.sql.ts'
+import type { NextRun } from './schedule-columns.sql.ts'
+
+/** What a schedule has made so far, as far as its next runs depend on it. */
+export interface ScheduleStanding {
+  id: string
+  /** Whether a chain of it goes on. */
+  open: boolean
+  /** Runs that wait, oldest first. */
+  waiting: { id: string; plannedAt: string }[]
+  last: {
+    id: string
+    outcome: ScheduleRunOutcome
+    askedBy: string | null
+    code: string | null
+    reason: string | null
+  } | null
+}
+
+/**
+ * After the lock: a statement of its own sees the chains that others have committed until then.
+ * Indexes: chains_of_schedule, schedule_runs_queued, schedule_runs(schedule_id, planned_at).
+ */
+const STANDING_SQL = `
+SELECT s.id, ${GOES_ON} AS open,
+  coalesce((SELECT json_agg(json_build_object('id', r.id, 'plannedAt', r.planned_at) ORDER BY r.planned_at)
+    FROM schedule_runs r WHERE r.schedule_id = s.id AND r.outcome = 'QUEUED'), '[]') AS waiting,
+  (SELECT json_build_object('id', r.id, 'outcome', r.outcome, 'askedBy', r.asked_by, 'code', r.code, 'reason', r.reason)
+    FROM schedule_runs r WHERE r.schedule_id = s.id ORDER BY r.planned_at DESC LIMIT 1) AS last
+FROM unnest($1::uuid[]) AS s(id)`
+
+/** By id of the schedule. */
+export async function readScheduleStandings(
+  tx: Queryable,
+  ids: readonly string[],
+): Promise<Map<string, ScheduleStanding>> {
+  const { rows } = await tx.query<ScheduleStanding>(STANDING_SQL, [ids])
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+const MADE_SQL = `
+SELECT r.schedule_id AS "scheduleId", r.planned_at AS "plannedAt"
+FROM unnest($1::uuid[], $2::timestamptz[]) AS i(schedule_id, planned_at)
+JOIN schedule_runs r ON r.schedule_id = i.schedule_id AND r.planned_at = i.planned_at`
+
+export interface PlannedRun {
+  scheduleId: string
+  plannedAt: Date
+}
+
+/** Those that have been made already, as after the database's clock went back. */
+export async function readMadeRuns(tx: Queryable, runs: readonly PlannedRun[]): Promise<PlannedRun[]> {
+  const values = [runs.map(({ scheduleId }) => scheduleId), runs.map(({ plannedAt }) => plannedAt)]
+  return (await tx.query<PlannedRun>(MADE_SQL, values)).rows
+}
+
+/** A run of a schedule that the transaction holds. */
+export interface WrittenRun {
+  id: string
+  /** NEW; or an existing row: WAITED is that of a run that has been queued, SAME one that counts up. */
+  row: 'NEW' | 'WAITED' | 'SAME'
+  scheduleId: string
+  plannedAt: Date
+  lastPlannedAt: Date
+  count: number
+  outcome: ScheduleRunOutcome
+  askedBy: string | null
+  chainId: string | null
+  code: ErrorCode | null
+  reason: string | null
+}
+
+/** The unique key on (schedule_id, planned_at) makes a second run of a planned time an error. */
+const WRITE_SQL = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i("id" uuid, "row" text, "scheduleId" uuid, "plannedAt" timestamptz,
+    "lastPlannedAt" timestamptz, "count" int, "outcome" schedule_run_outcome, "askedBy" text, "chainId" uuid,
+    "code" text, "reason" text)
+), inserted AS (
+  INSERT INTO schedule_runs (id, schedule_id, planned_at, last_planned_at, count, outcome, asked_by, chain_id, code, reason)
+  SELECT i."id", i."scheduleId", i."plannedAt", i."lastPlannedAt", i."count", i."outcome", i."askedBy", i."chainId",
+    i."code", i."reason" FROM input i WHERE i."row" = 'NEW'
+), waited AS (
+  UPDATE schedule_runs r SET outcome = i."outcome", chain_id = i."chainId", code = i."code", reason = i."reason",
+    decided_at = now()
+  FROM input i WHERE i."row" = 'WAITED' AND r.id = i."id"
+), same AS (
+  UPDATE schedule_runs r SET count = r.count + i."count", last_planned_at = i."lastPlannedAt", decided_at = now()
+  FROM input i WHERE i."row" = 'SAME' AND r.id = i."id"
+)
+UPDATE chains c SET schedule_id = i."scheduleId" FROM input i WHERE c.chain_id = i."chainId"`
+
+export async function writeScheduleRuns(tx: Queryable, runs: readonly WrittenRun[]): Promise<void> {
+  if (runs.length > 0) await tx.query(WRITE_SQL, [JSON.stringify(runs)])
+}
+
+/** How a schedule stands after its runs were made. */
+export interface AdvancedSchedule {
+  id: string
+  next: NextRun | null
+  queued: number
+  /** Why a run was refused; null clears it, undefined leaves it. */
+  statusReason?: string | null
+}
+
+const ADVANCE_SQL = `
+UPDATE schedules s SET planned_at = i."plannedAt", due_at = i."dueAt", queued = i."queued",
+  status_reason = CASE WHEN i."told" THEN i."statusReason" ELSE s.status_reason END
+FROM json_to_recordset($1::json) AS i("id" uuid, "plannedAt" timestamptz, "dueAt" timestamptz, "queued" int,
+  "told" boolean, "statusReason" text)
+WHERE s.id = i."id"`
+
+export async function advanceSchedules(tx: Queryable, schedules: readonly AdvancedSchedule[]): Promise<void> {
+  const rows = schedules.map(({ id, next, queued, statusReason }) => ({
+    id,
+    queued,
+    plannedAt: next?.plannedAt ?? null,
+    dueAt: next?.dueAt ?? null,
+    told: statusReason !== undefined,
+    statusReason: statusReason ?? null,
+  }))
+  await tx.query(ADVANCE_SQL, [JSON.stringify(rows)])
+}
+
+export interface OpenAttempt {
+  scheduleId: string
+  sessionId: string
+}
+
+/** The newest attempts of the chains that go on. Indexes: chains_of_schedule. */
+const OPEN_SQL = `
+SELECT c.schedule_id AS "scheduleId", c.tail_id AS "sessionId" FROM chains c
+WHERE c.schedule_id = ANY($1::uuid[]) AND c.state IN ('LIVE', 'WAITING_RETRY', 'HELD')`
+
+export async function readOpenAttempts(tx: Queryable, scheduleIds: readonly string[]): Promise<OpenAttempt[]> {
+  return (await tx.query<OpenAttempt>(OPEN_SQL, [scheduleIds])).rows
+}

@@ -1,0 +1,16 @@
+import type { Viewer } from '../viewer.ts'
+
+/** Why this token may not administer a scope; null if it may. */
+export function noAdministration(
+  { can, role, project }: Viewer,
+  scope: 'CLUSTER' | 'DOMAIN' | 'PROJECT',
+): string | null {
+  if (!can.administer) return `Your token has the role ${role}: this needs ADMIN.`
+  if (project !== null && scope !== 'PROJECT') return 'Your token is for one project: this concerns others, too.'
+  return null
+}
+
+/** Why this token may not change anything; null if it may. */
+export function noChange({ can, role }: Viewer): string | null {
+  return can.createSessions ? null : `Your token has the role ${role}, which may not change anything.`
+}

@@ -1,0 +1,234 @@
+import { Link, Outlet, useLocation, useNavigate, useRouter } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useEffectEvent, useRef, useState, type SubmitEvent } from 'react'
+import { useQuery } from 'urql'
+import { setServerNow } from '../../api/clock.ts'
+import { isUnauthenticated } from '../../api/problem.ts'
+import { session } from '../../api/session.ts'
+import { useStore } from '../../api/store.ts'
+import { Button, Keys } from '../../design/button.tsx'
+import {
+  AgentsIcon,
+  ChainsIcon,
+  CrossIcon,
+  DeploymentsIcon,
+  FailuresIcon,
+  MenuIcon,
+  OverviewIcon,
+  PolicyIcon,
+  ResubmissionsIcon,
+  SearchIcon,
+  SettingsIcon,
+  WaitingIcon,
+} from '../../design/icons.tsx'
+import { typed } from '../../design/typed.ts'
+import { AccountMenu, ProjectMenu } from './bar-menus.tsx'
+import { Connection, NewVersion } from './connection.tsx'
+import { useKeys } from '../keys.ts'
+import { ProblemPanel } from '../problem-panel.tsx'
+import { Toasts } from '../toasts.tsx'
+import { UiViewerDocument, type UiViewerQuery } from '../viewer.generated.ts'
+import { ViewerContext } from '../viewer.ts'
+import './frame.css'
+
+const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const LoginDialog = lazy(async () => ({ default: (await import('./login-dialog.tsx')).LoginDialog }))
+
+/** Pages that there are. */
+const PAGES = [
+  { to: '/', name: 'Overview', keys: 'g o', icon: OverviewIcon },
+  { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
+  { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
+  { to: '/failures', name: 'Failures', keys: 'g f', icon: FailuresIcon },
+  { to: '/agents', name: 'Agents', keys: 'g a', icon: AgentsIcon },
+  { to: '/deployments', name: 'Deployments', keys: 'g d', icon: DeploymentsIcon },
+  { to: '/resubmissions', name: 'Resubmissions', keys: 'g b', icon: ResubmissionsIcon },
+  { to: '/policy', name: 'Policy', keys: 'g p', icon: PolicyIcon },
+  { to: '/settings', name: 'Settings', keys: 'g s', icon: SettingsIcon },
+] as const
+
+/** What surrounds every page, once it is known who looks at it. */
+export function Frame() {
+  const [{ data, error, fetching }, again] = useQuery({ query: UiViewerDocument })
+  const isStranger = !data && error !== undefined && isUnauthenticated(error)
+  const router = useRouter()
+  useEffect(() => {
+    if (data) setServerNow(data.now)
+  }, [data])
+  useEffect(() => {
+    // Once: until the page of the login is loaded, this one stays.
+    if (isStranger) void router.navigate({ to: '/login', search: { to: router.latestLocation.href }, replace: true })
+  }, [isStranger, router])
+  if (data) return <Framed data={data} />
+  if (error && !isStranger)
+    return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
+  // As index.html has it, so that nothing moves.
+  return (
+    <div className="frame" aria-busy={fetching}>
+      <header className="bar">
+        <span className="brand">
+          <Mark />
+          <span>Reprise</span>
+        </span>
+      </header>
+      <div className="rail" />
+    </div>
+  )
+}
+
+/** What stands over or beside the page. */
+type Opened = 'keys' | 'rail' | 'palette'
+
+function Framed({ data }: { data: UiViewerQuery }) {
+  const { pathname, search } = useLocation()
+  const { project } = search as { project?: string }
+  // The project stays chosen from page to page.
+  const kept = project === undefined ? {} : { project }
+  const [opened, setOpened] = useState<{ what: Opened; on: string } | null>(null)
+  // Another page closes it.
+  const open = opened?.on === pathname ? opened.what : null
+  const setOpen = (what: Opened | null) => setOpened(what && { what, on: pathname })
+  const isGone = useStore(session) === 'gone'
+  const navigate = useNavigate()
+  const main = useRef<HTMLElement>(null)
+  const router = useRouter()
+  useEffect(
+    () =>
+      // Once the page is there: its program may have to be loaded first.
+      router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
+        if (fromLocation && pathChanged) main.current?.querySelector('h1')?.focus()
+      }),
+    [router],
+  )
+  useKeys([
+    ...PAGES.map(({ to, name, keys }) => ({
+      keys,
+      does: `go to ${name}`,
+      run: () => void navigate({ to, search: kept }),
+    })),
+    { keys: '/', does: 'search', run: () => document.querySelector<HTMLInputElement>('#search')?.focus() },
+    { keys: '?', does: 'show these keys', run: () => setOpen('keys') },
+    { keys: 'ctrl k', does: 'find a chain, a page or an action', run: () => setOpen('palette') },
+  ])
+  usePaletteKey(() => setOpen('palette'))
+  return (
+    <ViewerContext value={data.viewer}>
+      <div className="frame" data-rail={open === 'rail' || undefined}>
+        <a className="skip" href="#main">
+          Skip to the page
+        </a>
+        <header className="bar">
+          <Button
+            kind="quiet"
+            icon
+            className="rail-toggle"
+            aria-label={open === 'rail' ? 'Close the navigation' : 'Open the navigation'}
+            aria-expanded={open === 'rail'}
+            onClick={() => setOpen(open === 'rail' ? null : 'rail')}
+          >
+            {open === 'rail' ? <CrossIcon /> : <MenuIcon />}
+          </Button>
+          <Link to="/" className="brand" aria-label="Reprise, to the overview">
+            <Mark />
+            <span>Reprise</span>
+          </Link>
+          <ProjectMenu viewer={data.viewer!} projects={data.projects.edges.map(({ node }) => node.name)} />
+          <Search />
+          <Connection />
+          <AccountMenu viewer={data.viewer!} onKeys={() => setOpen('keys')} />
+        </header>
+        <nav className="rail" aria-label="Pages">
+          {PAGES.map(({ to, name, keys, icon: Icon }) => (
+            <Link
+              key={to}
+              to={to}
+              search={kept}
+              activeOptions={{ exact: to === '/' }}
+              className="rail-link"
+              title={name}
+            >
+              <Icon />
+              <span className="rail-name">{name}</span>
+              <span className="rail-keys">
+                <Keys keys={keys} />
+              </span>
+            </Link>
+          ))}
+        </nav>
+        <main id="main" className="page" ref={main} tabIndex={-1}>
+          <NewVersion />
+          <Outlet />
+        </main>
+        <Toasts />
+        <Suspense>
+          {open === 'keys' && <KeyList onClose={() => setOpen(null)} />}
+          {open === 'palette' && <Palette project={project} onClose={() => setOpen(null)} />}
+          {isGone && <LoginDialog />}
+        </Suspense>
+      </div>
+    </ViewerContext>
+  )
+}
+
+/** ctrl k, or as it is on a Mac: also where somebody types, and where keys of one letter are off. */
+function usePaletteKey(onOpen: () => void): void {
+  const press = useEffectEvent((event: KeyboardEvent) => {
+    if (event.key !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
+    event.preventDefault()
+    if (document.querySelector('[role="dialog"], [role="alertdialog"]') === null) onOpen()
+  })
+  useEffect(() => {
+    const listener = (event: KeyboardEvent) => press(event)
+    document.addEventListener('keydown', listener)
+    return () => document.removeEventListener('keydown', listener)
+  }, [])
+}
+
+/** Words of names and labels, in the address of the list of chains. */
+function Search() {
+  const navigate = useNavigate()
+  const { search } = useLocation()
+  const q = (search as { q?: string }).q ?? ''
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const words = typed(event.currentTarget, 'q')
+    void navigate({ to: '/chains', search: (before) => ({ ...before, dropped: undefined, q: words || undefined }) })
+  }
+  return (
+    <form className="search" role="search" onSubmit={submit}>
+      <SearchIcon />
+      <input
+        key={q}
+        id="search"
+        name="q"
+        type="search"
+        defaultValue={q}
+        placeholder="Search names and labels"
+        aria-label="Search names and labels"
+        autoComplete="off"
+        spellCheck="false"
+        maxLength={200}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') event.currentTarget.blur()
+        }}
+      />
+      <span className="search-key">
+        <Keys keys="/" />
+      </span>
+    </form>
+  )
+}
+
+function Mark() {
+  return (
+    <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="var(--accent)" />
+      <g stroke="var(--on-accent)" strokeLinecap="round" fill="var(--on-accent)">
+        <path d="M9.5 10v12" strokeWidth="3.4" />
+        <path d="M15 10v12" strokeWidth="1.8" />
+        <circle cx="20.8" cy="12.8" r="1.9" strokeWidth="0" />
+        <circle cx="20.8" cy="19.2" r="1.9" strokeWidth="0" />
+      </g>
+    </svg>
+  )
+}

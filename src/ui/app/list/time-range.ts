@@ -1,0 +1,32 @@
+/** Spans of time that figures are over, each with the length of the parts that it is drawn in. */
+export const RANGES = {
+  '1h': { seconds: 3_600, bucketSeconds: 120 },
+  '24h': { seconds: 86_400, bucketSeconds: 3_600 },
+  '7d': { seconds: 604_800, bucketSeconds: 21_600 },
+  '31d': { seconds: 2_678_400, bucketSeconds: 86_400 },
+} as const
+export type RangeWord = keyof typeof RANGES
+
+export const RANGE_NAMES = {
+  '1h': 'last hour',
+  '24h': 'last 24 hours',
+  '7d': 'last 7 days',
+  '31d': 'last 31 days',
+} satisfies Record<RangeWord, string>
+
+const MINUTE_MS = 60_000
+
+/** From the beginning of a part, by the clock on the wall: 24 hours end with the hour that has begun. `offsetMinutes`: what
+ * that clock is ahead of UTC. */
+export function spanOf(range: RangeWord, now: number, offsetMinutes: number): { from: string; bucketSeconds: number } {
+  const { seconds, bucketSeconds } = RANGES[range]
+  const bucketMs = bucketSeconds * 1000
+  const aheadMs = offsetMinutes * MINUTE_MS
+  const begun = Math.floor((now + aheadMs) / bucketMs) * bucketMs - aheadMs
+  return { from: new Date(begun - (seconds / bucketSeconds - 1) * bucketMs).toISOString(), bucketSeconds }
+}
+
+/** As the list of chains takes `since`: whole minutes, so that the same is counted and listed. */
+export function sinceOf(range: RangeWord, now: number): string {
+  return new Date(Math.floor(now / MINUTE_MS) * MINUTE_MS - RANGES[range].seconds * 1000).toISOString()
+}

@@ -1,0 +1,164 @@
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { Field, FieldChoice } from '../../design/field.tsx'
+import { typed, typedMoment, typedNumber, typedOrNull } from '../../design/typed.ts'
+import { counted } from '../../words/count.ts'
+import { useSend } from '../act/act.ts'
+import { isSureOf, TypedCount } from '../act/typed-count.tsx'
+import { FormDialog } from '../form/form-dialog.tsx'
+import { toast } from '../toasts.tsx'
+import { useViewer } from '../viewer.ts'
+import { ScopeFields, scopeWords, type Scope } from './scope-fields.tsx'
+import { UiSetSwitchDocument, UiWaitingRetriesDocument } from './switch-form.generated.ts'
+import type { UiSwitchFragment } from './switches.generated.ts'
+
+type Retries = 'off' | 'on' | 'same'
+
+interface Props {
+  /** The switch that is changed; undefined for another one. */
+  changed: UiSwitchFragment | undefined
+  /** What is chosen at first. */
+  retries: Retries
+  onDone: () => void
+  onClose: () => void
+}
+
+const FIELDS = ['name', 'disabled', 'rateLimit.perSecond', 'rateLimit.burst', 'rateLimit', 'until', 'reason']
+const CODES = { PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
+
+/** Switches retries off and on, or limits their rate: with a reason, for good or for a time. */
+export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) {
+  const viewer = useViewer()
+  const send = useSend()
+  const [scope, setScope] = useState<Scope>(changed?.scope ?? (viewer.project ? 'PROJECT' : 'CLUSTER'))
+  const [retries, setRetries] = useState<Retries>(first)
+  const [name, setName] = useState(changed?.name ?? viewer.project?.name ?? '')
+  const concerned = useConcerned(scope, name, retries === 'off')
+  const [typedCount, setTypedCount] = useState('')
+  const submit = async (form: HTMLFormElement) => {
+    const where = { scope, name: scope === 'CLUSTER' ? null : typed(form, 'name') }
+    const limit = limitOf(form)
+    const input = {
+      ...where,
+      ...(retries !== 'same' && { disabled: retries === 'off' }),
+      ...(JSON.stringify(limit) !== JSON.stringify(rateOf(changed)) && { rateLimit: limit }),
+      until: typedMoment(form, 'until'),
+      reason: typedOrNull(form, 'reason'),
+    }
+    const { done, problem } = await send(UiSetSwitchDocument, { input })
+    if (problem) return problem
+    toast('done', doneWords(done.retrySwitch))
+    onDone()
+    return null
+  }
+  return (
+    <FormDialog
+      title={changed ? `Retries ${scopeWords(changed.scope, changed.name)}` : 'Switch retries'}
+      note={retries === 'off' && concerned.words}
+      act={retries === 'off' ? 'Switch off' : retries === 'on' ? 'Switch on' : 'Save'}
+      isDanger={retries === 'off'}
+      isReady={isSureOf(concerned.count, typedCount)}
+      fields={FIELDS}
+      codes={CODES}
+      onSend={submit}
+      onClose={onClose}
+    >
+      {(faults) => (
+        <>
+          {!changed && (
+            <ScopeFields
+              viewer={viewer}
+              scope={scope}
+              onScope={setScope}
+              name={name}
+              onName={setName}
+              fault={faults['name']}
+            />
+          )}
+          {changed && <input type="hidden" name="name" value={name} />}
+          <Field label="Retries" fault={faults['disabled']} wide>
+            {(control) => (
+              <FieldChoice>
+                <select {...control} value={retries} onChange={(event) => setRetries(event.target.value as Retries)}>
+                  <option value="off">off: those that are due are held</option>
+                  <option value="on">on: those that are held go, gradually</option>
+                  <option value="same">as they are: change the limit only</option>
+                </select>
+              </FieldChoice>
+            )}
+          </Field>
+          <Field
+            label="At most, a second"
+            hint="nothing: no limit"
+            fault={faults['rateLimit.perSecond'] ?? faults['rateLimit']}
+          >
+            {(control) => (
+              <input
+                {...control}
+                name="perSecond"
+                inputMode="decimal"
+                autoComplete="off"
+                defaultValue={changed?.rateLimit?.perSecond ?? ''}
+              />
+            )}
+          </Field>
+          <Field label="And at once" hint="after a quiet time" fault={faults['rateLimit.burst']}>
+            {(control) => (
+              <input
+                {...control}
+                name="burst"
+                inputMode="numeric"
+                autoComplete="off"
+                defaultValue={changed?.rateLimit?.burst ?? ''}
+              />
+            )}
+          </Field>
+          <Field label="Until" hint="nothing: until somebody changes it" fault={faults['until']} wide>
+            {(control) => <input {...control} name="until" type="datetime-local" />}
+          </Field>
+          <Field label="Reason" hint="for whoever wonders" fault={faults['reason']} wide>
+            {(control) => <input {...control} name="reason" autoComplete="off" maxLength={1000} />}
+          </Field>
+          <TypedCount count={concerned.count} typed={typedCount} onTyped={setTypedCount} />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+/** How many retries a switch would hold, where that can be counted. */
+function useConcerned(scope: Scope, name: string, isOff: boolean): { count: number; words: string } {
+  const filter = { phase: ['SCHEDULED' as const, 'HELD' as const], ...(scope === 'PROJECT' && { project: name }) }
+  const isCounted = isOff && (scope === 'CLUSTER' || (scope === 'PROJECT' && name !== ''))
+  const [{ data }] = useQuery({
+    query: UiWaitingRetriesDocument,
+    variables: { filter },
+    pause: !isCounted,
+    requestPolicy: 'network-only',
+  })
+  const waiting = isCounted ? data?.retryDecisions : undefined
+  if (!waiting) return { count: 0, words: 'Retries are held once they are due. What runs goes on.' }
+  const { totalCount, totalCountIsExact } = waiting
+  const number = `${totalCountIsExact ? '' : 'more than '}${counted(totalCount, 'retry', 'retries')}`
+  return {
+    count: totalCount,
+    words: `${number} ${totalCount === 1 ? 'waits' : 'wait'} there now, and would be held once due. What runs goes on.`,
+  }
+}
+
+function limitOf(form: HTMLFormElement): { perSecond: number; burst: number } | null {
+  const perSecond = typedNumber(form, 'perSecond')
+  const burst = typedNumber(form, 'burst')
+  if (perSecond === null && burst === null) return null
+  return { perSecond: perSecond ?? 0, burst: burst ?? (typeof perSecond === 'number' ? Math.ceil(perSecond) : 0) }
+}
+
+function rateOf(changed: UiSwitchFragment | undefined): { perSecond: number; burst: number } | null {
+  return changed?.rateLimit ? { perSecond: changed.rateLimit.perSecond, burst: changed.rateLimit.burst } : null
+}
+
+function doneWords({ scope, name, disabled, rateLimit }: UiSwitchFragment): string {
+  const where = scopeWords(scope, name)
+  if (disabled) return `Retries are off ${where}.`
+  return rateLimit ? `Retries are on ${where}, at most ${rateLimit.perSecond} a second.` : `Retries are on ${where}.`
+}

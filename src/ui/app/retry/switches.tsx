@@ -1,0 +1,86 @@
+import { HeldIcon } from '../../design/icons.tsx'
+import { useMoments } from '../moments.ts'
+import { SwitchButton } from './switch-button.tsx'
+import type { UiSwitchesFragment } from './switches.generated.ts'
+import './switches.css'
+
+type Switch = UiSwitchesFragment['retrySwitches'][number]
+
+/** What holds retries back by somebody's will, whose, since when and why. */
+export function Switches({
+  queue,
+  project,
+  onDone,
+}: {
+  queue: UiSwitchesFragment & { now: string }
+  project: string | undefined
+  /** Something was switched. */
+  onDone: () => void
+}) {
+  const now = Date.parse(queue.now)
+  const shown = queue.retrySwitches.filter(
+    ({ disabled, rateLimit, scope, name }) =>
+      (disabled || rateLimit !== null) && (project === undefined || scope !== 'PROJECT' || name === project),
+  )
+  if (shown.length === 0) return null
+  return (
+    <ul className="switches" aria-label="Switches in force">
+      {shown.map((each) => {
+        const [until, change] = each.disabled
+          ? [each.disabledUntil, each.disabledChange]
+          : [each.rateLimitUntil, each.rateLimitChange]
+        return (
+          <li key={each.id} className="switch">
+            <HeldIcon className="tone-held" />
+            <span>
+              {whatWords(each)}
+              {change !== null && (
+                <>
+                  {' since '}
+                  <Moment at={Date.parse(change.at)} now={now} /> by <b>{change.by}</b>
+                </>
+              )}
+              {until !== null && (
+                <>
+                  {', until '}
+                  <Moment at={Date.parse(until)} now={now} />
+                </>
+              )}
+              {change?.reason == null ? '.' : `: ${change.reason}`}
+            </span>
+            <SwitchButton
+              changed={each}
+              retries={each.disabled ? 'on' : 'same'}
+              aria-label={`${each.disabled ? 'Switch on' : 'Change'}: ${whoseWords(each)}`}
+              onDone={onDone}
+            >
+              {each.disabled ? 'Switch on…' : 'Change…'}
+            </SwitchButton>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** `12:04`, with its day if that is not today. */
+function Moment({ at, now }: { at: number; now: number }) {
+  const moments = useMoments()
+  const day = moments.day(at)
+  return (
+    <time dateTime={new Date(at).toISOString()} title={moments.absolute(at)}>
+      {day === moments.day(now) ? moments.minute(at) : `${day}, ${moments.minute(at)}`}
+    </time>
+  )
+}
+
+function whoseWords({ scope, name }: Switch): string {
+  return scope === 'CLUSTER' ? 'All retries' : `Retries of ${scope === 'DOMAIN' ? 'domain' : 'project'} ${name ?? ''}`
+}
+
+function whatWords(shown: Switch): string {
+  const { disabled, rateLimit } = shown
+  const whose = whoseWords(shown)
+  if (disabled) return `${whose} are switched off`
+  return `${whose} are limited to ${rateLimit!.perSecond} a second, ${rateLimit!.burst} at once`
+}

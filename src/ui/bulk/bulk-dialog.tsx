@@ -1,0 +1,162 @@
+import { Link } from '@tanstack/react-router'
+import { useEffect, useEffectEvent, useState } from 'react'
+import type { SessionAction } from '../../client/schema-types.generated.ts'
+import { ConfirmForm } from '../app/act/confirm-form.tsx'
+import { Button } from '../design/button.tsx'
+import { Dialog } from '../design/dialog.tsx'
+import { Field } from '../design/field.tsx'
+import { count, counted } from '../words/count.ts'
+import type { Problem } from '../api/problem.ts'
+import { AbortButton } from './abort-button.tsx'
+import type { UiDryRunFragment, UiOutcomeFragment } from './bulk.generated.ts'
+import { ACTION_WORDS } from './bulk-words.ts'
+import { Changes, useChanges } from './changes.tsx'
+import { ProgressBar, ProgressFigures } from './progress-bar.tsx'
+import { Refusals } from './refusals.tsx'
+import { useBulk, type Selection } from './use-bulk.ts'
+import { useOutcome } from './use-outcome.ts'
+import './bulk.css'
+
+interface Props {
+  action: SessionAction
+  selection: Selection
+  onClose: () => void
+  /** Something was done: what is shown may have changed. */
+  onDone: () => void
+}
+
+/** Says what would be done and refused, asks, and shows what became of it. */
+export function BulkDialog({ action, selection, onClose, onDone }: Props) {
+  const { stage, begin, tryWith, again } = useBulk(action, selection)
+  const { act, noun } = ACTION_WORDS[action]
+  if (stage.kind === 'begun') return <Begun first={stage.first} {...{ action, onClose, onDone }} />
+  if (stage.kind === 'refused') {
+    const { message, issues } = stage.problem
+    return (
+      <Dialog title={`${noun}: refused`} onClose={onClose}>
+        <div className="dialog-note" role="alert">
+          <p>{message}</p>
+          {issues.map((issue) => (
+            <p key={issue.path}>{issue.message}</p>
+          ))}
+        </div>
+        <div className="dialog-buttons">
+          <Button onClick={onClose}>Close</Button>
+          <Button onClick={again}>Try again</Button>
+        </div>
+      </Dialog>
+    )
+  }
+  if (stage.kind === 'trying') {
+    return (
+      <Dialog title={act} onClose={onClose}>
+        <p className="dialog-note" role="status">
+          Looking at what it would be done to…
+        </p>
+        <div className="bulk-waiting" aria-hidden="true" />
+      </Dialog>
+    )
+  }
+  const { tried, isBusy, problem } = stage
+  return <Asking {...{ action, onClose, tried, isBusy, problem, begin, tryWith }} />
+}
+
+interface AskingProps extends Pick<ReturnType<typeof useBulk>, 'begin' | 'tryWith'> {
+  action: SessionAction
+  tried: UiDryRunFragment
+  isBusy: boolean
+  problem: Problem | null
+  onClose: () => void
+}
+
+function Asking({ action, tried, isBusy, problem, begin, tryWith, onClose }: AskingProps) {
+  const [reason, setReason] = useState('')
+  const changes = useChanges(tryWith)
+  const { act, follows, isDestructive } = ACTION_WORDS[action]
+  const refused = tried.total - tried.count
+  const refusals = <Refusals title={`${counted(refused, 'chain')} would be refused`} groups={tried.refusals} />
+  if (tried.count === 0 && !changes.isAny) {
+    return (
+      <Dialog
+        title={tried.total === 0 ? 'Nothing matches any more' : 'It can be done to none of them'}
+        onClose={onClose}
+      >
+        {refusals}
+        <div className="dialog-buttons">
+          <Button onClick={onClose}>Close</Button>
+        </div>
+      </Dialog>
+    )
+  }
+  const isRight = changes.isTried && problem === null && tried.count > 0
+  return (
+    <Dialog title={`${act}: ${counted(tried.count, 'chain')}?`} onClose={onClose}>
+      <ConfirmForm
+        act={act}
+        keep="Cancel"
+        kind={isDestructive ? 'danger' : 'primary'}
+        count={tried.count}
+        isBusy={isBusy || !isRight}
+        onAct={() =>
+          void begin({
+            ...(reason.trim() !== '' && { reason: reason.trim() }),
+            ...(changes.isAny && { overrides: changes.overrides }),
+          })
+        }
+        onClose={onClose}
+      >
+        <div className="bulk-outcome">
+          <p>{follows}</p>
+          {action === 'RESUBMIT' && <Changes changes={changes} problem={problem} />}
+          {refusals}
+          {action === 'TERMINATE' && (
+            <Field label="Reason" hint="for those who read the chain's history">
+              {(control) => (
+                <input
+                  {...control}
+                  value={reason}
+                  maxLength={500}
+                  onChange={(event) => setReason(event.target.value)}
+                />
+              )}
+            </Field>
+          )}
+        </div>
+      </ConfirmForm>
+    </Dialog>
+  )
+}
+
+function Begun(props: { action: SessionAction; first: UiOutcomeFragment; onClose: () => void; onDone: () => void }) {
+  const { action, first, onClose, onDone } = props
+  const { outcome, error, put } = useOutcome(first)
+  const { noun, done } = ACTION_WORDS[action]
+  const isRunning = outcome.state === 'RUNNING'
+  const told = useEffectEvent(onDone)
+  useEffect(() => {
+    if (!isRunning) told()
+  }, [isRunning])
+  return (
+    <Dialog title={isRunning ? `${noun} goes on` : `${counted(outcome.done, 'chain')} ${done}`} onClose={onClose}>
+      <div className="bulk-outcome" role="status" aria-live="polite">
+        <ProgressBar progress={outcome} label={noun} />
+        <ProgressFigures progress={outcome} />
+        {error !== null && <p className="dialog-note">It is no longer followed here: {error.message}</p>}
+        <Refusals title={`${count(outcome.refusedCount)} refused`} groups={outcome.refusals} />
+      </div>
+      <div className="dialog-buttons">
+        <Link
+          to="/resubmissions/$resubmissionId"
+          params={{ resubmissionId: outcome.resubmissionId }}
+          className="button"
+        >
+          Each chain of it
+        </Link>
+        {isRunning && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
+        <Button kind="primary" onClick={onClose}>
+          {isRunning ? 'Leave it going' : 'Close'}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

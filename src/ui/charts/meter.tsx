@@ -1,0 +1,42 @@
+import { percentage } from '../words/count.ts'
+import './meter.css'
+
+/** From this share on, little more fits. */
+const NEARLY_FULL = 0.9
+
+interface Meter {
+  /** What is measured: `cpu`. */
+  name: string
+  /** 0 to 1. */
+  share: number
+  /** How much of how much: `4 of 8`. */
+  words?: string
+  /** With nothing but the bar and its name: for rows. */
+  small?: boolean
+}
+
+/** How much of something is in use, as a bar and in words. */
+export function Meter({ name, share, words, small = false }: Meter) {
+  const percent = percentage(share, 1)
+  const filled = share === 0 ? 0 : Math.max(2, Math.min(100, share * 100))
+  return (
+    <div
+      role="meter"
+      aria-label={name}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(share * 100)}
+      aria-valuetext={words === undefined ? percent : `${words}, ${percent}`}
+      className={small ? 'meter small' : 'meter'}
+      data-level={share >= 1 ? 'full' : share >= NEARLY_FULL ? 'high' : undefined}
+      title={`${name}: ${words === undefined ? '' : `${words}, `}${percent}`}
+    >
+      <span className="meter-name">{name}</span>
+      <span className="meter-bar">
+        <span style={{ width: `${filled}%` }} />
+      </span>
+      {!small && words !== undefined && <span className="meter-words">{words}</span>}
+      <span className="meter-percent">{percent}</span>
+    </div>
+  )
+}

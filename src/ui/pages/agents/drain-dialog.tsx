@@ -1,0 +1,43 @@
+import { Button } from '../../design/button.tsx'
+import { Dialog } from '../../design/dialog.tsx'
+import { Field } from '../../design/field.tsx'
+import { typed } from '../../design/typed.ts'
+import { counted } from '../../words/count.ts'
+
+const REASON_LENGTH_MAX = 200
+
+/** Asks for the reason, which everybody sees beside the agent. */
+export function DrainDialog(props: {
+  name: string
+  kernels: number
+  isBusy: boolean
+  onDrain: (reason: string | null) => void
+  onClose: () => void
+}) {
+  const { name, kernels, isBusy, onDrain, onClose } = props
+  return (
+    <Dialog title={`Drain ${name}?`} onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          onDrain(typed(event.currentTarget, 'reason') || null)
+        }}
+      >
+        <p className="dialog-note">
+          It gets no new work until it is resumed, also after a restart.
+          {kernels > 0 && ` What it runs goes on: ${counted(kernels, 'kernel')}.`}
+        </p>
+        <Field label="Reason" hint="Shown beside the agent">
+          {(control) => <input {...control} name="reason" autoComplete="off" maxLength={REASON_LENGTH_MAX} />}
+        </Field>
+        <div className="dialog-buttons">
+          <Button onClick={onClose}>Keep it</Button>
+          <Button kind="primary" type="submit" disabled={isBusy}>
+            Drain the agent
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,106 @@
+import { connection } from '../../api/connection.ts'
+import { NOTE, type LogPiece } from '../../log/log-text.ts'
+import type { LogSource } from '../../log/use-log.ts'
+import { UiAttemptKernelsDocument } from './chain.generated.ts'
+import { kernelLog } from './kernel-log.ts'
+
+export interface LoggedAttempt {
+  attempt: number
+  sessionId: string
+  /** How it ended, and what followed: for between its log and the next one's. */
+  end: string
+}
+
+const LOOKED_FOR_EVERY_MS = 1_000
+const ALL_CHUNKS = 100
+
+/** Of an attempt that never ran. */
+const NOTHING: LogSource = {
+  hasEarlier: () => false,
+  earlier: async () => [],
+  isShort: () => true,
+  async *later() {},
+}
+
+/**
+ * The logs of all attempts as one, each that of its main kernel, with what became of an attempt between it and the next.
+ * Attempts that come while it is read follow. `attempts`: those there are at present, oldest first.
+ */
+export function chainLog(attempts: () => readonly LoggedAttempt[]): LogSource {
+  const newest = attempts().at(-1)!
+  let current: LoggedAttempt | undefined = newest
+  let log: LogSource | undefined
+  let last: LogSource = NOTHING
+  return {
+    hasEarlier: () => current !== undefined,
+    async earlier(chunks, signal) {
+      const read: LogPiece[] = []
+      while (current !== undefined && read.length === 0) {
+        if (log === undefined) {
+          log = (await openedLog(current, signal)).log ?? NOTHING
+          if (current === newest) last = log
+        }
+        if (log.hasEarlier()) read.unshift(...(await log.earlier(chunks, signal)))
+        if (log.hasEarlier()) continue
+        const { attempt }: LoggedAttempt = current
+        current = attempts().findLast((each) => each.attempt < attempt)
+        log = undefined
+        if (current !== undefined) read.unshift(noteOf(current))
+      }
+      return read
+    },
+    isShort: () => last.isShort(),
+    async *later(signal) {
+      let from = newest
+      if (last === NOTHING) yield* whole(await startedLog(from, signal), signal)
+      else yield* last.later(signal)
+      for (;;) {
+        const { attempt } = from
+        const next = await until(() => attempts().find((each) => each.attempt > attempt), signal)
+        yield [noteOf(attempts().find((each) => each.attempt === attempt) ?? from)]
+        yield* whole(await startedLog(next, signal), signal)
+        from = next
+      }
+    },
+  }
+}
+
+function noteOf({ end }: LoggedAttempt): LogPiece {
+  return { stream: NOTE, text: `${end}\n` }
+}
+
+/** From its beginning, and then as it comes. */
+async function* whole(log: LogSource, signal: AbortSignal): AsyncGenerator<readonly LogPiece[], void, void> {
+  const read: (readonly LogPiece[])[] = []
+  while (log.hasEarlier()) read.unshift(await log.earlier(ALL_CHUNKS, signal))
+  yield read.flat()
+  yield* log.later(signal)
+}
+
+/** Waits for its kernel, as long as there may be one. */
+async function startedLog(attempt: LoggedAttempt, signal: AbortSignal): Promise<LogSource> {
+  return until(async () => {
+    const { log, isOver } = await openedLog(attempt, signal)
+    return log ?? (isOver ? NOTHING : undefined)
+  }, signal)
+}
+
+async function openedLog(
+  { sessionId }: LoggedAttempt,
+  signal: AbortSignal,
+): Promise<{ log: LogSource | undefined; isOver: boolean }> {
+  const { session } = await connection.request(UiAttemptKernelsDocument, { sessionId }, { signal })
+  const kernel = session?.kernels[0]
+  const log = kernel && kernelLog({ ...kernel, isLive: kernel.terminatedAt === null })
+  return { log, isOver: session === null || session.terminatedAt !== null }
+}
+
+/** @throws the reason of the signal */
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    signal.throwIfAborted()
+    const found = await look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, LOOKED_FOR_EVERY_MS))
+  }
+}

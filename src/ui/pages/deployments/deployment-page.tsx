@@ -1,0 +1,205 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { useServerNow } from '../../api/clock.ts'
+import { useFirstCursor, useLive } from '../../api/live.ts'
+import { usePolled } from '../../api/poll.ts'
+import { problemOf } from '../../api/problem.ts'
+import { Ago } from '../../app/ago.tsx'
+import { HistoryCard } from '../../app/history/history-card.tsx'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Button } from '../../design/button.tsx'
+import { ArrowLeftIcon } from '../../design/icons.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { amountWords } from '../../words/amount.ts'
+import { counted } from '../../words/count.ts'
+import { countdown } from '../../words/duration.ts'
+import { DeploymentStatusMark, Replicas } from './deployment-looks.tsx'
+import { UiDeploymentDocument, type UiDeploymentQuery } from './deployments.generated.ts'
+import { RevisionsCard } from './revisions-card.tsx'
+import { RoutesCard } from './routes-card.tsx'
+import { useDeploymentActions, type DeploymentActions } from './use-deployment-actions.tsx'
+import '../../design/empty.css'
+import '../../design/table.css'
+import '../../design/detail.css'
+import './deployment.css'
+
+const route = getRouteApi('/frame/deployments/$deploymentId')
+
+type Deployment = NonNullable<UiDeploymentQuery['deployment']>
+
+/** One deployment: its replicas, where it serves, its revisions, and what became of it. Kept up to date. */
+export function DeploymentPage() {
+  const { deploymentId } = route.useParams()
+  const { data, error, again } = usePolled(UiDeploymentDocument, { id: deploymentId })
+  useLive({
+    cursor: useFirstCursor(deploymentId, data?.eventCursor),
+    concerns: ({ deploymentIds }) => deploymentIds.includes(deploymentId),
+    onChanges: async () => again(),
+    onMissed: again,
+  })
+  const name = data?.deployment?.name
+  useEffect(() => {
+    if (name !== undefined) document.title = `${name} · Reprise`
+  }, [name])
+  if (!data?.deployment && error) return <ProblemPanel error={error} onAgain={again} />
+  if (!data) return <Skeleton />
+  if (!data.deployment) return <NoDeployment />
+  return <Loaded deployment={data.deployment} error={error} again={again} />
+}
+
+function Loaded(props: { deployment: Deployment; error: Error | undefined; again: () => void }) {
+  const { deployment, error, again } = props
+  const actions = useDeploymentActions(deployment, again)
+  const { id, status, statusReason, statusChangedAt, revision, revisions, live, ended } = deployment
+  return (
+    <div className="detail-page">
+      {error && (
+        <p className="notice" role="status">
+          This is no longer up to date: {problemOf(error).message}
+        </p>
+      )}
+      <Head deployment={deployment} actions={actions} />
+      <div className="detail-columns">
+        <Serves deployment={deployment} />
+        <Facts deployment={deployment} />
+      </div>
+      <RoutesCard live={live} ended={ended} />
+      <RevisionsCard
+        revisions={revisions.edges.map(({ node }) => node)}
+        current={revision.number}
+        hasMore={revisions.pageInfo.hasNextPage}
+        actions={actions}
+      />
+      <HistoryCard id={id} state={`${status} ${statusReason} ${statusChangedAt}`} />
+      {actions.dialog}
+    </div>
+  )
+}
+
+function Head({ deployment, actions }: { deployment: Deployment; actions: DeploymentActions }) {
+  const { name, status, statusReason, failures, nextRouteAt } = deployment
+  const { whyNotChanged, whyNotDestroyed, ask } = actions
+  return (
+    <header className="page-head">
+      <div className="back-place">
+        <Link to="/deployments" className="back-link">
+          <ArrowLeftIcon /> Deployments
+        </Link>
+      </div>
+      <h1 tabIndex={-1}>{name}</h1>
+      <DeploymentStatusMark status={status} />
+      <div className="page-actions">
+        <Button
+          aria-disabled={whyNotChanged !== null || undefined}
+          title={whyNotChanged ?? undefined}
+          onClick={() => whyNotChanged === null && ask({ what: 'scale' })}
+        >
+          Scale…
+        </Button>
+        <Button
+          aria-disabled={whyNotDestroyed !== null || undefined}
+          title={whyNotDestroyed ?? undefined}
+          onClick={() => whyNotDestroyed === null && ask({ what: 'destroy' })}
+        >
+          Destroy…
+        </Button>
+      </div>
+      {statusReason !== null && (
+        <p className="page-note">
+          {statusReason}
+          {failures > 0 && nextRouteAt !== null && <NextRoute at={nextRouteAt} />}
+        </p>
+      )}
+    </header>
+  )
+}
+
+function NextRoute({ at }: { at: string }) {
+  const seconds = (Date.parse(at) - useServerNow()) / 1000
+  return seconds > 0 ? <>; the next one is started in {countdown(seconds)}</> : null
+}
+
+function Serves({ deployment }: { deployment: Deployment }) {
+  const { replicas, healthyReplicas, routeCounts, minHealthy, maxSurge, endpoints } = deployment
+  return (
+    <section className="card" aria-label="Serves">
+      <h2>Serves</h2>
+      <p className="serves-figure">
+        <Replicas wanted={replicas} healthy={healthyReplicas} counts={routeCounts} />
+      </p>
+      <p className="card-none">
+        {`In an update at least ${counted(minHealthy, 'replica')} stay healthy, and ${maxSurge} more than wanted may run.`}
+      </p>
+      <ul className="endpoints" aria-label="Endpoints">
+        {endpoints.map(({ url, since }) => (
+          <li key={url}>
+            <code>{url}</code>
+            <span>
+              since <Ago at={since} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {endpoints.length === 0 && <p className="card-none">Clients are sent nowhere at present.</p>}
+    </section>
+  )
+}
+
+function Facts({ deployment }: { deployment: Deployment }) {
+  const { project, revision, createdAt, createdBy, destroyedAt, destroyedBy, deploymentId } = deployment
+  const { healthCheck: check } = revision
+  const facts: [string, React.ReactNode][] = [
+    ['project', project.name],
+    [
+      'group',
+      <Link key="group" to="/agents" search={{ group: revision.resourceGroup }} className="text-link">
+        {revision.resourceGroup}
+      </Link>,
+    ],
+    ['program', <code key="program">{revision.command.join(' ')}</code>],
+    ['each takes', revision.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
+    ['checked', `${check.path} every ${check.interval} s, within ${check.timeout} s`],
+    [
+      'created',
+      <>
+        <Ago at={createdAt} />
+        {createdBy !== null && ` by ${createdBy}`}
+      </>,
+    ],
+    ['id', <code key="id">{deploymentId}</code>],
+  ]
+  if (destroyedAt !== null) {
+    facts.push([
+      'destroyed',
+      <>
+        <Ago at={destroyedAt} />
+        {destroyedBy !== null && ` by ${destroyedBy}`}
+      </>,
+    ])
+  }
+  return (
+    <section className="card" aria-label="About it">
+      <h2>About it</h2>
+      <dl className="facts-table">
+        {facts.map(([name, value]) => (
+          <div key={name} className="fact">
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+function NoDeployment() {
+  return (
+    <div className="empty">
+      <h1 tabIndex={-1}>There is no such deployment</h1>
+      <p>It does not exist, or it is in a project that you do not see.</p>
+      <Link to="/deployments" className="button">
+        To the deployments
+      </Link>
+    </div>
+  )
+}

@@ -1,0 +1,144 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { usePolled } from '../../api/poll.ts'
+import { problemOf } from '../../api/problem.ts'
+import { CAUSES, wordOfCause } from '../../app/causes.ts'
+import { Dropped } from '../../app/list/dropped.tsx'
+import { useLinkTo } from '../../app/list/link-to.ts'
+import { useMoments } from '../../app/moments.ts'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
+import { CauseBars } from '../../charts/cause-bars.tsx'
+import { CauseLegend } from '../../charts/cause-legend.tsx'
+import { causesOf } from '../../charts/cause-stacks.ts'
+import { CauseTable } from '../../charts/cause-table.tsx'
+import { Choice } from '../../design/choice.tsx'
+import { Panel } from '../../design/panel.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { count, percentage } from '../../words/count.ts'
+import { Groups } from './groups.tsx'
+import { UiFailuresDocument, type UiFailuresQuery } from './failures.generated.ts'
+import { GROUPINGS, type FailuresSearch } from './failures-search.ts'
+import './failures-page.css'
+
+const route = getRouteApi('/frame/failures')
+
+const EVERY_MS = 10_000
+
+/** Why attempts failed, over time, and what those that failed have in common. */
+export function FailuresPage() {
+  const search = route.useSearch()
+  const { range = '24h', by = 'cause', cause, project, dropped } = search
+  const navigate = route.useNavigate()
+  const moments = useMoments()
+  const change = (changed: Partial<FailuresSearch>) =>
+    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...changed }), replace: true })
+  const { data, error, again } = usePolled(
+    UiFailuresDocument,
+    (now: number) => ({
+      ...spanOf(range, now, moments.offsetMinutes(now)),
+      project: project ?? null,
+      by: GROUPINGS[by],
+      cause: cause === undefined ? null : [CAUSES[cause]],
+    }),
+    EVERY_MS,
+  )
+  useEffect(() => {
+    document.title = 'Failures · Reprise'
+  }, [])
+  return (
+    <div className="failures-page">
+      <div className="failures-head">
+        <h1 tabIndex={-1}>Failures</h1>
+        <Choice
+          label="Bars of"
+          value={search.view ?? 'number'}
+          names={{ number: 'numbers', share: 'shares' }}
+          onChange={(view) => change({ view: view === 'share' ? 'share' : undefined })}
+        />
+        <Choice
+          label="Time"
+          value={range}
+          names={RANGE_NAMES}
+          onChange={(chosen) => change({ range: chosen === '24h' ? undefined : chosen })}
+        />
+      </div>
+      <Dropped names={dropped} />
+      {error && data && (
+        <p className="notice" role="status">
+          This is no longer up to date: {problemOf(error).message}
+        </p>
+      )}
+      {data ? (
+        <>
+          <OverTime data={data} search={search} />
+          <Groups data={data} search={search} onBy={(chosen) => change({ by: chosen })} />
+        </>
+      ) : error ? (
+        <ProblemPanel error={error} onAgain={again} />
+      ) : (
+        <div className="panel">
+          <Skeleton />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function OverTime({ data, search }: { data: UiFailuresQuery; search: FailuresSearch }) {
+  const { range = '24h', cause, project, view } = search
+  const linkTo = useLinkTo()
+  const moments = useMoments()
+  const { total, buckets } = data.statistics
+  const causes = causesOf(buckets)
+  const shown = cause === undefined ? buckets : buckets.map((bucket) => onlyOf(bucket, CAUSES[cause]))
+  const of = project === undefined ? {} : { project }
+  return (
+    <Panel
+      title="By cause"
+      aside={
+        total.ended > 0 && (
+          <span className="failures-total">
+            <b>{count(total.failed)}</b> of {count(total.ended)} attempts that ended failed,{' '}
+            {percentage(total.failed, total.ended)}
+          </span>
+        )
+      }
+    >
+      {causes.length === 0 ? (
+        <p className="panel-empty failures-empty">No attempt has failed in the {RANGE_NAMES[range]}.</p>
+      ) : (
+        <>
+          <CauseBars
+            moments={moments}
+            label={`Failed attempts by cause, ${RANGE_NAMES[range]}`}
+            buckets={shown}
+            height={248}
+            isShare={view === 'share'}
+            linkOf={({ from, to }) => linkTo({ to: '/chains', search: { ...of, failed: cause ?? 'any', from, to } })}
+          />
+          <CauseLegend
+            causes={causes}
+            chosen={cause && CAUSES[cause]}
+            linkOf={(each) => {
+              const word = wordOfCause(each)
+              const { dropped: _, ...kept } = search
+              return linkTo({
+                to: '/failures',
+                search: { ...kept, cause: word === cause ? undefined : word },
+                replace: true,
+              })
+            }}
+          />
+          <CauseTable moments={moments} buckets={shown} />
+        </>
+      )}
+    </Panel>
+  )
+}
+
+type Bucket = UiFailuresQuery['statistics']['buckets'][number]
+
+function onlyOf(bucket: Bucket, cause: string): Bucket {
+  return { ...bucket, byCause: bucket.byCause.filter((each) => each.cause === cause) }
+}

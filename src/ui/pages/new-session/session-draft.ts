@@ -1,0 +1,157 @@
+import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
+import { POLICY_FIELDS, type Draft } from '../../policy/policy-fields.ts'
+import { readDraft, secondsOf } from '../../policy/read-draft.ts'
+import { shellWords } from './shell-words.ts'
+
+export interface SessionGiven {
+  input: CreateSessionInput
+  /** What cannot be sent, by names of fields. */
+  faults: Record<string, string>
+  /** Which field what the server says about a place of the input belongs to. */
+  places: Record<string, string>
+}
+
+/** What is typed of a session, as the API takes it. What is empty is not there: the server's defaults hold. */
+export function readSession(draft: Draft): SessionGiven {
+  const faults: Record<string, string> = {}
+  const places: Record<string, string> = { ...PLACES }
+  const of = (name: string) => draft[name]?.trim() || undefined
+  const pairs = (name: string) => {
+    const lines = (draft[name] ?? '').split('\n').filter((line) => line.trim() !== '')
+    return lines.map((line, index): [string, string] => {
+      const at = line.indexOf('=')
+      if (at <= 0) faults[name] ??= `Line ${index + 1} is not name=value.`
+      return [line.slice(0, at).trim(), line.slice(at + 1)]
+    })
+  }
+  const number = (name: string) => {
+    const text = of(name)
+    if (text === undefined) return undefined
+    if (!/^-?\d+$/.test(text)) faults[name] = 'It is not a whole number.'
+    return Number(text)
+  }
+  const command = commandOf(draft, faults)
+  const slots = [
+    ...SLOTS.flatMap((slot) => slotOf(slot, of(slot))),
+    ...pairs('slots').map((pair) => ['slots', ...pair] as const),
+  ]
+  for (const [index, [field]] of slots.entries()) places[`resourceSlots.${index}`] = field
+  const timeout = of('timeout')
+  const batchTimeout = timeout === undefined ? undefined : secondsOf(timeout)
+  if (timeout !== undefined && batchTimeout === undefined)
+    faults['timeout'] = 'It is not a duration, like 90s, 5m or 2h.'
+  const policy = readDraft(draft, POLICY_FIELDS)
+  const environ = pairs('env').map(([name, value]) => ({ name, value }))
+  const secrets = secretsOf(draft, faults)
+  for (const [index, { field }] of secrets.entries()) places[`secretEnviron.${index}`] = field
+  const dependsOn = idsOf('dependsOn', draft, faults)
+  const labels = pairs('labels').map(([key, value]) => ({ key, value: value.trim() }))
+  const input: CreateSessionInput = {
+    name: of('name') ?? nameOf(command),
+    command,
+    ...given('project', of('project')),
+    ...given('image', of('image')),
+    ...given('resourceGroup', of('group')),
+    ...given('priority', number('priority')),
+    ...given('batchTimeout', batchTimeout),
+    ...(environ.length > 0 && { environ }),
+    ...(secrets.length > 0 && { secretEnviron: secrets.map(({ name, value }) => ({ name, value })) }),
+    ...(labels.length > 0 && { labels }),
+    ...given('startsAt', momentOf('startsAt', draft, faults)),
+    ...(dependsOn.length > 0 && { dependsOn }),
+    ...(slots.length > 0 && { resourceSlots: slots.map(([, slot, amount]) => ({ slot, amount: amount.trim() })) }),
+    ...(Object.keys(policy.input).length > 0 && { retryPolicy: policy.input }),
+  }
+  return { input, faults: { ...faults, ...policy.faults }, places }
+}
+
+const SLOTS = ['cpu', 'mem']
+
+const PLACES: Readonly<Record<string, string>> = {
+  name: 'name',
+  command: 'command',
+  project: 'project',
+  image: 'image',
+  resourceGroup: 'group',
+  priority: 'priority',
+  batchTimeout: 'timeout',
+  environ: 'env',
+  secretEnviron: secretField(0, 'name'),
+  startsAt: 'startsAt',
+  dependsOn: 'dependsOn',
+  labels: 'labels',
+  resourceSlots: 'slots',
+  ...Object.fromEntries(POLICY_FIELDS.map(({ name, path }) => [`retryPolicy.${path}`, name])),
+}
+
+function slotOf(slot: string, amount: string | undefined): (readonly [field: string, slot: string, amount: string])[] {
+  return amount === undefined ? [] : [[slot, slot, amount]]
+}
+
+/** Where a part of a secret variable is typed. */
+export function secretField(index: number, part: 'name' | 'value'): string {
+  return `secret.${index}.${part}`
+}
+
+/** What nobody but the server is to keep. */
+export function isSecret(field: string): boolean {
+  return field.startsWith('secret.')
+}
+
+/** How many secret variables there is room for: one more than were begun. */
+export function secretRows(draft: Draft): number {
+  const begun = Object.keys(draft).filter(isSecret)
+  return Math.max(0, ...begun.map((field) => Number(field.split('.')[1]) + 1)) + 1
+}
+
+function secretsOf(draft: Draft, faults: Record<string, string>): { field: string; name: string; value: string }[] {
+  return Array.from({ length: secretRows(draft) }, (_, index) => {
+    const field = secretField(index, 'name')
+    return { field, name: draft[field]?.trim() ?? '', value: draft[secretField(index, 'value')] ?? '' }
+  }).filter(({ field, name, value }) => {
+    if (name === '' && value !== '') faults[field] = 'What is it called?'
+    return name !== ''
+  })
+}
+
+const ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
+
+/** One a line: ids, or addresses that have one. */
+function idsOf(field: string, draft: Draft, faults: Record<string, string>): string[] {
+  const lines = (draft[field] ?? '').split(/[\s,]+/).filter((line) => line !== '')
+  return lines.map((line) => {
+    const [id] = ID.exec(line) ?? []
+    if (id === undefined) faults[field] ??= `${line} is no id.`
+    return id ?? line
+  })
+}
+
+/** In the browser's zone. */
+function momentOf(field: string, draft: Draft, faults: Record<string, string>): string | undefined {
+  const text = draft[field]
+  if (!text) return undefined
+  const at = Date.parse(text)
+  if (Number.isNaN(at)) faults[field] = 'It is not a day and a time.'
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString()
+}
+
+function commandOf(draft: Draft, faults: Record<string, string>): string[] {
+  const line = draft['command']?.trim() ?? ''
+  if (line === '') {
+    faults['command'] = 'Say what is to run.'
+    return []
+  }
+  if (draft['shell']) return ['sh', '-c', line]
+  const words = shellWords(line)
+  if (words === null) faults['command'] = 'A quote is not closed.'
+  return words ?? []
+}
+
+/** As the command line names it: after the program. */
+export function nameOf([program = '']: readonly string[]): string {
+  return program.slice(program.lastIndexOf('/') + 1)
+}
+
+function given<Name extends string, Value>(name: Name, value: Value | undefined): { [N in Name]?: Value } {
+  return value === undefined ? {} : ({ [name]: value } as { [N in Name]?: Value })
+}

@@ -1,0 +1,144 @@
+import { Field, FieldChoice } from '../../design/field.tsx'
+import type { Draft } from '../../policy/policy-fields.ts'
+import '../../policy/policy-form.css'
+import { secretField, secretRows } from './session-draft.ts'
+
+interface Props {
+  draft: Draft
+  faults: Readonly<Record<string, string>>
+  projects: readonly string[]
+  groups: readonly string[]
+  /** What it is called if no name is typed. */
+  name: string
+  onChange: (name: string, text: string) => void
+}
+
+/** What is typed of a session, but for its retry policy. */
+export function SessionInputs({ draft, faults, projects, groups, name, onChange }: Props) {
+  const shared = (field: string) => ({ fault: faults[field] })
+  const typed = (field: string) => ({
+    value: draft[field] ?? '',
+    autoComplete: 'off',
+    spellCheck: false,
+    onChange: ({ target }: { target: { value: string } }) => onChange(field, target.value),
+  })
+  const choice = (field: string, label: string, values: readonly string[]) => (
+    <Field label={label} {...shared(field)}>
+      {(control) => (
+        <FieldChoice>
+          <select {...control} {...typed(field)} value={draft[field] ?? 'default'}>
+            {[...new Set([draft[field] ?? 'default', ...values])].map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </FieldChoice>
+      )}
+    </Field>
+  )
+  const line = (field: string, label: string, placeholder: string, hint?: string) => (
+    <Field label={label} hint={hint} {...shared(field)}>
+      {(control) => <input {...control} {...typed(field)} type="text" maxLength={1_000} placeholder={placeholder} />}
+    </Field>
+  )
+  const lines = (field: string, label: string, placeholder: string) => (
+    <Field label={label} hint="name=value, one a line" wide {...shared(field)}>
+      {(control) => <textarea {...control} {...typed(field)} rows={2} placeholder={placeholder} />}
+    </Field>
+  )
+  return (
+    <>
+      <fieldset className="policy-section">
+        <legend>What runs</legend>
+        <div className="fields">
+          <Field
+            label="Command"
+            wide
+            hint={draft['shell'] ? undefined : 'quotes keep words together; nothing is expanded'}
+            {...shared('command')}
+          >
+            {(control) => (
+              <textarea {...control} {...typed('command')} rows={3} placeholder="python train.py --epochs 20" />
+            )}
+          </Field>
+          <label className="field-switch">
+            <input
+              type="checkbox"
+              checked={draft['shell'] !== undefined}
+              onChange={({ target }) => onChange('shell', target.checked ? 'true' : '')}
+            />
+            <span>Through a shell (sh -c): with pipes and variables</span>
+          </label>
+          {line('name', 'Name', name || 'that of the program')}
+          {line('image', 'Image', 'none')}
+          {lines('env', 'Environment', 'LR=0.1')}
+          {lines('labels', 'Labels', 'team=cms')}
+        </div>
+        <details className="new-session-more" open={secretRows(draft) > 1 || undefined}>
+          <summary>Secret variables</summary>
+          <p className="new-session-hint">Encrypted, handed to what runs, and shown to nobody again.</p>
+          <div className="fields">
+            {Array.from({ length: secretRows(draft) }, (_, index) => (
+              <Secret key={index} index={index} typed={typed} fault={faults[secretField(index, 'name')]} />
+            ))}
+          </div>
+        </details>
+      </fieldset>
+      <fieldset className="policy-section">
+        <legend>Where and when</legend>
+        <div className="fields">
+          {choice('project', 'Project', projects)}
+          {choice('group', 'Resource group', groups)}
+          {line('cpu', 'CPU', (draft['mem'] ?? draft['slots']) ? 'none' : '1', 'cores, like 0.5')}
+          {line('mem', 'Memory', 'none', 'like 512m or 4g')}
+          {line('priority', 'Priority', '10', '0 to 100; the higher goes first')}
+          {line('timeout', 'Time limit of an attempt', 'none', 'like 90s, 5m or 2h')}
+        </div>
+        <details className="new-session-more" open={draft['slots'] !== undefined || undefined}>
+          <summary>Other resources</summary>
+          <div className="fields">{lines('slots', 'Slots', 'cuda.device=1')}</div>
+        </details>
+        <details
+          className="new-session-more"
+          open={(draft['startsAt'] ?? draft['dependsOn']) !== undefined || undefined}
+        >
+          <summary>Later, or after others</summary>
+          <div className="fields">
+            <Field label="Not before" hint="in the zone of this browser" wide {...shared('startsAt')}>
+              {(control) => <input {...control} {...typed('startsAt')} type="datetime-local" />}
+            </Field>
+            <Field
+              label="After these succeed"
+              hint="ids of sessions, or addresses of their chains, one a line"
+              wide
+              {...shared('dependsOn')}
+            >
+              {(control) => <textarea {...control} {...typed('dependsOn')} rows={2} />}
+            </Field>
+          </div>
+        </details>
+      </fieldset>
+    </>
+  )
+}
+
+interface SecretProps {
+  index: number
+  typed: (field: string) => React.ComponentProps<'input'>
+  fault: string | undefined
+}
+
+function Secret({ index, typed, fault }: SecretProps) {
+  const number = index === 0 ? '' : ` ${index + 1}`
+  return (
+    <>
+      <Field label={`Name of the secret${number}`} fault={fault}>
+        {(control) => <input {...control} {...typed(secretField(index, 'name'))} type="text" />}
+      </Field>
+      <Field label={`Its value${number}`}>
+        {(control) => (
+          <input {...control} {...typed(secretField(index, 'value'))} type="password" autoComplete="new-password" />
+        )}
+      </Field>
+    </>
+  )
+}

@@ -1,0 +1,108 @@
+import { useEffect, useState } from 'react'
+import { useClient } from 'urql'
+import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
+import { problemOf } from '../../api/problem.ts'
+import { Button } from '../../design/button.tsx'
+import { POLICY_FIELDS, type Draft } from '../../policy/policy-fields.ts'
+import { readPreview, type Planned } from '../../policy/read-preview.ts'
+import { ScheduleDrawing, ScheduleFigures } from '../../policy/schedule.tsx'
+import type { RetryDefaults } from './session-defaults.ts'
+import { sessionAsCommand, sessionAsGraphQL } from './session-text.ts'
+
+const SETTLED_MS = 250
+
+interface Props {
+  draft: Draft
+  input: CreateSessionInput
+  defaults: RetryDefaults
+  /** Nothing that is typed is wrong. */
+  isReady: boolean
+  /** What the server says about the policy, by names of fields. */
+  onFaults: (faults: Readonly<Record<string, string>>) => void
+}
+
+/** What its retries would be, and how else the same session is created. */
+export function SessionPanel({ draft, input, defaults, isReady, onFaults }: Props) {
+  const { schedule, error, isStale } = useSchedule(draft, defaults.draft, onFaults)
+  return (
+    <section className="new-session-panel" aria-label="Schedule">
+      {schedule && <ScheduleFigures schedule={schedule} isStale={isStale} />}
+      {error && <p role="alert">{problemOf(error).message}</p>}
+      {defaults.from.length > 0 && (
+        <p className="policy-aside">What is not typed is set by {defaults.from.join(' and ')}.</p>
+      )}
+      {schedule && schedule.length > 0 && (
+        <ScheduleDrawing schedule={schedule} series={[{ name: 'Reprise', className: 'ours', planned: schedule }]} />
+      )}
+      {schedule?.length === 0 && (
+        <p className="new-session-hint">It is not retried: type how many retries there are.</p>
+      )}
+      <Copies command={sessionAsCommand(draft, input)} mutation={sessionAsGraphQL(input)} isReady={isReady} />
+    </section>
+  )
+}
+
+/** The typed policy over the defaults, drawn once nobody types. */
+function useSchedule(draft: Draft, defaults: Draft, onFaults: Props['onFaults']) {
+  const client = useClient()
+  const [found, setFound] = useState<{ schedule: readonly Planned[] | null; error: Error | null; isStale: boolean }>({
+    schedule: null,
+    error: null,
+    isStale: false,
+  })
+  const typed = POLICY_FIELDS.flatMap(({ name }) => (draft[name] === undefined ? [] : [[name, draft[name]]]))
+  const key = JSON.stringify({ ...defaults, ...(Object.fromEntries(typed) as Draft) })
+  useEffect(() => {
+    let left = false
+    const read = async () => {
+      const answer = await readPreview(client, JSON.parse(key) as Draft)
+      if (left) return
+      if ('preview' in answer) {
+        onFaults({})
+        setFound({ schedule: answer.preview.schedule, error: null, isStale: false })
+      } else {
+        onFaults(answer.faults)
+        setFound((last) => ({ ...last, error: answer.error ?? null, isStale: last.schedule !== null }))
+      }
+    }
+    const timer = setTimeout(() => void read(), SETTLED_MS)
+    return () => {
+      left = true
+      clearTimeout(timer)
+    }
+  }, [client, key, onFaults])
+  return found
+}
+
+function Copies({ command, mutation, isReady }: { command: string; mutation: string; isReady: boolean }) {
+  const [shown, setShown] = useState<'command' | 'mutation'>('command')
+  const [copied, setCopied] = useState<string | null>(null)
+  const text = shown === 'command' ? command : mutation
+  return (
+    <div className="new-session-copies">
+      <div className="policy-part">
+        <h2>The same as</h2>
+        <span role="group" aria-label="Shown as" className="new-session-kinds">
+          {(['command', 'mutation'] as const).map((each) => (
+            <Button key={each} kind="quiet" aria-pressed={each === shown} onClick={() => setShown(each)}>
+              {each === 'command' ? 'Command' : 'GraphQL'}
+            </Button>
+          ))}
+        </span>
+      </div>
+      {isReady ? (
+        <>
+          <pre>{text}</pre>
+          <div className="new-session-buttons">
+            <Button onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(text))}>Copy</Button>
+            <span role="status" className="policy-aside">
+              {copied === text ? 'Copied' : ''}
+            </span>
+          </div>
+        </>
+      ) : (
+        <p className="new-session-hint">It stands here once there is a command and nothing is marked.</p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,49 @@
+import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
+import type { Draft } from '../../policy/policy-fields.ts'
+import { policyAsJson, policyOptions } from '../../policy/policy-text.ts'
+import { shellQuoted } from './shell-words.ts'
+
+/** A command that creates the same session. */
+export function sessionAsCommand(draft: Draft, input: CreateSessionInput): string {
+  const policy = policyOptions(draft)
+  const { name, project, image, resourceGroup, priority, environ, labels, resourceSlots, command, retryPolicy } = input
+  const { secretEnviron, startsAt, dependsOn } = input
+  const timeout = draft['timeout']?.trim().replaceAll(/\s+/g, '')
+  const options = [
+    option('--name', name),
+    option('--project', project),
+    option('--image', image),
+    ...(environ ?? []).map((each) => option('--env', `${each.name}=${each.value}`)),
+    ...(secretEnviron ?? []).map((each) => option('--secret', each.name)),
+    ...(resourceSlots ?? []).map(({ slot, amount }) =>
+      slot === 'cpu' || slot === 'mem' ? option(`--${slot}`, amount) : option('--slot', `${slot}=${amount}`),
+    ),
+    option('--resource-group', resourceGroup),
+    option('--priority', priority),
+    option('--timeout', timeout || undefined),
+    option('--starts-at', startsAt),
+    ...(dependsOn ?? []).map((id) => option('--depends-on', id)),
+    ...(labels ?? []).map(({ key, value }) => option('--label', `${key}=${value}`)),
+    ...(policy ?? ['--policy -']),
+  ].filter((each) => each !== '')
+  const text = ['npx reprise create', ...options, `-- ${command.map(shellQuoted).join(' ')}`].join(' \\\n  ')
+  return policy === null ? `${text} <<'JSON'\n${policyAsJson(retryPolicy ?? {})}\nJSON` : text
+}
+
+function option(name: string, value: string | number | null | undefined): string {
+  return value == null ? '' : `${name} ${shellQuoted(String(value))}`
+}
+
+const DOCUMENT = `mutation ($input: CreateSessionInput!) {
+  createSession(input: $input) {
+    ... on CreateSessionPayload { session { sessionId chainId } }
+    ... on Error { code message }
+  }
+}`
+
+/** A mutation that does, with its variables; secrets are left out of what is shown. */
+export function sessionAsGraphQL(input: CreateSessionInput): string {
+  const { secretEnviron } = input
+  const hidden = secretEnviron && { secretEnviron: secretEnviron.map(({ name }) => ({ name, value: '…' })) }
+  return `${DOCUMENT}\n\n${JSON.stringify({ input: { ...input, ...hidden } }, null, 2)}`
+}

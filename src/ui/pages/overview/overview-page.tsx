@@ -1,0 +1,156 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { problemOf } from '../../api/problem.ts'
+import { wordOfCause } from '../../app/causes.ts'
+import { Dropped } from '../../app/list/dropped.tsx'
+import { useLinkTo } from '../../app/list/link-to.ts'
+import { useMoments } from '../../app/moments.ts'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { RANGE_NAMES, type RangeWord } from '../../app/list/time-range.ts'
+import { CauseBars } from '../../charts/cause-bars.tsx'
+import { CauseLegend } from '../../charts/cause-legend.tsx'
+import { causesOf } from '../../charts/cause-stacks.ts'
+import { CauseTable } from '../../charts/cause-table.tsx'
+import { Choice } from '../../design/choice.tsx'
+import { Panel } from '../../design/panel.tsx'
+import { AgentsPanel } from './agents-panel.tsx'
+import { Attention } from './attention.tsx'
+import { ChainLines } from './chain-lines.tsx'
+import { NextRetries } from './next-retries.tsx'
+import { Tiles } from './tiles.tsx'
+import { useOverview, type Overview } from './use-overview.ts'
+import './overview-page.css'
+
+const route = getRouteApi('/frame/')
+
+/** What there is at a glance, and what needs a person first. */
+export function OverviewPage() {
+  const { range = '24h', project, dropped } = route.useSearch()
+  const navigate = route.useNavigate()
+  const { data, error, again, statistics, latest } = useOverview(project, range)
+  useEffect(() => {
+    document.title = 'Overview · Reprise'
+  }, [])
+  return (
+    <div className="overview-page">
+      <div className="overview-head">
+        <h1 tabIndex={-1}>Overview</h1>
+        <Choice
+          label="Time"
+          value={range}
+          names={RANGE_NAMES}
+          onChange={(chosen) =>
+            void navigate({
+              search: { project, range: chosen === '24h' ? undefined : chosen },
+              replace: true,
+            })
+          }
+        />
+      </div>
+      <Dropped names={dropped} />
+      {error && data && (
+        <p className="notice" role="status">
+          This is no longer up to date: {problemOf(error).message}
+        </p>
+      )}
+      {data ? (
+        <>
+          <Tiles data={data} statistics={statistics} range={range} project={project} />
+          <Attention data={data} project={project} onDone={again} />
+          <div className="overview-columns">
+            <div className="overview-wide">
+              <Causes statistics={statistics} range={range} project={project} />
+              <Panel
+                title="Failed for good"
+                aside={
+                  <Link
+                    to="/chains"
+                    search={{ ...(project !== undefined && { project }), state: 'failed', since: range }}
+                  >
+                    See all
+                  </Link>
+                }
+              >
+                {data.failed.edges.length > 0 ? (
+                  <ChainLines chains={data.failed.edges} />
+                ) : (
+                  <p className="panel-empty">No chain has failed in the {RANGE_NAMES[range]}.</p>
+                )}
+              </Panel>
+              <Panel
+                title="Latest"
+                aside={
+                  <Link to="/chains" search={project === undefined ? {} : { project }}>
+                    See all
+                  </Link>
+                }
+              >
+                {latest && latest.length > 0 ? (
+                  <ChainLines chains={latest} />
+                ) : (
+                  <p className="panel-empty">{latest ? 'There is no chain yet.' : ''}</p>
+                )}
+              </Panel>
+            </div>
+            <div className="overview-narrow">
+              <NextRetries data={data} project={project} />
+              <AgentsPanel groups={data.resourceGroups} />
+            </div>
+          </div>
+        </>
+      ) : error ? (
+        <ProblemPanel error={error} onAgain={again} />
+      ) : (
+        <OverviewSkeleton />
+      )}
+    </div>
+  )
+}
+
+function Causes(props: { statistics: Overview['statistics']; range: RangeWord; project: string | undefined }) {
+  const { statistics, range, project } = props
+  const linkTo = useLinkTo()
+  const moments = useMoments()
+  const of = project === undefined ? {} : { project }
+  const buckets = statistics?.buckets ?? []
+  const causes = causesOf(buckets)
+  const ranged = range === '24h' ? {} : { range }
+  return (
+    <Panel
+      title="Failures by cause"
+      aside={
+        <Link to="/failures" search={{ ...of, ...ranged }}>
+          See all
+        </Link>
+      }
+    >
+      {statistics && causes.length === 0 ? (
+        <p className="panel-empty causes-empty">No attempt has failed in the {RANGE_NAMES[range]}.</p>
+      ) : (
+        <>
+          <CauseBars
+            moments={moments}
+            label={`Failed attempts by cause, ${RANGE_NAMES[range]}`}
+            buckets={buckets}
+            linkOf={({ from, to }) => linkTo({ to: '/chains', search: { ...of, failed: 'any', from, to } })}
+          />
+          <CauseLegend
+            causes={causes}
+            linkOf={(cause) => linkTo({ to: '/failures', search: { ...of, cause: wordOfCause(cause), ...ranged } })}
+          />
+          <CauseTable moments={moments} buckets={buckets} />
+        </>
+      )}
+    </Panel>
+  )
+}
+
+/** Of the heights of what comes. */
+function OverviewSkeleton() {
+  return (
+    <div className="skeleton overview-skeleton" aria-hidden="true">
+      <span className="overview-skeleton-tiles" />
+      <span className="overview-skeleton-panels" />
+    </div>
+  )
+}

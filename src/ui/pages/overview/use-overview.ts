@@ -1,0 +1,76 @@
+import { useState } from 'react'
+import { useClient } from 'urql'
+import { setServerNow } from '../../api/clock.ts'
+import { useLive } from '../../api/live.ts'
+import { usePolled } from '../../api/poll.ts'
+import { useMoments } from '../../app/moments.ts'
+import { RANGES, sinceOf, spanOf, type RangeWord } from '../../app/list/time-range.ts'
+import {
+  UiOverviewDocument,
+  UiOverviewLatestDocument,
+  type UiOverviewQuery,
+  type UiOverviewQueryVariables,
+} from './overview.generated.ts'
+
+export type Overview = UiOverviewQuery
+
+/** What is read less often than the rest, or as events tell. */
+interface Kept {
+  key: string
+  /** Of the events that are in it; null while it is to be read again. */
+  cursor: string | null
+  statistics: NonNullable<Overview['statistics']>
+  latest: NonNullable<Overview['latest']>['edges']
+}
+
+const EVERY_MS = 2_000
+/** Of so many readings, one has the statistics, too. */
+const WHOLE_EVERY = 15
+const HOUR_MS = 3_600_000
+
+/** Everything that the overview shows, by one operation: counts and queue every two seconds, what is latest by events. */
+export function useOverview(project: string | undefined, range: RangeWord) {
+  const client = useClient()
+  const moments = useMoments()
+  const of = project === undefined ? {} : { project }
+  const variables = (now: number, nth: number): UiOverviewQueryVariables => {
+    const since = sinceOf(range, now)
+    const before = sinceOf(range, now - RANGES[range].seconds * 1000)
+    return {
+      project: project ?? null,
+      all: of,
+      failed: { ...of, state: ['FAILED'], activityAt: { gte: since } },
+      failedBefore: { ...of, state: ['FAILED'], activityAt: { gte: before, lt: since } },
+      saved: { ...of, state: ['SUCCEEDED'], attempts: { min: 2 }, activityAt: { gte: since } },
+      next: { ...of, phase: ['SCHEDULED'] },
+      soon: { ...of, phase: ['SCHEDULED'], dueAt: { lte: new Date(now + HOUR_MS).toISOString() } },
+      ...spanOf(range, now, moments.offsetMinutes(now)),
+      whole: nth % WHOLE_EVERY === 0,
+    }
+  }
+  const { data, error, again } = usePolled(UiOverviewDocument, variables, EVERY_MS)
+  const key = `${range} ${project ?? ''}`
+  const [kept, setKept] = useState<Kept>()
+  if (data?.statistics && data.latest && data.statistics !== kept?.statistics) {
+    const cursor = (kept?.key === key ? kept.cursor : null) ?? data.eventCursor
+    setKept({ key, cursor, statistics: data.statistics, latest: data.latest.edges })
+  }
+  useLive({
+    cursor: kept?.cursor ?? null,
+    project,
+    async onChanges() {
+      const read = await client
+        .query(UiOverviewLatestDocument, { all: of }, { requestPolicy: 'network-only' })
+        .toPromise()
+      if (!read.data) return
+      const { now, latest } = read.data
+      setServerNow(now)
+      setKept((before) => before && { ...before, latest: latest.edges })
+    },
+    onMissed() {
+      setKept((before) => before && { ...before, cursor: null })
+      again()
+    },
+  })
+  return { data, error, again, ...(kept?.key === key && { statistics: kept.statistics, latest: kept.latest }) }
+}

@@ -1,0 +1,144 @@
+import { Field, FieldChoice } from '../design/field.tsx'
+import { ChevronIcon } from '../design/icons.tsx'
+import { CAUSES, type Draft, type Field as PolicyField, type Section } from './policy-fields.ts'
+import './policy-form.css'
+
+interface Props {
+  sections: readonly Section[]
+  /** From this one on they are folded, unless something is typed in them. */
+  foldedFrom: number
+  draft: Draft
+  faults: Readonly<Record<string, string>>
+  onChange: (name: string, text: string) => void
+}
+
+/** What is typed of a policy, within a form. */
+export function PolicyInputs({ sections, foldedFrom, draft, faults, onChange }: Props) {
+  return (
+    <>
+      {sections.map(([title, fields], index) => {
+        const inputs = fields.map((field) => (
+          <Input
+            key={field.name}
+            field={field}
+            text={draft[field.name] ?? ''}
+            fault={faults[field.name]}
+            onChange={(text) => onChange(field.name, text)}
+          />
+        ))
+        if (index < foldedFrom)
+          return (
+            <fieldset key={title} className="policy-section">
+              <legend>{title}</legend>
+              <div className="fields">{inputs}</div>
+            </fieldset>
+          )
+        return (
+          <details key={title} className="policy-section" open={fields.some(({ name }) => draft[name]) || undefined}>
+            <summary>
+              {title}
+              <ChevronIcon />
+            </summary>
+            <div className="fields">{inputs}</div>
+          </details>
+        )
+      })}
+    </>
+  )
+}
+
+interface InputProps {
+  field: PolicyField
+  text: string
+  fault: string | undefined
+  onChange: (text: string) => void
+}
+
+function Input({ field, text, fault, onChange }: InputProps) {
+  const { kind, label, hint, standard, choices } = field
+  if (kind === 'causes') return <Causes {...{ field, text, fault, onChange }} />
+  if (kind === 'switch')
+    return (
+      <label className="field-switch">
+        <input
+          type="checkbox"
+          checked={text !== ''}
+          onChange={(event) => onChange(event.target.checked ? 'true' : '')}
+        />
+        <span>{label}</span>
+      </label>
+    )
+  return (
+    <Field label={label} hint={hint} fault={fault} wide={kind === 'rules' || kind === 'growth'}>
+      {(control) =>
+        kind === 'choice' ? (
+          <FieldChoice>
+            <select {...control} value={text} onChange={(event) => onChange(event.target.value)}>
+              <option value="">{standard === undefined ? 'any' : choices![standard]}</option>
+              {Object.entries(choices!)
+                .filter(([word]) => word !== standard || text === standard)
+                .map(([word, name]) => (
+                  <option key={word} value={word}>
+                    {name}
+                  </option>
+                ))}
+            </select>
+          </FieldChoice>
+        ) : kind === 'rules' ? (
+          <textarea
+            {...control}
+            value={text}
+            rows={4}
+            spellCheck={false}
+            onChange={(event) => onChange(event.target.value)}
+          />
+        ) : (
+          <input
+            {...control}
+            type="text"
+            inputMode={kind === 'count' ? 'numeric' : kind === 'decimal' ? 'decimal' : 'text'}
+            value={text}
+            placeholder={standard}
+            autoComplete="off"
+            spellCheck={false}
+            maxLength={200}
+            onChange={(event) => onChange(event.target.value)}
+          />
+        )
+      }
+    </Field>
+  )
+}
+
+/** All of them, unless some are turned off. */
+function Causes({ field, text, fault, onChange }: InputProps) {
+  const all = Object.keys(CAUSES)
+  const chosen = text === '' ? all : text.split(',').filter((cause) => all.includes(cause))
+  const toggle = (cause: string) => {
+    const next = all.filter((each) => (each === cause ? !chosen.includes(each) : chosen.includes(each)))
+    onChange(next.length === all.length ? '' : next.join(',') || 'none')
+  }
+  return (
+    <div className="field" data-wide role="group" aria-label={field.label}>
+      <span className="field-label">{field.label}</span>
+      <div className="policy-causes">
+        {Object.entries(CAUSES).map(([cause, name]) => (
+          <button
+            key={cause}
+            type="button"
+            className="policy-cause"
+            aria-pressed={chosen.includes(cause)}
+            onClick={() => toggle(cause)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      {fault !== undefined && (
+        <span className="field-note" role="alert">
+          {fault}
+        </span>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,241 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bundleUi } from '../../scripts/bundle-ui.ts'
+import { startRemoteFleet, type RemoteFleet } from '../e2e/remote/remote-fleet.ts'
+import { ROOT } from '../guard/source-files.ts'
+import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+import type { SpawnedProgram } from '../support/programs/spawned-program.ts'
+
+/** The agents of a server, each a process of its own, with what they run; one of them is killed. */
+
+const missing = whyNoBrowser()
+const LONG = `machine-${'of-a-rack-in-a-hall-far-away-'.repeat(3)}end`
+
+describe.skipIf(missing !== null)('the agents', () => {
+  let fleet: RemoteFleet
+  let agentToken: string
+  let browser: Browser
+  let mortal: SpawnedProgram
+  let works: string | undefined
+
+  beforeAll(async () => {
+    await bundleUi(ROOT)
+    fleet = await startRemoteFleet()
+    browser = await launchBrowser()
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    if (works !== undefined) {
+      await fleet.graphql(
+        `mutation ($id: UUID!) { terminateSession(input: { sessionId: $id, force: true }) { __typename } }`,
+        { id: works },
+      )
+      await fleet.until(works, ([first]) => first!.status === 'TERMINATED')
+    }
+    await fleet?.[Symbol.asyncDispose]()
+  }, 60_000)
+
+  const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) => {
+    const { width = 1440, token = fleet.adminToken, ...rest } = options
+    return openPage(browser, { url: fleet.url, token, viewport: { width, height: 900 }, ...rest })
+  }
+  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+  const wordsOf = async (page: Page, name: string) => (await rowOf(page, name).innerText()).replaceAll('\u00a0', ' ')
+
+  test('without any says how one is started', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/retries')
+    await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('a')
+    await page.getByRole('heading', { name: 'No agent is there' }).waitFor()
+    expect(await page.locator('.empty-command').innerText()).toContain(`--server ${fleet.url} `)
+    expect(await opened.violations()).toEqual([])
+    expect(opened.faults).toEqual([])
+  })
+
+  test('come by themselves, with what is used of them and of their group', async () => {
+    await fleet.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
+    agentToken = await fleet.token()
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/agents')
+    await page.getByRole('heading', { name: 'No agent is there' }).waitFor()
+    await fleet.startAgent({ name: 'steady', token: agentToken, args: ['--label', 'zone=a'] })
+    mortal = await fleet.startAgent({
+      name: LONG,
+      token: agentToken,
+      args: ['--resource-group', 'gpu', '--slots', 'cpu=4,mem=8g,cuda.device=2'],
+    })
+    works = await fleet.createSession({
+      name: 'works-here',
+      command: ['sleep', '600'],
+      resourceSlots: [{ slot: 'cpu', amount: '1.5' }],
+    })
+    await fleet.until(works, ([first]) => first!.status === 'RUNNING')
+    await rowOf(page, 'steady').getByRole('meter', { name: 'cpu' }).and(page.locator('[aria-valuenow="75"]')).waitFor()
+    expect(await wordsOf(page, 'steady')).toMatch(/alive\s+cpu\s+75 %\s+mem\s+0 %\s+1\s+(now|\d s ago)/)
+    const group = page.getByRole('listitem').filter({ hasText: 'default' })
+    expect(await group.getByRole('meter', { name: 'cpu' }).getAttribute('aria-valuetext')).toBe('1.5 of 2, 75\u00a0%')
+
+    await page.getByRole('link', { name: 'gpu', exact: true }).click()
+    await rowOf(page, 'steady').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).search).toBe('?group=gpu')
+    await page.getByRole('button', { name: /^Draining/ }).click()
+    await page.getByRole('heading', { name: 'No agent fits' }).waitFor()
+    await page.getByRole('button', { name: 'status draining' }).click()
+    await rowOf(page, LONG).waitFor()
+    await page.goto('/agents?colour=red')
+    await page.getByText('left out: colour').waitFor()
+    expect(opened.faults).toEqual([])
+  }, 120_000)
+
+  test('one by itself has what runs there, what failed there, and what became of it', async () => {
+    const failed = await fleet.createSession({
+      name: 'fails-here',
+      command: ['sh', '-c', 'exit 7'],
+      resourceSlots: [{ slot: 'cpu', amount: '0.5' }],
+    })
+    await fleet.until(failed, ([first]) => first!.status === 'ERROR')
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/agents')
+    await page.getByRole('link', { name: 'steady' }).click()
+    await page.waitForURL(/\/agents\/[0-9a-f-]{36}/)
+    const kernels = page.getByRole('table', { name: 'Kernels' })
+    await kernels.getByText('works-here').waitFor()
+    expect(await kernels.getByRole('row').nth(1).innerText()).toMatch(/main 1\s+running\s+cpu 1\.5/)
+    expect(await page.getByRole('table', { name: 'Failed sessions' }).innerText()).toMatch(
+      /fails-here\s+1\s+!\s*exit code 7/,
+    )
+    await page.getByRole('region', { name: 'History' }).getByText('register-agent').waitFor()
+    await page.getByText('zone=a').waitFor()
+    expect(await page.title()).toBe('steady · Reprise')
+    expect(await opened.violations()).toEqual([])
+    await kernels.getByRole('link', { name: 'works-here' }).click()
+    await page.waitForURL(/\/chains\/[0-9a-f-]{36}\?attempt=1/)
+    expect(opened.faults).toEqual([])
+  }, 60_000)
+
+  test('one is drained with a reason, and resumed, by the keyboard', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/agents')
+    const drain = page.getByRole('button', { name: 'Drain: steady' })
+    await drain.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Drain steady?' }).waitFor()
+    await page.getByText('What it runs goes on: 1 kernel.').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await eventually(() => drain.evaluate((button) => button === document.activeElement))
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Reason').fill('a new disk')
+    await page.keyboard.press('Enter')
+    await page.getByText('steady gets no new work any more.').waitFor()
+    await rowOf(page, 'steady').getByText('a new disk').waitFor()
+    expect(await fleet.agentStatus('steady')).toBe('DRAINING')
+    await page.getByRole('button', { name: 'Resume: steady' }).click()
+    await page.getByText('steady takes new work again.').waitFor()
+    await rowOf(page, 'steady').getByText('alive').waitFor()
+    expect(await fleet.agentStatus('steady')).toBe('ALIVE')
+    expect(opened.faults).toEqual([])
+  })
+
+  test('one that is killed is suspect, then lost, and is removed; one that came back is not', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/agents?group=gpu')
+    await rowOf(page, LONG).getByText('alive').waitFor()
+    await page.getByRole('link', { name: LONG }).click()
+    const remove = page.getByRole('button', { name: 'Remove…' })
+    expect(await remove.getAttribute('aria-disabled')).toBe('true')
+    expect(await remove.getAttribute('title')).toBe('It must be lost or drained before it is removed')
+    await mortal.kill()
+    await page.locator('.agent-status').getByText('lost').waitFor({ timeout: 60_000 })
+    await page.getByRole('region', { name: 'History' }).getByText('SUSPECT › LOST').waitFor()
+    await remove.click()
+    await page.getByRole('dialog', { name: 'Remove 1 agent?' }).waitFor()
+    // It returns while it is asked.
+    const args = ['--resource-group', 'gpu', '--slots', 'cpu=4,mem=8g,cuda.device=2']
+    mortal = await fleet.startAgent({ name: LONG, token: agentToken, args })
+    await eventually(async () => (await fleet.agentStatus(LONG)) === 'ALIVE')
+    await page.getByRole('button', { name: 'Remove the agent' }).click()
+    await page.getByText(/is ALIVE and has 0 kernels/).waitFor()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await mortal.kill()
+    await page.locator('.agent-status').getByText('lost').waitFor({ timeout: 60_000 })
+    await remove.click()
+    await page.getByRole('button', { name: 'Remove the agent' }).click()
+    await page.locator('.agent-status').getByText('removed').waitFor()
+    expect(await page.getByRole('button', { name: 'Drain…' }).count()).toBe(0)
+    await page.goto('/agents')
+    await rowOf(page, 'steady').waitFor()
+    expect(await rowOf(page, LONG).count()).toBe(0)
+    await page.getByRole('button', { name: /^Removed/ }).click()
+    await rowOf(page, LONG).waitFor()
+    expect(opened.faults).toEqual([])
+  }, 180_000)
+
+  test('whoever may not drain is told who may', async () => {
+    const { createToken } = await fleet.graphql(
+      `mutation { createToken(input: { name: "member", role: ADMIN, project: "default" }) {
+        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
+    )
+    await using opened = await open({ token: createToken.secret })
+    const { page } = opened
+    await page.goto('/agents')
+    const drain = page.getByRole('button', { name: 'Drain: steady' })
+    await drain.waitFor()
+    expect(await drain.getAttribute('aria-disabled')).toBe('true')
+    expect(await drain.getAttribute('title')).toBe('For administrators of the cluster')
+    await drain.click({ force: true })
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect(opened.faults).toEqual([])
+  })
+
+  test('what cannot be read says so in its place; an id that nothing has leads back', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await fleet.sql('ALTER TABLE resource_groups RENAME TO mislaid')
+    try {
+      await page.goto('/agents')
+      await page.getByRole('alert').getByText('INTERNAL').waitFor()
+      expect(await opened.violations()).toEqual([])
+    } finally {
+      await fleet.sql('ALTER TABLE mislaid RENAME TO resource_groups')
+    }
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await rowOf(page, 'steady').waitFor()
+    await page.goto('/agents/00000000-0000-7000-8000-000000000000')
+    await page.getByRole('heading', { name: 'There is no such agent' }).waitFor()
+    await page.getByRole('link', { name: 'To the agents' }).click()
+    await rowOf(page, 'steady').waitFor()
+  })
+
+  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+    test.each([1440, 900, 360])(
+      'have no fault that axe finds, and nothing beside the page, at %i px',
+      async (width) => {
+        await using opened = await open({ colorScheme, width })
+        const { page } = opened
+        const check = async () => {
+          expect(await opened.violations()).toEqual([])
+          expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+        }
+        await page.goto('/agents')
+        await rowOf(page, 'steady').waitFor()
+        await check()
+        await page.goto('/agents?status=removed')
+        await page.getByRole('link', { name: LONG }).click()
+        await page.getByRole('heading', { name: LONG }).waitFor()
+        await page.getByRole('region', { name: 'History' }).waitFor()
+        await check()
+        expect(opened.faults).toEqual([])
+      },
+    )
+  })
+})

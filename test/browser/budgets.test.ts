@@ -1,0 +1,98 @@
+import { readdir, stat } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bundleUi } from '../../scripts/bundle-ui.ts'
+import { readUiFiles } from '../../src/http/ui-files.ts'
+import { UI_PATHS } from '../../src/ui/paths.ts'
+import { ROOT } from '../guard/source-files.ts'
+import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+
+/** How much a browser loads of the web UI, compressed as it is served, and what the bundle takes on disk. */
+
+const FIRST_PAGE_SCRIPT_BYTES_MAX = 150_000
+const LATER_PAGE_SCRIPT_BYTES_MAX = 30_000
+const STYLE_BYTES_MAX = 12_000
+const FONT_BYTES_MAX = 90_000
+const BUNDLE_BYTES_MAX = 2_500_000
+
+const NOBODY = '00000000-0000-7000-8000-000000000000'
+const FIRST = '/'
+const LATER = Object.keys(UI_PATHS)
+  .filter((path) => path !== FIRST && path !== '/login')
+  .map((path) => path.replaceAll(/\$\w+/g, NOBODY))
+
+describe('the bundle', () => {
+  async function bytesOf(endings: readonly string[]): Promise<number> {
+    const directory = await bundleUi(ROOT)
+    const names = (await readdir(directory, { recursive: true })).filter((name) => endings.includes(extname(name)))
+    expect(names.length).toBeGreaterThan(0)
+    const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size))
+    return sizes.reduce((sum, size) => sum + size, 0)
+  }
+
+  test('takes no more on disk than it may, its fonts included', async () => {
+    const all = await bytesOf(['.js', '.css', '.woff2', '.svg', '.html', '.json', '.br', '.gz'])
+    expect(all).toBeLessThanOrEqual(BUNDLE_BYTES_MAX)
+    const fonts = await bytesOf(['.woff2'])
+    expect(fonts).toBeGreaterThan(50_000)
+    expect(fonts).toBeLessThanOrEqual(FONT_BYTES_MAX)
+  })
+})
+
+describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
+  let server: TestServer
+  let browser: Browser
+  let first: Map<string, number>
+
+  beforeAll(async () => {
+    server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
+    browser = await launchBrowser()
+    first = await loadedBy(FIRST)
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await server?.close()
+  })
+
+  /** What a new browser loads to show the page: bytes by name. */
+  async function loadedBy(path: string): Promise<Map<string, number>> {
+    await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
+    const { page } = opened
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor()
+    await page.waitForLoadState('networkidle')
+    const loaded = await page.evaluate(() =>
+      (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+        .filter(({ name }) => name.includes('/assets/'))
+        .map(({ name, encodedBodySize }): [string, number] => [new URL(name).pathname, encodedBodySize]),
+    )
+    return new Map(loaded)
+  }
+
+  const sum = (loaded: Map<string, number>, ending: string) =>
+    [...loaded].reduce((total, [name, bytes]) => (name.endsWith(ending) ? total + bytes : total), 0)
+
+  test('loads of the first page no more than it may', () => {
+    expect(sum(first, '.js')).toBeGreaterThan(50_000)
+    expect(sum(first, '.js')).toBeLessThanOrEqual(FIRST_PAGE_SCRIPT_BYTES_MAX)
+    expect(sum(first, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
+    expect(sum(first, '.woff2')).toBeLessThanOrEqual(FONT_BYTES_MAX)
+  })
+
+  test.each(LATER)('loads no more than it may for %s', async (path) => {
+    const loaded = await loadedBy(path)
+    const more = new Map([...loaded].filter(([name]) => !first.has(name)))
+    expect(sum(more, '.js')).toBeGreaterThan(0)
+    expect(sum(more, '.js')).toBeLessThanOrEqual(LATER_PAGE_SCRIPT_BYTES_MAX)
+    expect(sum(loaded, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
+  })
+
+  test.each([FIRST, ...LATER])('loads the page of %s beside the program, not after it', async (path) => {
+    const named = await (await fetch(`${server.url}${path}`)).text()
+    const pages = [...(await loadedBy(path)).keys()].filter((name) => /-(page|section)-[^/]*\.(js|css)$/.test(name))
+    expect(pages.length).toBeGreaterThan(0)
+    expect(pages.filter((name) => !named.includes(`href="${name}"`))).toEqual([])
+  })
+})

@@ -1,0 +1,221 @@
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROOT } from '../guard/source-files.ts'
+import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { eventually } from '../support/eventually.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+
+/** Deployments of programs that serve HTTP, run and checked by a real server and its agent. */
+
+const missing = whyNoBrowser()
+const LONG = `a-service-${'that-somebody-named-'.repeat(2)}end`
+const PROGRAM = join(ROOT, 'test/support/programs/served.mjs')
+const CREATE = `mutation ($input: CreateDeploymentInput!) { createDeployment(input: $input) {
+  ... on CreateDeploymentPayload { deployment { deploymentId } } ... on Error { message } } }`
+
+describe.skipIf(missing !== null)('the deployments', () => {
+  let server: UiServer
+  let browser: Browser
+  let control: string
+  let web: string
+  const created: string[] = []
+
+  beforeAll(async () => {
+    server = await startUiServer('deployments-page', { REPRISE_AGENT_ADDRESS: '127.0.0.1' })
+    browser = await launchBrowser()
+    control = await temporaryDirectory('served')
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    const destroy = `mutation ($id: UUID!) { destroyDeployment(input: { deploymentId: $id }) { __typename } }`
+    for (const id of created) await server.query(destroy, { id })
+    for (const id of created) await eventually(async () => (await look(id)).status === 'DESTROYED')
+    await server?.close()
+  }, 120_000)
+
+  async function deploy(name: string, command: string[], input: object = {}): Promise<string> {
+    const { createDeployment } = await server.query(CREATE, {
+      input: {
+        name,
+        command,
+        resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
+        healthCheck: { interval: 0.5, path: '/healthz' },
+        drain: 0,
+        environ: [{ name: 'VERSION', value: '1' }],
+        ...input,
+      },
+    })
+    created.push(createDeployment.deployment.deploymentId)
+    return createDeployment.deployment.deploymentId
+  }
+  const look = async (id: string) =>
+    (
+      await server.query(
+        'query ($id: UUID!) { deployment(id: $id) { status replicas healthyReplicas settled revision { number environ { name value } } } }',
+        { id },
+      )
+    ).deployment
+  const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) =>
+    server.open(browser, options)
+  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+
+  test('come by themselves, and say how many of their replicas are healthy', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/retries')
+    await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('d')
+    await page.getByRole('heading', { name: 'No deployment is there' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    web = await deploy('web', [process.execPath, PROGRAM, control, '1'], { replicas: 2 })
+    await deploy(LONG, ['sh', '-c', 'exit 3'], { replicas: 3 })
+    await rowOf(page, 'web').getByText('2 of 2').waitFor()
+    await rowOf(page, 'web').getByText('ready').waitFor()
+    await rowOf(page, LONG).getByText('moving').waitFor()
+    expect(await rowOf(page, LONG).innerText()).toContain('0 of 3')
+
+    await page.getByRole('button', { name: /^Ready\s*1$/ }).click()
+    await rowOf(page, LONG).waitFor({ state: 'detached' })
+    expect(new URL(page.url()).search).toBe('?status=ready')
+    await page.getByLabel('Part of the name').fill('nothing-has-it')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'No deployment fits' }).waitFor()
+    await page.getByRole('button', { name: 'q nothing-has-it' }).click()
+    await rowOf(page, 'web').waitFor()
+    await page.goto('/deployments?status=odd')
+    await page.getByText('left out: status').waitFor()
+    expect(opened.faults).toEqual([])
+  }, 120_000)
+
+  test('one by itself shows its replicas as they come and go, and is scaled', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/deployments')
+    await page.getByRole('link', { name: 'web' }).click()
+    await page.waitForURL(new RegExp(`/deployments/${web}$`))
+    const routes = page.getByRole('table', { name: 'Routes' })
+    await routes.getByRole('row').filter({ hasText: 'healthy' }).nth(1).waitFor()
+    const endpoints = page.getByRole('list', { name: 'Endpoints' })
+    const [url] = (await endpoints.getByRole('listitem').first().innerText()).split(/\s/)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect(await opened.violations()).toEqual([])
+
+    await page.getByRole('button', { name: 'Scale…' }).click()
+    await page.getByRole('dialog', { name: 'Scale web' }).waitFor()
+    await page.getByRole('textbox', { name: 'Replicas' }).fill('many')
+    await page.getByText('A whole number').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('textbox', { name: 'Replicas' }).fill('99999999')
+    await page.keyboard.press('Enter')
+    await page
+      .locator('.toast.refused')
+      .getByText(/^web: replicas/)
+      .waitFor()
+    await page.getByRole('textbox', { name: 'Replicas' }).fill('3')
+    await page.keyboard.press('Enter')
+    await page.getByText('web gets 3\u00a0replicas.').waitFor()
+    await page.locator('.serves-figure').getByText('3 of 3').waitFor()
+    expect(await look(web)).toMatchObject({ replicas: 3, healthyReplicas: 3 })
+    await page.getByRole('region', { name: 'History' }).getByText('scaling-deployment').first().waitFor()
+    expect(opened.faults).toEqual([])
+  }, 60_000)
+
+  test('one goes back to an earlier revision, which says what changed', async () => {
+    await server.query(`mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename } }`, {
+      input: {
+        deploymentId: web,
+        environ: [{ name: 'VERSION', value: '2' }],
+        resourceSlots: [{ slot: 'cpu', amount: '0.2' }],
+      },
+    })
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/deployments/${web}`)
+    const revisions = page.getByRole('region', { name: 'Revisions' }).getByRole('listitem')
+    await page.getByText('VERSION: 1 to 2').waitFor()
+    await page.getByText('resources: cpu 0.1 to cpu 0.2').waitFor()
+    await page.getByRole('button', { name: 'Go back to revision 1' }).click()
+    await page.getByRole('dialog', { name: 'Go back to revision 1?' }).waitFor()
+    await page.getByRole('button', { name: 'Go back', exact: true }).click()
+    await page.getByText('web goes back to what revision 1 was.').waitFor()
+    await revisions.filter({ hasText: 'VERSION: 2 to 1' }).getByText('in use').waitFor()
+    const { revision } = await look(web)
+    expect(revision).toEqual({
+      number: 3,
+      environ: [{ name: 'VERSION', value: '1' }],
+    })
+    await eventually(async () => (await look(web)).settled)
+    expect(opened.faults).toEqual([])
+  }, 90_000)
+
+  test('one that fails says why and when it is tried again, and is destroyed', async () => {
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/deployments')
+    await page.getByRole('link', { name: LONG }).click()
+    await page
+      .locator('.page-note')
+      .getByText(/the next one is started in \d/)
+      .waitFor({ timeout: 60_000 })
+    await page
+      .getByRole('table', { name: 'Routes' })
+      .getByText(/^(failed to start|ended)$/)
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Destroy…' }).click()
+    await page.getByRole('dialog', { name: 'Destroy 1 deployment with 3\u00a0replicas?' }).waitFor()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await page.getByRole('button', { name: 'Destroy…' }).click()
+    await page.getByRole('button', { name: 'Destroy it' }).click()
+    await page.locator('.page-head').getByText('destroyed').waitFor()
+    const scale = page.getByRole('button', { name: 'Scale…' })
+    expect(await scale.getAttribute('title')).toBe('It is being destroyed, or has been')
+    await page.goto('/deployments?status=destroyed')
+    await rowOf(page, LONG).waitFor()
+    expect(opened.faults).toEqual([])
+  }, 120_000)
+
+  test('whoever may only read is told so, and what is not there is one page', async () => {
+    const { createToken } = await server.query(
+      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "default" }) {
+        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
+    )
+    await using opened = await open({ token: createToken.secret })
+    const { page } = opened
+    await page.goto(`/deployments/${web}`)
+    const scale = page.getByRole('button', { name: 'Scale…' })
+    await scale.waitFor()
+    expect(await scale.getAttribute('aria-disabled')).toBe('true')
+    expect(await scale.getAttribute('title')).toBe('Your role does not allow it')
+    await scale.click({ force: true })
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.goto('/deployments/00000000-0000-7000-8000-000000000000')
+    await page.getByRole('heading', { name: 'There is no such deployment' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    expect(opened.faults).toEqual([])
+  })
+
+  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+    test.each([1440, 900, 360])(
+      'have no fault that axe finds, and nothing beside the page, at %i px',
+      async (width) => {
+        await using opened = await open({ colorScheme, width })
+        const { page } = opened
+        const check = async () => {
+          expect(await opened.violations()).toEqual([])
+          expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+        }
+        await page.goto('/deployments?status=destroyed')
+        await rowOf(page, LONG).waitFor()
+        await check()
+        await page.goto(`/deployments/${web}`)
+        await page.getByRole('region', { name: 'History' }).waitFor()
+        await check()
+        expect(opened.faults).toEqual([])
+      },
+    )
+  })
+})

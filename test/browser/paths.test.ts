@@ -1,0 +1,388 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+
+/** Whole ways through the web UI, and what happens to an open page when its server or its token goes. */
+
+const missing = whyNoBrowser()
+
+/** What a browser says of a request that a page of its own server makes. */
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
+
+/** Of what is to be pointed at (WCAG 2.5.8). */
+const TARGET_PX = 24
+
+/** The first attempt fails once it is let, the second one goes on. Each line has its own number in it. */
+const FOLLOWED = `i=0
+  while :; do
+    i=$((i+1)); echo "tick $i"; sleep 0.1
+    [ $REPRISE_ATTEMPT = 1 ] && [ -e "$REPRISE_CHAIN_DIR/fail" ] && exit 3
+  done`
+
+describe.skipIf(missing !== null)('somebody', () => {
+  let server: UiServer
+  let browser: Browser
+
+  beforeAll(async () => {
+    server = await startUiServer('paths')
+    browser = await launchBrowser()
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    await server?.close()
+  }, 60_000)
+
+  const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
+  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+  const fail = (chainId: string) => writeFile(join(server.chainDirectory(chainId), 'fail'), '')
+  const writes = (page: Page) => page.locator('.log-line', { hasText: /^tick \d/ }).first()
+  /** The number that the newest line on screen has in its text. */
+  const newest = async (page: Page) =>
+    Number(
+      /\d+/.exec(
+        await page
+          .locator('.log-line', { hasText: /^tick \d/ })
+          .last()
+          .innerText(),
+      )![0],
+    )
+  const follows = async (page: Page) => {
+    const before = await newest(page)
+    await eventually(async () => (await newest(page)) > before + 5)
+  }
+
+  /** A token of its own, which can be revoked. */
+  async function newToken(): Promise<{ token: string; revoke(): Promise<unknown> }> {
+    const { createToken } = await server.query(
+      'mutation { createToken(input: { name: "revoked", role: ADMIN }) { ... on CreateTokenPayload { secret token { tokenId } } ... on Error { message } } }',
+    )
+    const { secret, token } = createToken
+    return {
+      token: secret,
+      revoke: () =>
+        server.query('mutation ($id: UUID!) { revokeToken(input: { tokenId: $id }) { __typename } }', {
+          id: token.tokenId,
+        }),
+    }
+  }
+
+  async function logInAgain(page: Page): Promise<void> {
+    await page.getByRole('dialog', { name: 'You are no longer logged in' }).waitFor()
+    await page.getByLabel('Token').fill(server.token)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+
+  /** Whether the page is still the one that was marked: a reload begins a new one. */
+  const mark = (page: Page) => page.evaluate(() => void Object.assign(globalThis, { isMarked: true }))
+  const isMarked = (page: Page) => page.evaluate(() => 'isMarked' in globalThis)
+
+  test('logs in, finds a chain, sees its next attempt come, retries it now, follows its log and terminates it', async () => {
+    const chainId = await server.create('reco-skim', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
+    await server.create('merge-other', 'exit 0')
+    await using opened = await openPage(browser, { url: server.url })
+    const { page } = opened
+    await page.goto('/')
+    await page.getByLabel('Token').fill(server.token)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.locator('h1').first().waitFor()
+    await page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link', { name: /^Chains/ })
+      .click()
+    await rowOf(page, 'merge-other').waitFor()
+    await page.getByRole('searchbox').fill('reco')
+    await page.keyboard.press('Enter')
+    await rowOf(page, 'merge-other').waitFor({ state: 'detached' })
+    await rowOf(page, 'reco-skim').getByRole('link').first().click()
+    await page.waitForURL(new RegExp(chainId))
+    await bar(page, 1).waitFor()
+    await writes(page).waitFor()
+    await follows(page)
+
+    await fail(chainId)
+    await page.getByText('waiting for retry 1 of 3').waitFor()
+    await page.getByText('attempt 1 ended: exit code 3').waitFor()
+    await page.getByRole('button', { name: 'Retry now' }).click()
+    await bar(page, 2).waitFor()
+    await page.getByText('attempt 2 in progress').waitFor()
+    await writes(page).waitFor()
+    await follows(page)
+
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('option', { name: /^attempt 2, epoch 0, terminated/ }).waitFor()
+    await page.getByRole('link', { name: 'Chains' }).first().click()
+    await rowOf(page, 'reco-skim').getByText('cancelled').first().waitFor()
+    expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
+  })
+
+  test('keeps what is on screen while the server is dead, and is told what happened in between', async () => {
+    const chainId = await server.create('outlives', FOLLOWED, { maxRetries: 3, retryDelay: 0.1 })
+    await using opened = await server.open(browser)
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await writes(page).waitFor()
+    await follows(page)
+    await mark(page)
+
+    await server.kill()
+    await page.getByText('Reconnecting', { exact: true }).waitFor()
+    await page.getByText(/^Not live since \d\d:\d\d:\d\d, reconnecting$/).waitFor()
+    const seen = await newest(page)
+    expect(seen).toBeGreaterThan(5)
+    await bar(page, 1).waitFor()
+    // Nobody tells the page of it.
+    await fail(chainId)
+    await server.startAgain()
+
+    await page.getByText('Caught up').waitFor()
+    await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3/ }).waitFor()
+    await bar(page, 2).waitFor()
+    await page.getByText('attempt 2 in progress').waitFor()
+    await page.keyboard.press('[')
+    await page.getByText('attempt 1 ended: exit code 3').waitFor()
+    expect(await newest(page)).toBeGreaterThan(seen)
+    expect(await linesOutOfPlace(page)).toEqual([])
+    expect(await isMarked(page)).toBe(true)
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(opened.faults.filter((fault) => !/ERR_CONNECTION_REFUSED|response code: 503/.test(fault))).toEqual([])
+  }, 120_000)
+
+  test.each(['revoked', 'logged out elsewhere'])(
+    'whose token is %s reads on, logs in again over the page, and is where they were',
+    async (how) => {
+      const chainId = await server.create('token-gone', FOLLOWED, { maxRetries: 1, retryDelay: 0.1 })
+      const { token, revoke } = await newToken()
+      await using opened = await server.open(browser, { token })
+      const { page, context } = opened
+      await page.goto(`/chains/${chainId}`)
+      await writes(page).waitFor()
+      await follows(page)
+      await mark(page)
+      if (how === 'revoked') await revoke()
+      else await (await context.newPage()).request.delete('/ui/session', { headers: SAME_ORIGIN })
+      await page.getByRole('dialog', { name: 'You are no longer logged in' }).waitFor()
+      await fail(chainId)
+      expect(await page.locator('.timeline-svg').isVisible()).toBe(true)
+      expect(await newest(page)).toBeGreaterThan(5)
+      await logInAgain(page)
+      await page.getByText('attempt 2 in progress').waitFor()
+      await follows(page)
+      await page.keyboard.press('[')
+      await page.getByText('attempt 1 ended: exit code 3').waitFor()
+      expect(await linesOutOfPlace(page)).toEqual([])
+      await page.getByText('Live', { exact: true }).waitFor()
+      expect(await isMarked(page)).toBe(true)
+    },
+  )
+
+  test('whose token is revoked on a page that follows nothing is asked at the next thing that they do', async () => {
+    const { token, revoke } = await newToken()
+    await using opened = await server.open(browser, { token })
+    const { page } = opened
+    await page.goto('/policy')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByLabel('Retries', { exact: true }).fill('2')
+    await revoke()
+    for (let retries = 3; (await page.getByRole('dialog').count()) === 0; retries++) {
+      await page.getByLabel('Retries', { exact: true }).fill(String(3 + (retries % 7)))
+      await page.waitForTimeout(300)
+    }
+    await logInAgain(page)
+    await page.getByLabel('Retries', { exact: true }).fill('5')
+    await page
+      .getByText(/after attempt 5|5 retries/)
+      .first()
+      .waitFor()
+  })
+
+  test('does all of it by keys alone', async () => {
+    const chainId = await server.create('by-keys', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
+    await using opened = await openPage(browser, { url: server.url })
+    const { page } = opened
+    const { keyboard } = page
+    await page.goto('/chains')
+    await page.getByLabel('Token').waitFor()
+    await tabTo(page, page.getByLabel('Token'))
+    await keyboard.type(server.token)
+    await keyboard.press('Enter')
+    await rowOf(page, 'by-keys').waitFor()
+    await keyboard.press('/')
+    await keyboard.type('by-keys')
+    await keyboard.press('Enter')
+    await page.waitForURL(/q=by-keys/)
+    await tabTo(page, rowOf(page, 'by-keys').getByRole('link').first())
+    await keyboard.press('Enter')
+    await page.waitForURL(new RegExp(chainId))
+    await writes(page).waitFor()
+    await fail(chainId)
+    await page.getByText('waiting for retry 1 of 3').waitFor()
+    await tabTo(page, page.getByRole('button', { name: 'Retry now' }))
+    await keyboard.press('Enter')
+    await page.getByText('attempt 2 in progress').waitFor()
+    await keyboard.press('[')
+    await page.getByRole('heading', { name: /^Attempt 1/ }).waitFor()
+    await keyboard.press(']')
+    await page.getByRole('heading', { name: /^Attempt 2/ }).waitFor()
+    await tabTo(page, page.getByRole('log'))
+    await keyboard.press('/')
+    await keyboard.type('tick 3')
+    await page.locator('.log-line mark').first().waitFor()
+    await tabTo(page, page.getByRole('button', { name: 'Terminate' }))
+    await keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    await eventually(async () => (await focused()) === 'Terminate')
+    await keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Terminate' }))
+    await keyboard.press('Enter')
+    await page.getByRole('option', { name: /^attempt 2, epoch 0, terminated/ }).waitFor()
+    expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
+  })
+
+  test('goes to a chain and to a page, and does what the page does, by ctrl k', async () => {
+    const chainId = await server.create('palette-chain', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
+    await server.reached(chainId, ['FAILED'])
+    await using opened = await server.open(browser)
+    const { page } = opened
+    const { keyboard } = page
+    const palette = page.getByRole('dialog', { name: 'Go to or do' })
+    const field = palette.getByRole('combobox')
+    await page.goto('/policy')
+    await page.locator('main h1').waitFor()
+    const loaded = () =>
+      page.evaluate(() =>
+        performance
+          .getEntriesByType('resource')
+          .map(({ name }) => name)
+          .join(),
+      )
+    expect(await loaded()).not.toMatch(/palette/)
+    await keyboard.press('Control+k')
+    await field.waitFor()
+    expect(await loaded()).toMatch(/palette/)
+    await keyboard.type('palette-ch')
+    await palette.getByRole('option', { name: /^palette-chain/ }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await keyboard.press('Enter')
+    await page.waitForURL(new RegExp(chainId))
+    await bar(page, 2).waitFor()
+    await keyboard.press('Control+k')
+    await keyboard.type('true time')
+    await palette.getByRole('option', { name: /^True time/ }).waitFor()
+    await keyboard.press('Enter')
+    await page.getByRole('button', { name: 'True time', pressed: true }).waitFor()
+    await keyboard.press('Control+k')
+    await keyboard.type('no such thing at all')
+    await palette.getByText('Nothing has these words.').waitFor()
+    await keyboard.press('Escape')
+    await palette.waitFor({ state: 'detached' })
+    await keyboard.press('Control+k')
+    await keyboard.type('go to retries')
+    await keyboard.press('Enter')
+    await page.waitForURL(/\/retries$/)
+    expect(opened.faults).toEqual([])
+  })
+
+  test('can turn the keys of one letter off, those of the timeline, too', async () => {
+    const chainId = await server.create('keys-off', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
+    await server.reached(chainId, ['FAILED'])
+    await using opened = await server.open(browser)
+    const { page } = opened
+    const { keyboard } = page
+    await page.goto(`/chains/${chainId}`)
+    await bar(page, 2).waitFor()
+    const trueTime = page.getByRole('button', { name: 'True time' })
+    await keyboard.press('t')
+    await page.getByRole('button', { name: 'True time', pressed: true }).waitFor()
+    await keyboard.press('?')
+    await page.getByRole('dialog').getByText('the attempt before').waitFor()
+    await page.getByLabel('Use these keys').uncheck()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const before = page.url()
+    for (const key of ['t', '[', '?', 'g', 'c']) await keyboard.press(key)
+    // Keys of the timeline itself stay: they are for whoever is on it.
+    await page.getByRole('listbox', { name: 'Attempts' }).focus()
+    await keyboard.press('Home')
+    await page.locator('.timeline-card').getByText('Attempt 1: exit code 3').waitFor()
+    expect(await trueTime.getAttribute('aria-pressed')).toBe('true')
+    expect(page.url()).toBe(before)
+    expect(opened.faults).toEqual([])
+  })
+
+  test.each([
+    ['at 200 %', { width: 720, height: 450, deviceScaleFactor: 2 }],
+    ['on 360 px', { width: 360, height: 740 }],
+  ])('%s reaches everything on every page, and nothing is beside it', async (_how, options) => {
+    const chainId = await server.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
+    await server.reached(chainId, ['FAILED'])
+    await using opened = await server.open(browser, options)
+    const { page } = opened
+    await page.goto('/chains')
+    const rail = page.getByRole('navigation', { name: 'Pages', includeHidden: true })
+    await rail.waitFor({ state: 'attached' })
+    const paths = await rail.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
+    expect(paths.length).toBeGreaterThanOrEqual(3)
+    for (const path of [...paths, `/chains/${chainId}`, `/chains/${chainId}?tab=decision`]) {
+      await page.goto(path)
+      await page.locator('h1').first().waitFor()
+      await page.waitForLoadState('networkidle')
+      expect(await unreachable(page), path).toEqual([])
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(options.width)
+    }
+    expect(opened.faults).toEqual([])
+  })
+
+  /** Presses Tab until it is there. */
+  async function tabTo(page: Page, target: Locator): Promise<void> {
+    for (let presses = 0; presses < 80; presses++) {
+      if (await target.evaluate((element) => element === document.activeElement)) return
+      await page.keyboard.press('Tab')
+    }
+    throw new Error(`80 tabs do not lead to ${String(target)}`)
+  }
+
+  /** What takes the focus without being on screen, or has another thing over its middle. */
+  async function unreachable(page: Page): Promise<string[]> {
+    const found: string[] = []
+    for (let stops = 0; stops < 60; stops++) {
+      await page.keyboard.press('Tab')
+      const { name, isReached } = await page.evaluate((leastPx) => {
+        const element = document.activeElement!
+        const box = element.getBoundingClientRect()
+        const [left, right] = [Math.max(0, box.left), Math.min(innerWidth, box.right)]
+        const [top, bottom] = [Math.max(0, box.top), Math.min(innerHeight, box.bottom)]
+        const at = document.elementFromPoint((left + right) / 2, (top + bottom) / 2)
+        const isOnTop = at !== null && (element.contains(at) || at.contains(element))
+        const isLarge = right - left >= Math.min(box.width, leastPx) && bottom - top >= Math.min(box.height, leastPx)
+        return {
+          name: `${element.tagName} ${element.getAttribute('aria-label') ?? element.textContent}`,
+          isReached: element === document.body || (isOnTop && isLarge && box.width > 0),
+        }
+      }, TARGET_PX)
+      if (name.startsWith('BODY')) break
+      if (!isReached) found.push(name)
+    }
+    return found
+  }
+
+  /** In a log that says of each line which one it is, where a line is missing or comes twice. */
+  function linesOutOfPlace(page: Page): Promise<string[]> {
+    return page.locator('.log-line', { hasText: /^tick \d/ }).evaluateAll((lines) =>
+      lines.flatMap((line) => {
+        const at = line.querySelector('[data-number]')?.getAttribute('data-number')
+        const text = line.querySelector('.log-text')!.textContent
+        return text === `tick ${at}` ? [] : [`${at}: ${text}`]
+      }),
+    )
+  }
+})

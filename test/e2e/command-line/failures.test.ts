@@ -1,0 +1,124 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
+import { createClient, type Client } from '../../../src/client/node/index.ts'
+import { commandLine, startCommand } from '../../support/programs/command-line.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+
+/** What failed work is called on the command line, on a server with an agent that really runs it. */
+
+let directory: string
+let database: TestDatabase
+let server: ServerProcess
+let client: Client
+let environment: Record<string, string>
+let reprise: ReturnType<typeof commandLine>
+
+beforeAll(async () => {
+  directory = await temporaryDirectory('failures')
+  const dataDir = join(directory, 'data')
+  database = await testDatabase()
+  // Its kernels see the temporary directory of this test.
+  const env = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ISOLATION: 'none' }
+  server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+  client = createClient({ url: server.url, token: await readAdminToken(dataDir) })
+  environment = { REPRISE_URL: server.url, REPRISE_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
+  reprise = commandLine(environment)
+}, 120_000)
+
+afterAll(async () => {
+  await client?.close()
+  await server?.stop()
+  await database?.close()
+})
+
+test('each failure has its own words, and is found by its name', { timeout: 90_000 }, async () => {
+  const timedOut = await reprise('run', '--name', 'slow', '--timeout', '0.2', '--', 'sleep', '1000')
+  // Until its cause is decided, the reason stands there in the server's words.
+  expect(timedOut.stderr).toMatch(/attempt 1 ended: (batch timeout|task-timeout: still running after .*)\n/)
+  const missing = await reprise('run', '--name', 'missing', '--', 'no-such-program', '--epochs', '3')
+  expect(missing).toMatchObject({ status: 127, stdout: '' })
+  expect(missing.stderr).toMatch(/attempt 1 ended: command not found/)
+  const absent = 'command not found: no-such-program is not on the agent’s PATH'
+  expect((await reprise('info', 'missing')).stdout).toContain(absent)
+  const dependent = await client.createSession({
+    name: 'dependent',
+    command: ['true'],
+    dependsOn: [(await client.sessionPage({ filter: { name: { equals: 'missing' } }, first: 1 })).nodes[0]!.chainId],
+  })
+  await client.waitForChain(dependent.session.sessionId)
+  const table = (await reprise('list')).stdout
+  expect(table).toMatch(/ slow .* batch timeout /)
+  expect(table).toMatch(/ missing .* command not found /)
+  expect(table).toMatch(/ dependent .* dependency failed /)
+  for (const [reason, name] of [
+    ['task-timeout', 'slow'],
+    ['command-not-found', 'missing'],
+    ['dependency-failed', 'dependent'],
+  ] as const) {
+    const { nodes } = await client.sessionPage({ filter: { failureReason: [reason] } })
+    expect(nodes.map((session) => [session.name, session.failureReason])).toEqual([[name, reason]])
+    expect(
+      (await reprise('list', '--failure-reason', `none,${reason}`)).stdout.match(/^\S+ +(slow|missing|dependent)/gm),
+    ).toHaveLength(1)
+  }
+})
+
+test('a program may be named relative to where one is', { timeout: 60_000 }, async () => {
+  const place = join(directory, 'project')
+  await mkdir(join(place, 'scripts'), { recursive: true })
+  await writeFile(join(place, 'scripts/train.sh'), '#!/bin/sh\necho trained with "$1"\n')
+  await chmod(join(place, 'scripts/train.sh'), 0o755)
+  const { ended } = startCommand(['run', '--', 'scripts/train.sh', 'scripts/train.sh'], environment, undefined, place)
+  expect(await ended).toMatchObject({ status: 0, stdout: 'trained with scripts/train.sh\n' })
+  const elsewhere = await reprise('run', '--', 'scripts/train.sh')
+  expect(elsewhere).toMatchObject({ status: 127 })
+  expect(elsewhere.stderr).toContain('command not found')
+})
+
+test('a resubmission by a filter speaks of chains, and says each refusal once', { timeout: 90_000 }, async () => {
+  const failing = { command: ['sh', '-c', 'exit 3'], retryPolicy: { maxRetries: 1, retryDelay: 0.1 } }
+  const made = await Promise.all(
+    Array.from({ length: 3 }, (_, n) => client.createSession({ ...failing, name: `study-${n}` })),
+  )
+  const ok = await client.createSession({ name: 'study-done', command: ['true'] })
+  await Promise.all([...made, ok].map(({ session }) => client.waitForChain(session.sessionId)))
+  const selection = ['resubmit', '--with-name', 'study-*', '--retries', '0']
+  const earlier = '3 were earlier attempts of chains, which go on from their newest (SESSION_HAS_CHILD)\n'
+
+  const tried = await reprise(...selection, '--dry-run')
+  expect(tried.stdout).toMatch(/\n3 chains would be resubmitted\n$/)
+  const succeeded = `session ${ok.session.sessionId} succeeded; includeSucceeded would run it again (SESSION_SUCCEEDED)\n`
+  expect(tried.stderr).toBe(`${earlier}1 would be refused: ${succeeded}`)
+  const done = await reprise(...selection)
+  expect(done).toMatchObject({ status: 0, stderr: `${earlier}1 refused: ${succeeded}` })
+  expect(done.stdout).toMatch(/\n3 chains resubmitted\n$/)
+
+  await Promise.all(made.map(({ session }) => client.waitForChain(session.sessionId)))
+  const one = await reprise('resubmit', 'study-0', '--json')
+  expect(JSON.parse(one.stdout)).toMatchObject({ resubmission: { done: 1, total: 1 }, refused: [], refusals: [] })
+  const none = await reprise('resubmit', 'study-done', '--json')
+  expect(none.status).toBe(5)
+  expect(JSON.parse(none.stdout)).toMatchObject({
+    refused: [{ sessionId: ok.session.sessionId, code: 'SESSION_SUCCEEDED' }],
+    refusals: [{ code: 'SESSION_SUCCEEDED', count: 1 }],
+  })
+})
+
+test('a resubmission offers to bring back what was cancelled because of it', { timeout: 90_000 }, async () => {
+  const first = await client.createSession({ name: 'import', command: ['sh', '-c', 'exit 3'] })
+  const behind = await client.createSession({ name: 'report', command: ['true'], dependsOn: [first.session.sessionId] })
+  await Promise.all([first, behind].map(({ session }) => client.waitForChain(session.sessionId)))
+  const tried = await reprise('resubmit', 'import', '--include-dependents', '--dry-run', '--json')
+  expect(JSON.parse(tried.stdout)).toMatchObject({ total: 2, count: 2, cancelledDependents: 1 })
+  expect(await reprise('resubmit', 'import')).toMatchObject({
+    status: 0,
+    stderr: '1 session was cancelled because of what failed: --include-dependents brings it back\n',
+  })
+  await client.waitForChain(first.session.sessionId)
+  const both = await reprise('resubmit', 'import', '--include-dependents')
+  expect(both).toMatchObject({ status: 0, stdout: expect.stringMatching(/report  attempt 2\n2 chains resubmitted\n$/) })
+  expect(both.stderr).toBe('')
+})

@@ -1,0 +1,105 @@
+import { join } from 'node:path'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { expect } from 'vitest'
+import { bundleUi } from '../../../scripts/bundle-ui.ts'
+import { readAdminToken, startServer } from '../../../src/cli/demo/server-process.ts'
+import { ROOT } from '../../guard/source-files.ts'
+import { openPage, type WatchedPage } from '../browser.ts'
+import { testDatabase } from '../database/database.ts'
+import { eventually } from '../eventually.ts'
+import { temporaryDirectory } from '../run/temporary-directory.ts'
+
+type PageOptions = BrowserContextOptions & { width?: number; height?: number; token?: string }
+
+const TERMINATE = `mutation ($sessionId: UUID!) { terminateSession(input: { sessionId: $sessionId }) { __typename } }`
+const CREATE = `mutation ($input: CreateSessionInput!) {
+  createSession(input: $input) { ... on CreateSessionPayload { session { sessionId chainId } } ... on Error { message } }
+}`
+
+/** A server with the web UI as a process of its own, whose agent runs real processes, on a database of its own. */
+export async function startUiServer(purpose: string, env: Record<string, string> = {}) {
+  await bundleUi(ROOT)
+  const database = await testDatabase()
+  const dataDir = await temporaryDirectory(purpose)
+  const start = (port: number) =>
+    startServer({
+      dataDir,
+      port,
+      onLog: () => undefined,
+      env: { REPRISE_DATABASE_URL: database.connectionString, ...env },
+    })
+  let server = await start(0)
+  const { url } = server
+  const token = await readAdminToken(dataDir)
+
+  async function query(document: string, variables: object = {}): Promise<any> {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({ query: document, variables }),
+    })
+    const { data, errors } = (await response.json()) as { data: any; errors?: object[] }
+    expect(errors).toBeUndefined()
+    return data
+  }
+
+  const created: string[] = []
+  async function terminateAll(): Promise<void> {
+    if (created.length === 0) return
+    const { nodes } = await query(
+      'query ($ids: [UUID!]) { chains(first: 100, filter: { ids: $ids }) { edges { node { endedAt newestAttempt { sessionId } } } } }',
+      { ids: created },
+    ).then(({ chains }) => ({ nodes: chains.edges.map(({ node }: any) => node) }))
+    const going = nodes.filter(({ endedAt }: any) => endedAt === null)
+    for (const { newestAttempt } of going) await query(TERMINATE, newestAttempt)
+    await Promise.all(created.map((chainId) => reached(chainId, ['SUCCEEDED', 'FAILED', 'CANCELLED'])))
+  }
+
+  const reached = (chainId: string, states: readonly string[]) =>
+    eventually(
+      async () => {
+        const { chain } = await query('query ($id: UUID!) { chain(id: $id) { state } }', { id: chainId })
+        return states.includes(chain.state)
+      },
+      { withinMs: 120_000 },
+    )
+
+  return {
+    url,
+    token,
+    database,
+    query,
+    /** SIGKILL. What its agent runs goes on. */
+    kill: () => server.kill(),
+    /** Again, where it was. */
+    async startAgain(): Promise<void> {
+      server = await start(Number(new URL(url).port))
+    },
+    /** @returns the id of its chain */
+    async create(name: string, script: string, retryPolicy: object = {}, input: object = {}): Promise<string> {
+      const command = ['sh', '-c', script]
+      const { createSession } = await query(CREATE, {
+        input: { name, command, retryPolicy: { jitter: 'NONE', ...retryPolicy }, ...input },
+      })
+      const { chainId } = createSession.session
+      created.push(chainId)
+      return chainId as string
+    },
+    reached,
+    /** Which the attempts of the chain have as REPRISE_CHAIN_DIR. */
+    chainDirectory: (chainId: string) => join(dataDir, 'agent/chains', chainId),
+    /** Logged in with the first token, unless another one is given. */
+    open: (browser: Browser, options: PageOptions = {}): Promise<WatchedPage> => {
+      const { width = 1440, height = 900, ...rest } = options
+      return openPage(browser, { url, token, viewport: { width, height }, ...rest })
+    },
+    /** What still runs is terminated. */
+    async close(): Promise<void> {
+      await terminateAll()
+      await server.stop()
+      await database.close()
+    },
+  }
+}
+
+export type UiServer = Awaited<ReturnType<typeof startUiServer>>

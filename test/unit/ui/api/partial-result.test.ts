@@ -1,0 +1,48 @@
+import { createRequest, type Operation } from '@urql/core'
+import { describe, expect, test } from 'vitest'
+import { errorOfFaults } from '../../../../src/client/api-errors.ts'
+import { resultOfError } from '../../../../src/ui/api/partial-result.ts'
+import { problemOf } from '../../../../src/ui/api/problem.ts'
+
+describe('an answer with errors', () => {
+  const operation = {
+    ...createRequest('query { now auditLog { totalCount } deployments { totalCount } }', {}),
+    kind: 'query',
+    context: { url: '/graphql', requestPolicy: 'network-only' },
+  } as Operation
+  const faults = [
+    {
+      message: 'for administrators',
+      path: ['auditLog'],
+      extensions: { code: 'FORBIDDEN', requestId: 'request-1', issues: [] },
+    },
+  ]
+
+  test('has the part that is there, and says what of it is missing and why', () => {
+    const data = { now: '2026-11-23T12:00:00Z', auditLog: null, deployments: { totalCount: 3 } }
+    const result = resultOfError(operation, errorOfFaults(faults, data))
+    expect(result.data).toEqual(data)
+    expect(result.error?.graphQLErrors[0]?.path).toEqual(['auditLog'])
+    expect(problemOf(result.error)).toEqual({
+      message: 'for administrators',
+      code: 'FORBIDDEN',
+      requestId: 'request-1',
+      issues: [],
+    })
+  })
+
+  test.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['nothing that anybody asked for', { now: '2026-11-23T12:00:00Z', eventCursor: '1-2', node: null }],
+  ])('is its error alone where there is %s', (_, data) => {
+    const result = resultOfError(operation, errorOfFaults(faults, data))
+    expect(result.data).toBeUndefined()
+    expect(problemOf(result.error)).toMatchObject({ code: 'FORBIDDEN', requestId: 'request-1' })
+  })
+
+  test('of the way to the server is itself', () => {
+    const result = resultOfError(operation, 'cut')
+    expect(problemOf(result.error)).toMatchObject({ message: 'cut', code: null })
+  })
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { draftOfPolicy, untypedOf } from '../../../../src/ui/policy/policy-draft.ts'
+import { POLICY_FIELDS } from '../../../../src/ui/policy/policy-fields.ts'
+import { readDraft } from '../../../../src/ui/policy/read-draft.ts'
+
+const POLICY = {
+  maxRetries: 4,
+  maxElapsed: null,
+  retryDelay: 1.5,
+  backoff: 'EXPONENTIAL',
+  backoffMultiplier: 2,
+  maxRetryDelay: 3600,
+  jitter: 'FULL',
+  jitterRatio: 0.1,
+  eligibleCauses: ['OOM_KILLED', 'UNKNOWN'],
+  maxUncountedRetries: 3,
+  countPreStartFailures: false,
+  trustVerdicts: true,
+  emitRetryEvents: false,
+  rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
+}
+
+test('a policy that is set stands in the form, and is the same when it is sent again', () => {
+  const set = { ...POLICY, given: Object.keys(POLICY) }
+  const { input, faults } = readDraft(draftOfPolicy(set), POLICY_FIELDS)
+  expect(faults).toEqual({})
+  expect({ ...untypedOf(set), ...input }).toEqual(JSON.parse(JSON.stringify(POLICY)))
+  expect(untypedOf(set)).toEqual({ trustVerdicts: true, emitRetryEvents: false })
+})
+
+test('no cause at all is not the same as any', () => {
+  const draft = draftOfPolicy({ given: ['eligibleCauses'], eligibleCauses: [] })
+  expect(readDraft(draft, POLICY_FIELDS).input).toEqual({ eligibleCauses: [] })
+})
+
+test('what is not set is left empty', () => {
+  const unset = Object.fromEntries(Object.keys(POLICY).map((path) => [path, null]))
+  expect(draftOfPolicy({ ...unset, given: [] })).toEqual({})
+  expect(untypedOf({ ...unset, given: ['maxElapsed'] })).toEqual({})
+  expect(draftOfPolicy({ ...unset, given: ['maxElapsed'] })).toEqual({ within: 'none' })
+})
