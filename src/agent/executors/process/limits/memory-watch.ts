@@ -1,4 +1,5 @@
-import { statfs } from 'node:fs/promises'
+import { stat as fileStat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
 import { readStatus, writeMark } from '../../kernel-directory/kernel-directory.ts'
 import { kernelIdOf } from '../watch/leftover-sweep.ts'
 import {
@@ -170,14 +171,19 @@ function ownerOf(
   return undefined
 }
 
-/** The file system is the kernel's alone; where it has none of its own, nobody can tell what is whose. */
+/**
+ * The file system is the kernel's alone; where it has none of its own, nobody can tell what is whose. One that is being
+ * launched still has the machine's, and of one that is ending the mount may be gone before the directory.
+ */
 async function sharedBytes(kernel: ProcessKernel): Promise<number> {
   if (!kernel.namespaced) return 0
   const { innerPid } = parseStatus(readStatus(kernel.path))
   if (innerPid === null) return 0
   try {
-    const { blocks, bfree, bsize } = await statfs(`/proc/${innerPid}/root/dev/shm`)
-    return (blocks - bfree) * bsize
+    const path = `/proc/${innerPid}/root/dev/shm`
+    const { blocks, bfree, bsize } = await statfs(path)
+    const [own, above, machine] = await Promise.all([path, join(path, '..'), '/dev/shm'].map((each) => fileStat(each)))
+    return own!.dev === above!.dev || own!.dev === machine!.dev ? 0 : (blocks - bfree) * bsize
   } catch {
     return 0
   }
