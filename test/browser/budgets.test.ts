@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { Browser } from 'playwright-core'
+import type { Browser, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../src/http/ui-files.ts'
@@ -87,6 +87,29 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
     expect(sum(more, '.js')).toBeGreaterThan(0)
     expect(sum(more, '.js')).toBeLessThanOrEqual(LATER_PAGE_SCRIPT_BYTES_MAX)
     expect(sum(loaded, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
+  })
+
+  test.each([FIRST, ...LATER])('asks for nothing of %s that it is being told already', async (path) => {
+    await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
+    const { page } = opened
+    const asked: string[] = []
+    const twice: string[] = []
+    page.on('request', (request) => {
+      const body = request.postData()
+      if (body === null) return
+      if (asked.includes(body)) twice.push(body)
+      asked.push(body)
+    })
+    const told = (request: Request) => {
+      const at = asked.indexOf(request.postData() ?? '')
+      if (at >= 0) asked.splice(at, 1)
+    }
+    page.on('requestfinished', told)
+    page.on('requestfailed', told)
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor()
+    await page.waitForLoadState('networkidle')
+    expect(twice).toEqual([])
   })
 
   test.each([FIRST, ...LATER])('loads the page of %s beside the program, not after it', async (path) => {

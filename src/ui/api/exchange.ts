@@ -1,9 +1,16 @@
 import { makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
-import { filter, fromPromise, mergeMap, pipe, takeUntil } from 'wonka'
+import { filter, fromPromise, fromValue, mergeMap, pipe, takeUntil } from 'wonka'
 import { isUnauthenticated } from './problem.ts'
 import { connection } from './connection.ts'
 import { resultOfError } from './partial-result.ts'
+import { withSentAt } from './read-anew.ts'
 import { session } from './session.ts'
+
+/**
+ * For what is asked while the program is still being run. All else is sent once what asks has come to its end: while a
+ * component is drawn, its query is begun, left, and begun again.
+ */
+export const AT_ONCE = { requestPolicy: 'network-only', atOnce: true } as const
 
 /** Sends queries and mutations through the client's own transport, with its timeouts and retries. */
 export const connectionExchange: Exchange = () => (operations) =>
@@ -15,11 +22,20 @@ export const connectionExchange: Exchange = () => (operations) =>
         operations,
         filter(({ kind, key }) => kind === 'teardown' && key === operation.key),
       )
-      return pipe(fromPromise(send(operation)), takeUntil(left))
+      return pipe(
+        operation.context['atOnce'] ? fromValue(operation) : fromPromise(Promise.resolve(operation)),
+        mergeMap((wanted) => fromPromise(send(wanted))),
+        takeUntil(left),
+      )
     }),
   )
 
 async function send(operation: Operation) {
+  const sentAt = performance.now()
+  return withSentAt(await answerTo(operation), sentAt)
+}
+
+async function answerTo(operation: Operation) {
   try {
     const data = await connection.request<unknown, object>(
       stringifyDocument(operation.query),

@@ -2,6 +2,7 @@ import type { AnyVariables, TypedDocumentNode } from '@urql/core'
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import { serverNow, setServerNow } from './clock.ts'
+import { readAnew } from './read-anew.ts'
 
 interface Polled<Data> {
   /** What was read last, also when it could not be read again since. */
@@ -43,7 +44,7 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
       isWanted = isReading
       if (isReading || globalThis.document.hidden) return
       isReading = true
-      const { data, error } = await client.query(document, wanted(nth++), { requestPolicy: 'network-only' }).toPromise()
+      const { data, error } = await readAnew(client, document, wanted(nth++))
       isReading = false
       if (left) return
       if (data) {

@@ -2,6 +2,7 @@ import type { AnyVariables, TypedDocumentNode } from '@urql/core'
 import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import { useClient } from 'urql'
 import { oneAtATime } from './one-at-a-time.ts'
+import { readAnew } from './read-anew.ts'
 
 /**
  * Reads again what is shown, one read at a time: of two that overlap, the older answer may come last, and stay.
@@ -14,10 +15,7 @@ export function useReread<Variables extends AnyVariables>(
   const client = useClient()
   const key = JSON.stringify(variables)
   return useMemo(
-    () =>
-      oneAtATime(() =>
-        client.query(document, JSON.parse(key) as Variables, { requestPolicy: 'network-only' }).toPromise(),
-      ),
+    () => oneAtATime(() => readAnew(client, document, JSON.parse(key) as Variables)),
     [client, document, key],
   )
 }

@@ -7,7 +7,7 @@ export type Zone = (typeof ZONES)[number]
 
 const KEPT = 'reprise-zone'
 const MOMENTS: Readonly<Record<Zone, Moments>> = {
-  local: momentsIn(Intl.DateTimeFormat().resolvedOptions().timeZone),
+  local: momentsIn('local'),
   utc: momentsIn('UTC'),
 }
 

@@ -17,36 +17,26 @@ export interface Moments {
 }
 
 const UTC = 'UTC'
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
+const MINUTE_MS = 60_000
 
-/** `timeZone`: `UTC`, or a name such as `Europe/Berlin`. Absolute moments always say which zone they are in. */
-export function momentsIn(timeZone: string): Moments {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-    timeZoneName: 'longOffset',
-  })
-  const dayFormat = new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'short' })
-  const partsOf = (at: number) => Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
-  const minute = ({ hour, minute: minutes }: Record<string, string>) => `${hour}:${minutes}`
-  const clock = (parts: Record<string, string>) => `${minute(parts)}:${parts['second']}`
-  const zoneOf = (parts: Record<string, string>) => (timeZone === UTC ? UTC : offsetOf(parts['timeZoneName']!))
+/**
+ * In UTC, or in the zone of this machine. Absolute moments always say which zone they are in.
+ * Without `Intl`: to begin with it takes a browser as long as all rows of a list.
+ */
+export function momentsIn(timeZone: 'UTC' | 'local'): Moments {
+  const isUtc = timeZone === UTC || isAlwaysUtc()
+  const offsetMinutes = (at: number) => (isUtc ? 0 : 0 - new Date(at).getTimezoneOffset())
+  /** `2026-11-23T12:04:31`, and what follows. */
+  const isoOf = (at: number) => new Date(at + offsetMinutes(at) * MINUTE_MS).toISOString()
+  const zone = (at: number) => (isUtc ? UTC : offsetWords(offsetMinutes(at)))
   return {
-    absolute(at) {
-      const parts = partsOf(at)
-      const zone = zoneOf(parts)
-      return `${parts['year']!.padStart(4, '0')}-${parts['month']}-${parts['day']} ${clock(parts)} ${zone}`
-    },
-    clock: (at) => clock(partsOf(at)),
-    minute: (at) => minute(partsOf(at)),
-    day: (at) => dayFormat.format(at),
-    zone: (at) => zoneOf(partsOf(at)),
-    offsetMinutes: (at) => minutesOf(zoneOf(partsOf(at))),
+    absolute: (at) => `${isoOf(at).slice(0, 19).replace('T', ' ')} ${zone(at)}`,
+    clock: (at) => isoOf(at).slice(11, 19),
+    minute: (at) => isoOf(at).slice(11, 16),
+    day: (at) => `${Number(isoOf(at).slice(8, 10))} ${MONTHS[Number(isoOf(at).slice(5, 7)) - 1]!}`,
+    zone,
+    offsetMinutes,
   }
 }
 
@@ -58,13 +48,14 @@ export function relativeMoment(at: number, now: number): string {
   return seconds > 0 ? `in\u00a0${whole}` : `${whole}\u00a0ago`
 }
 
-/** `UTC`, `-03:30` */
-function minutesOf(zone: string): number {
-  const [, sign, hours, minutes] = /^([+-])(\d\d):(\d\d)/.exec(zone) ?? []
-  return hours === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes))
+/** In winter and in summer. */
+function isAlwaysUtc(): boolean {
+  return [0, 6].every((month) => new Date(2026, month).getTimezoneOffset() === 0)
 }
 
-/** `GMT+02:00` → `+02:00`; `GMT` is zero. */
-function offsetOf(name: string): string {
-  return name.replace('GMT', '') || '+00:00'
+/** `+02:00`, `-03:30` */
+function offsetWords(minutes: number): string {
+  const of = Math.abs(minutes)
+  const two = (number: number) => String(number).padStart(2, '0')
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(of / 60))}:${two(Math.floor(of % 60))}`
 }

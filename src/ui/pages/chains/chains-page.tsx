@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef, useState } from 'react'
+import { startTransition, useEffect, useRef, useState } from 'react'
 import { Dropped } from '../../app/list/dropped.tsx'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
 import { Keys } from '../../design/button.tsx'
@@ -26,6 +26,8 @@ const HEAD_PX = 31
 const ROW_NARROW_PX = 63
 /** About as much of the window has rows. */
 const TABLE_SHARE = 0.7
+/** Above and below what is seen, once that is drawn. */
+const OVERSCAN_ROWS = 12
 const NARROW = '(width < 720px)'
 /** Rows before the end of what is loaded at which the next page is asked for; of few rows, a quarter. */
 const AHEAD_ROWS = 40
@@ -42,6 +44,7 @@ export function ChainsPage() {
   const { rows, error, isLoading } = list
   const { without, columns } = useColumns()
   const isNarrow = useMatches(NARROW)
+  const isDrawn = useDrawn(rows.length > 0)
   // oxlint-disable-next-line react/incompatible-library -- nothing here is compiled to remember what it returns
   const virtual = useVirtualizer({
     count: rows.length,
@@ -49,7 +52,7 @@ export function ChainsPage() {
     estimateSize: () => (isNarrow ? ROW_NARROW_PX : ROW_PX),
     // Until it is measured: so rows are in what is drawn first.
     initialRect: { width: innerWidth, height: innerHeight * TABLE_SHARE },
-    overscan: 12,
+    overscan: isDrawn ? OVERSCAN_ROWS : 0,
     scrollPaddingStart: isNarrow ? 0 : HEAD_PX,
     getItemKey: (index) => rows[index]!.id,
   })
@@ -202,6 +205,17 @@ function Foot({ list: { rows, hasMore }, total }: { list: ChainList; total: Tota
       </span>
     </footer>
   )
+}
+
+/** Whether a frame with it has been drawn. */
+function useDrawn(isThere: boolean): boolean {
+  const [isDrawn, setIsDrawn] = useState(false)
+  useEffect(() => {
+    if (!isThere) return undefined
+    const frame = requestAnimationFrame(() => startTransition(() => setIsDrawn(true)))
+    return () => cancelAnimationFrame(frame)
+  }, [isThere])
+  return isDrawn
 }
 
 function useMatches(query: string): boolean {

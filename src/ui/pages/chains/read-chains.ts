@@ -1,5 +1,6 @@
 import type { Client } from '@urql/core'
 import { serverNow, setServerNow } from '../../api/clock.ts'
+import { AT_ONCE } from '../../api/exchange.ts'
 import type { ChainFilter, ChainOrder } from '../../../client/schema-types.generated.ts'
 import type { UiChainRowFragment } from '../../app/chain/chain-row.generated.ts'
 import {
@@ -40,9 +41,7 @@ export async function readMore(client: Client, filter: ChainFilter, orderBy: Cha
 
 /** Rows and counts, each as soon as it is there. */
 export function readFirst(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
-  const counts = client
-    .query(UiChainCountsDocument, { filter: countedWith(filter) }, { requestPolicy: 'network-only' })
-    .toPromise()
+  const counts = client.query(UiChainCountsDocument, { filter: countedWith(filter) }, AT_ONCE).toPromise()
   return {
     rows: ask(client, { filter, orderBy, first: FIRST_ROWS, together: false }).then(listedIn),
     counts: counts.then(({ data }) => data?.chains.counts ?? null),
@@ -56,7 +55,7 @@ export function readAgain(client: Client, filter: ChainFilter, orderBy: ChainOrd
 }
 
 async function ask(client: Client, variables: UiChainsQueryVariables): Promise<UiChainsQuery> {
-  const { data, error } = await client.query(UiChainsDocument, variables, { requestPolicy: 'network-only' }).toPromise()
+  const { data, error } = await client.query(UiChainsDocument, variables, AT_ONCE).toPromise()
   if (!data) throw error ?? new Error('The server sent no answer')
   setServerNow(data.now)
   return data

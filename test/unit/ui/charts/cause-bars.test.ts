@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { causesOf, stacksOf, ticksOf } from '../../../../src/ui/charts/cause-stacks.ts'
 import { labelsOf, spanWords } from '../../../../src/ui/charts/cause-times.ts'
 import { momentsIn } from '../../../../src/ui/words/moment.ts'
@@ -77,7 +77,9 @@ describe('times below the bars', () => {
     const [day] = bucketsBy(24 * HOUR_MS, [{}])
     expect(spanWords(hour!, UTC)).toBe('23 Nov, 00:00 to 01:00')
     expect(spanWords(day!, UTC)).toBe('23 Nov')
-    expect(spanWords(day!, momentsIn('Asia/Kolkata'))).toBe('23 Nov, 05:30 to 05:30')
+    vi.stubEnv('TZ', 'Asia/Kolkata')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(spanWords(day!, momentsIn('local'))).toBe('23 Nov, 05:30 to 05:30')
   })
 
   test('have room, and are all the same apart', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { bytes, count, counted, percentage } from '../../../../src/ui/words/count.ts'
 import { countdown, duration, shortDuration } from '../../../../src/ui/words/duration.ts'
 import { momentsIn, relativeMoment } from '../../../../src/ui/words/moment.ts'
@@ -72,6 +72,13 @@ function secondsOf(text: string): number {
 
 describe('moments', () => {
   const at = Date.UTC(2026, 10, 3, 23, 4, 9)
+  afterEach(() => vi.unstubAllEnvs())
+
+  /** On a machine in that zone. */
+  function localIn(name: string) {
+    vi.stubEnv('TZ', name)
+    return momentsIn('local')
+  }
 
   test.each([
     ['UTC', 'UTC', 0],
@@ -79,19 +86,25 @@ describe('moments', () => {
     ['America/St_Johns', '-03:30', -210],
     ['Europe/London', '+00:00', 0],
   ])('of %s say that it is %s', (name, zone, offset) => {
-    const moments = momentsIn(name)
+    const moments = localIn(name)
     expect([moments.zone(at), moments.offsetMinutes(at)]).toEqual([zone, offset])
   })
 
   test('say which zone they are in', () => {
     expect(momentsIn('UTC').absolute(at)).toBe('2026-11-03 23:04:09 UTC')
-    expect(momentsIn('Europe/Berlin').absolute(at)).toBe('2026-11-04 00:04:09 +01:00')
-    expect(momentsIn('America/St_Johns').absolute(at)).toBe('2026-11-03 19:34:09 -03:30')
-    expect(momentsIn('Europe/London').absolute(at)).toBe('2026-11-03 23:04:09 +00:00')
+    expect(localIn('Europe/Berlin').absolute(at)).toBe('2026-11-04 00:04:09 +01:00')
+    expect(localIn('America/St_Johns').absolute(at)).toBe('2026-11-03 19:34:09 -03:30')
+    expect(localIn('Europe/London').absolute(at)).toBe('2026-11-03 23:04:09 +00:00')
+  })
+
+  test('keep to the clocks of their day', () => {
+    const { absolute } = localIn('Europe/Berlin')
+    expect(absolute(Date.UTC(2026, 9, 25, 0, 30))).toBe('2026-10-25 02:30:00 +02:00')
+    expect(absolute(Date.UTC(2026, 9, 25, 1, 30))).toBe('2026-10-25 02:30:00 +01:00')
   })
 
   test('in parts', () => {
-    const { clock, minute, day } = momentsIn('Asia/Tokyo')
+    const { clock, minute, day } = localIn('Asia/Tokyo')
     expect([clock(at), minute(at), day(at)]).toEqual(['08:04:09', '08:04', '4 Nov'])
   })
 
