@@ -17,3 +17,5 @@ function valueOf(text: string): unknown {
     return text
   }
 }
+
+export { client }

@@ -1,10 +1,9 @@
-import './begin.ts'
+import { client } from './begin.ts'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Provider } from 'urql'
 import './design/base.css'
-import { client } from './app/first-read.ts'
 import { router } from './routes.tsx'
 
 createRoot(document.getElementById('root')!).render(
