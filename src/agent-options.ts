@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { ChainStoreError } from './agent/chain-store.ts'
 import type { AgentOptions } from './agent/agent.ts'
 import { chooseExecutor, type ChosenExecutor } from './agent/create-executor.ts'
 import { detectSlots } from './agent/detect-slots.ts'
@@ -20,7 +21,7 @@ export async function agentOptions(
   const agentDir = join(dataDir, 'agent')
   const { isolation, create } = await choose(config, { dataDir, agentDir }, log)
   return {
-    createExecutor: create,
+    createExecutor: (hooks) => orConfigurationError(() => create(hooks)),
     isolation,
     agentDir,
     name: config.agentName,
@@ -30,6 +31,15 @@ export async function agentOptions(
     slots: config.slots ?? detectSlots(),
     labels: config.agentLabels,
     log,
+  }
+}
+
+function orConfigurationError<Result>(work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof ChainStoreError) throw new ConfigurationError([error.message])
+    throw error
   }
 }
 

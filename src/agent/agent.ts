@@ -63,8 +63,9 @@ export function createAgent(options: AgentOptions): Agent {
     await using resources = new AsyncDisposableStack()
     const lock = acquireAgentLock(agentDir)
     resources.defer(() => lock.release())
-    const identity = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
+    const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
     const executor = options.createExecutor({ changed: changes.raise })
+    const identity = { ...known, ...(executor.chains && { chainStore: executor.chains.store }) }
     resources.defer(() => executor.close())
     const fence = createFence(agentDir, () => stopAll(executor, log))
     resources.defer(() => fence.close())

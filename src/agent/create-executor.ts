@@ -15,6 +15,7 @@ export interface ExecutorConfig {
   isolationUids?: UidRange | undefined
   kernelProcesses: number
   kernelOpenFiles: number
+  chainsDir?: string | undefined
   chainBytesMax: number | null
   chainFilesMax: number | null
 }
@@ -48,9 +49,10 @@ export async function chooseExecutor(
   const { chainBytesMax: chainBytes, chainFilesMax: chainFiles } = config
   const limits = { processes, openFiles, chainBytes, chainFiles }
   const { agentDir } = places
+  const { agentMemoryLimit: memoryLimit, chainsDir } = config
   return {
     isolation: { name, byHand: mode !== 'auto' },
     create: (hooks) =>
-      createProcessExecutor({ agentDir, log, memoryLimit: config.agentMemoryLimit, isolation, limits }, hooks),
+      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits }, hooks),
   }
 }

@@ -1227,6 +1227,8 @@ export type SessionEventType =
   | 'CHAIN_REOPENED'
   /** It succeeded, and with it its chain. */
   | 'CHAIN_SUCCEEDED'
+  /** It started without the checkpoint that an earlier attempt had left. */
+  | 'CHECKPOINT_MISSING'
   /** It was created. */
   | 'CREATED'
   /** It ended: it failed. */

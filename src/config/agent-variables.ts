@@ -109,6 +109,14 @@ export const AGENT_VARIABLES = {
     unit: 'files',
     schema: wholeNumber(64, 1_000_000_000).default(65_536),
   }),
+  chainsDir: variable({
+    name: 'REPRISE_CHAINS_DIR',
+    default: "`agent/chains` in the data directory",
+    meaning:
+      'Directory with what the attempts of chains store (`REPRISE_CHAIN_DIR`), absolute. Agents for which it is the same directory, through a file system that they share, go on with each other\'s checkpoints. An agent that finds another store there than before does not start.',
+    unit: null,
+    schema: z.string().regex(/^\//, 'must be an absolute path').optional(),
+  }),
   chainBytesMax: variable({
     name: 'REPRISE_CHAIN_BYTES_MAX',
     default: '64g',

@@ -13,6 +13,7 @@ export const SESSION_EVENT_TYPES = [
   'session.retry_succeeded',
   'session.retry_exhausted',
   'session.retry_cancelled',
+  'session.checkpoint_missing',
   'chain.succeeded',
   'chain.failed',
   'chain.cancelled',

@@ -72,6 +72,9 @@ export const CPU_SECONDS_MAX = WALL_SECONDS_MAX * 65_536
 
 /** Chains in one report of an agent: 40 bytes and three index probes each. */
 export const REPORTED_CHAINS_MAX = 10_000
+/** Files and directories that an agent counts of a checkpoint, and for how long, before it reports the end of a kernel. */
+export const CHECKPOINT_LOOK_ENTRIES_MAX = 10_000
+export const CHECKPOINT_LOOK_MS = 200
 /** Chains that one answer lets an agent drop: each directory is renamed between two orders. */
 export const DROPPED_CHAINS_MAX = 500
 /** Between two reports of all chains for which an agent keeps a directory. Retention is counted in days. */

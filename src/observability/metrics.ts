@@ -52,6 +52,11 @@ export function createMetrics(options: { process?: boolean } = {}) {
     webhooks: webhookMetrics(registers),
     routes: routeMetrics(registers),
     used: usageMetrics(registers),
+    checkpointsMissing: new Counter({
+      name: 'bai_checkpoint_missing_total',
+      help: 'Sessions that started without the checkpoint that an earlier attempt had left.',
+      registers,
+    }),
     gauges: gaugeMetrics(registers),
   }
 }

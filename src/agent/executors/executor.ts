@@ -47,6 +47,8 @@ export interface Executor {
 
 /** What attempts of a chain have stored for each other. */
 export interface ChainDirectories {
+  /** Identifies the place where they are, whatever its path. */
+  readonly store: string
   /** Ids of the chains that have a directory, in order. */
   list(): Promise<string[]>
   /**

@@ -1,3 +1,4 @@
+import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
 import type { KernelUsage } from './kernel-usage.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
@@ -30,6 +31,8 @@ export interface KernelSpec {
   resourceSlots: Record<string, string>
   /** The variable through which the program learns the port that the agent chose for it; null if it serves on none. */
   portVariable: string | null
+  /** Absent from servers of older versions; null for a chain of which nothing is on record. */
+  checkpoint?: CheckpointOffer | null
 }
 
 /**
@@ -72,6 +75,13 @@ export interface ObservedKernel {
   stopped?: boolean | undefined
   /** With EXITED: what it used, if it ran. Older agents do not send it. */
   usage?: KernelUsage | null
+  /** With RUNNING and EXITED: what earlier attempts had left for it; null or absent if that is nothing. */
+  foundCheckpoint?: FoundCheckpoint | null
+  /**
+   * With EXITED, and of the session's first kernel: what its chain had stored when nothing of the kernel was left; null
+   * or absent if it did not look.
+   */
+  leftCheckpoint?: LeftCheckpoint | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'
@@ -111,6 +121,8 @@ export interface RegisterRequest {
   labels: Record<string, string>
   /** What keeps its kernels apart; absent from agents of older versions. */
   isolation?: AgentIsolation
+  /** Identifies the directory in which it keeps what chains store, whatever its path; absent from older agents. */
+  chainStore?: string
 }
 
 export interface AgentIsolation {

@@ -1,6 +1,7 @@
 import type { FailureError } from '../session/failure.ts'
 import { isTerminal, type KernelStatus } from '../session/statuses.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
+import type { FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
 import type { KernelUsage } from './kernel-usage.ts'
 import type { ObservedKernel } from './protocol.ts'
 
@@ -33,6 +34,10 @@ export interface KernelChange {
   port: number | null
   /** Set when it ends. */
   usage: KernelUsage | null
+  /** Set when it starts. */
+  foundCheckpoint: FoundCheckpoint | null
+  /** Set when it is gone. */
+  leftCheckpoint: LeftCheckpoint | null
 }
 
 export interface Reconciliation {
@@ -79,7 +84,9 @@ function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliati
   answer.forget.push({ kernelId: kernel.id, assignment: kernel.assignment })
   answer.stale.push({ kernelId: kernel.id, status: report.status })
   if (kernel.confirmedGone) return
-  if (report.status === 'EXITED' || report.status === 'FAILED') answer.changes.push(confirmGone(kernel))
+  if (report.status !== 'EXITED' && report.status !== 'FAILED') return
+  // What it stored until it was gone may be newer than all that is known of its chain.
+  answer.changes.push({ ...confirmGone(kernel), leftCheckpoint: report.leftCheckpoint ?? null })
 }
 
 function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange | undefined {
@@ -92,12 +99,16 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
     case 'PREPARED':
       return kernel.status === 'PREPARING' || kernel.status === 'PULLING' ? { ...change, to: 'PREPARED' } : undefined
     case 'RUNNING':
-      return kernel.status === 'CREATING' ? { ...change, to: 'RUNNING', started: true, port: report.port } : undefined
+      return kernel.status === 'CREATING' ? started(report, change) : undefined
     case 'FAILED':
       return failed(kernel, report, change)
     case 'EXITED':
       return exited(kernel, report, change)
   }
+}
+
+function started({ port, foundCheckpoint = null }: ObservedKernel, change: KernelChange): KernelChange {
+  return { ...change, to: 'RUNNING', started: true, port, foundCheckpoint }
 }
 
 /**
@@ -123,6 +134,8 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
     exitCode: report.exitCode,
     oomKilled: report.oomKilled,
     usage: report.usage ?? null,
+    foundCheckpoint: kernel.startedAt === null ? (report.foundCheckpoint ?? null) : null,
+    leftCheckpoint: report.leftCheckpoint ?? null,
   }
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
   if (stopped || (kernel.status === 'TERMINATING' && !ran))
@@ -197,5 +210,7 @@ function unchanged(kernel: BookedKernel): KernelChange {
     error: null,
     port: null,
     usage: null,
+    foundCheckpoint: null,
+    leftCheckpoint: null,
   }
 }

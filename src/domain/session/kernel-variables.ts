@@ -20,7 +20,10 @@ export const KERNEL_VARIABLES = {
   REPRISE_CLUSTER_RANK: 'Position of this one among them, from 0',
   REPRISE_CLUSTER_HOSTS: "Addresses of the kernels' agents, like `main1=10.0.0.4,sub1=10.0.0.5`",
   REPRISE_KERNEL_ID: "The kernel's id",
-  REPRISE_CHAIN_DIR: 'A directory that all attempts of the chain share on this agent, for checkpoints',
+  REPRISE_CHAIN_DIR: 'A directory that all attempts of the chain share, for [checkpoints](checkpoints.md)',
+  REPRISE_CHECKPOINT:
+    'What earlier attempts have left in it: `none`, `here`, `fetched` (brought from elsewhere), or `missing` (there was something, and it could not be had)',
+  REPRISE_CHECKPOINT_ATTEMPT: 'The attempt that left it, also if it is missing; empty for `none`, and if nobody knows',
   REPRISE_VERDICT_FILE:
     'A file that the program may write to say why it failed ([format](retry-policy.md#what-a-program-says))',
 } as const

@@ -31,11 +31,13 @@ export async function bookReport(
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)
     if (!applied) return undefined
-    const made = result.changes.filter(({ id }) => applied.has(id))
+    const { changed, missingCheckpoints } = applied
+    const made = result.changes.filter(({ id }) => changed.has(id))
     countUsage(metrics, made)
+    metrics.checkpointsMissing.inc(missingCheckpoints)
     for (const topic of made.flatMap(topicsOf)) topics.add(topic)
     if (made.length === result.changes.length) return { result, topics: [...topics] }
-    if (round === ROUNDS_MAX) return { result: settled(result, applied), topics: [...topics] }
+    if (round === ROUNDS_MAX) return { result: settled(result, changed), topics: [...topics] }
   }
 }
 

@@ -29,6 +29,7 @@ const schema = z.object({
     .record(text, text)
     .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must be at most ${LABELS_MAX}`),
   isolation: z.object({ name: z.string().regex(/^[a-z][a-z+-]{0,63}$/), byHand: z.boolean() }).optional(),
+  chainStore: z.uuid().optional(),
 })
 
 /**

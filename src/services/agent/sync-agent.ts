@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readFoundCheckpoint, readLeftCheckpoint } from '../../domain/agent/checkpoint.ts'
 import { readKernelUsage } from '../../domain/agent/kernel-usage.ts'
 import type { KernelOrder, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
@@ -54,6 +55,8 @@ const schema = z.object({
         verdict: z.unknown().optional().transform(readProgramVerdict),
         stopped: z.boolean().optional(),
         usage: z.unknown().optional().transform(readKernelUsage),
+        foundCheckpoint: z.unknown().optional().transform(readFoundCheckpoint),
+        leftCheckpoint: z.unknown().optional().transform(readLeftCheckpoint),
       }),
     )
     .max(OBSERVED_KERNELS_MAX),
@@ -162,8 +165,14 @@ function specOf(source: OrderSource) {
     clusterMode,
     members,
     sessionType,
-    ...spec
+    checkpointGeneration,
+    checkpointAttempt,
+    checkpointStore,
+    ...rest
   } = source
+  const newest = checkpointAttempt === null ? null : { attempt: checkpointAttempt, store: checkpointStore }
+  const checkpoint = checkpointGeneration === null ? null : { generation: checkpointGeneration, newest }
+  const spec = { ...rest, checkpoint }
   const { sessionId: id, chainId, attempt } = spec
   const own = retryEnvironment({
     id,

@@ -35,6 +35,8 @@ export interface AgentFixture {
     cpu?: string
     elsewhere?: Place
     limits?: Partial<ProcessLimits>
+    chainsDir?: string
+    name?: string
   }): Agent
   /** A session of one kernel. */
   create(command: string[], input?: Partial<CreateSessionInput>): Promise<{ sessionId: string; kernelId: string }>
@@ -91,16 +93,23 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     get agentDir() {
       return agentDir
     },
-    newAgent({ executor = 'process', cpu = '4', elsewhere = { agentDir, address: '127.0.0.1' }, limits = {} } = {}) {
+    newAgent({
+      executor = 'process',
+      cpu = '4',
+      elsewhere = { agentDir, address: '127.0.0.1' },
+      limits = {},
+      chainsDir,
+      name = 'agent-1',
+    } = {}) {
       agentDirs.add(elsewhere.agentDir)
       const agent = createAgent({
         gateway,
         createExecutor: (hooks) =>
           executor === 'noop'
             ? createNoopExecutor(hooks)
-            : createProcessExecutor({ agentDir: elsewhere.agentDir, log, limits }, hooks),
+            : createProcessExecutor({ agentDir: elsewhere.agentDir, chainsDir, log, limits }, hooks),
         agentDir: elsewhere.agentDir,
-        name: 'agent-1',
+        name,
         resourceGroup: 'default',
         address: elsewhere.address,
         version: '0',

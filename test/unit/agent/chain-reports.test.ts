@@ -9,6 +9,7 @@ const log = pino({ enabled: false })
 function subject(stored: string[], atOnceMax = 10) {
   const clock = { now: 0 }
   const chains = {
+    store: '00000000-0000-4000-8000-000000000000',
     list: async () => [...stored],
     drop: (id: string) => stored.includes(id) && stored.splice(stored.indexOf(id), 1).length > 0,
   }

@@ -3,12 +3,14 @@ import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
+import { ChainStoreError, openChainStore } from '../../chain-store.ts'
 import { createChainWatch } from './chain/chain-watch.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
 import { createKeeper } from './fence/keeper.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
 import { giveUpLaunch } from './launch-kernel.ts'
 import { forkServerEntry } from './isolation/fork-server-entry.ts'
+import { ancestors, isBelow, isOpenToAll } from './isolation/hidden-paths.ts'
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts'
 import { type KernelCgroups, openKernelCgroups } from './limits/kernel-cgroups.ts'
 import { createMemoryWatch } from './limits/memory-watch.ts'
@@ -24,8 +26,10 @@ import { createTicker } from './watch/ticker.ts'
 export type MemoryLimitMode = 'auto' | 'cgroup' | 'watch' | 'off'
 
 export interface ProcessExecutorOptions {
-  /** Contains `kernels/` with a directory per kernel, and `chains/` with the directories that attempts share. */
+  /** Contains `kernels/` with a directory per kernel. */
   agentDir: string
+  /** With the directories that attempts share, if somebody named it; `chains/` in the agent's directory without. */
+  chainsDir?: string | undefined
   log: Logger
   presets?: ImagePresets
   /** auto: cgroups if they are writable, else the watcher. */
@@ -50,18 +54,21 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
   const { log, isolation = NO_ISOLATION } = options
   mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
   const agentDir = realpathSync(options.agentDir)
-  const [kernelsDir, chainsDir] = [join(agentDir, 'kernels'), join(agentDir, 'chains')]
-  for (const path of [kernelsDir, chainsDir]) {
+  const [kernelsDir, wanted] = [join(agentDir, 'kernels'), options.chainsDir ?? join(agentDir, 'chains')]
+  for (const path of [kernelsDir, wanted]) {
     mkdirSync(path, { recursive: true })
     // With user ids of their own, kernels pass through them to what is theirs.
     chmodSync(path, isolation.uids === null ? 0o700 : 0o711)
   }
+  const chainsDir = realpathSync(wanted)
+  if (options.chainsDir !== undefined) assertReachable(chainsDir, isolation)
   spreadDirectories([kernelsDir, chainsDir])
   const memoryLimit = options.memoryLimit ?? 'auto'
   const kernels = new Map<string, ProcessKernel>()
   const host: HostWithClose = {
     kernelsDir,
     chainsDir,
+    chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
     path: process.env['PATH'] ?? DEFAULT_PATH,
     presets: options.presets ?? SHIPPED_PRESETS,
     bootId: readBootId(),
@@ -96,6 +103,14 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
   const memory = createMemoryWatch(host, memoryLimit !== 'off')
   const chains = createChainWatch(host)
   return host
+}
+
+/** @throws ChainStoreError if no kernel could get there */
+function assertReachable(chainsDir: string, { uids, namespaces }: Isolation): void {
+  if (uids === null || (namespaces !== null && isBelow(chainsDir, namespaces.mask))) return
+  const closed = ancestors(chainsDir).find((path) => !isOpenToAll(path))
+  if (closed === undefined) return
+  throw new ChainStoreError(`REPRISE_CHAINS_DIR (--chains-dir): kernels run as other users, who may not enter ${closed}`)
 }
 
 function selectCgroups(

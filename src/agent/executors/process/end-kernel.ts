@@ -1,7 +1,8 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { overfull } from './chain/chain-bound.ts'
-import { leaveChain } from './chain/chain-directory.ts'
+import { chainDirectory, generationOf, isEmpty, isFirstKernel, leaveChain } from './chain/chain-directory.ts'
+import { lookAtCheckpoint } from './chain/look-at-checkpoint.ts'
 import { isEmptied } from './emptied.ts'
 import { isNotRun, missingProgram } from './missing-program.ts'
 import { judgeExit } from '../kernel-directory/exit-verdict.ts'
@@ -56,7 +57,8 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.usage = measureUsage(host, kernel)
   kernel.logSizes.STDOUT = logSize(kernel.path, 'STDOUT')
   kernel.logSizes.STDERR = logSize(kernel.path, 'STDERR')
-  if (isOwnFailure(kernel)) takeVerdict(host, kernel)
+  const awaited = [isOwnFailure(kernel) ? takeVerdict(host, kernel) : null, takeCheckpoint(host, kernel)]
+  if (awaited.some((each) => each !== null)) holdBack(host, kernel, awaited)
   settle(host, kernel, 'EXITED', endedAt)
 }
 
@@ -67,11 +69,28 @@ function isOwnFailure({ exitCode, oomKilled, error, killAt, removing }: ProcessK
 }
 
 /** A program that could write no more because its chain's directory is too full has not failed by itself. */
-function takeVerdict(host: ProcessHost, kernel: ProcessKernel): void {
-  const full = kernel.error === null ? overfull(host, kernel.spec.chainId) : null
-  kernel.verdictPending = true
-  void Promise.all([readVerdict(kernel.path), full]).then(([verdict, error]) => {
-    Object.assign(kernel, error === null ? { verdict } : { error }, { verdictPending: false })
+async function takeVerdict(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  const full = kernel.error === null ? overfull(host, kernel.spec) : null
+  const [verdict, error] = await Promise.all([readVerdict(kernel.path), full])
+  Object.assign(kernel, error === null ? { verdict } : { error })
+}
+
+/** Most chains store nothing: whether there is something is seen at once. Null where there is nothing to tell. */
+function takeCheckpoint(host: ProcessHost, kernel: ProcessKernel): Promise<void> | null {
+  const { spec, found } = kernel
+  if (!isFirstKernel(spec)) return null
+  const path = chainDirectory(host, spec)
+  if (isEmpty(path) && found === null) return null
+  return lookAtCheckpoint(path, generationOf(spec)).then((left) => {
+    kernel.left = left
+  })
+}
+
+/** From reporting its end until these are known. None of them rejects. */
+function holdBack(host: ProcessHost, kernel: ProcessKernel, awaited: readonly (Promise<void> | null)[]): void {
+  kernel.endPending = true
+  void Promise.all(awaited).then(() => {
+    kernel.endPending = false
     host.changed()
   })
 }

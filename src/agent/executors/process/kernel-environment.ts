@@ -1,3 +1,4 @@
+import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-variables.ts'
 import type { PulledImage } from './image-preset.ts'
@@ -9,13 +10,13 @@ export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 /**
  * Only PATH and LANG come from the agent's own environment. The session's variables override all others except the
- * kernel's id, the chain directory, the verdict file and the port.
+ * kernel's id, the chain directory and what is in it, the verdict file and the port.
  */
 export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,
   places: { work: string; chain: string; verdict: string; path: string },
-  port: number | null,
+  { port, found }: { port: number | null; found: FoundCheckpoint | null },
 ): Map<string, string> {
   return new Map([
     ['PATH', places.path],
@@ -28,6 +29,8 @@ export function kernelEnvironment(
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     [KERNEL_ID_VARIABLE, spec.kernelId],
     ['REPRISE_CHAIN_DIR' satisfies KernelVariable, places.chain],
+    ['REPRISE_CHECKPOINT' satisfies KernelVariable, found?.state.toLowerCase() ?? 'none'],
+    ['REPRISE_CHECKPOINT_ATTEMPT' satisfies KernelVariable, String(found?.attempt ?? '')],
     ['REPRISE_VERDICT_FILE' satisfies KernelVariable, places.verdict],
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
   ])

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
-import { chainDirectory, makeChainDirectory } from './chain/chain-directory.ts'
+import { chainDirectory, openChainDirectory } from './chain/chain-directory.ts'
 import { failKernel } from './end-kernel.ts'
 import { execFault } from './shell/exec-fault.ts'
 import { withInterpreter } from './image-preset.ts'
+import { isBelow } from './isolation/hidden-paths.ts'
 import { devicesFor } from './isolation/devices.ts'
 import type { Launch } from './isolation/kernel-places.ts'
 import { claimStatus, writeRunScript } from '../kernel-directory/kernel-directory.ts'
@@ -43,11 +44,12 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
 
 async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { spec, path } = kernel
-  const chain = chainDirectory(host, spec.chainId)
+  const chain = chainDirectory(host, spec)
+  kernel.found = await openChainDirectory(host, spec, kernel.uid)
   const work = join(path, 'work')
   const image = kernel.image ?? { environ: {}, interpreter: [] }
   const places = { work, chain, verdict: verdictPath(path), path: host.path }
-  const environ = kernelEnvironment(spec, image, places, kernel.port)
+  const environ = kernelEnvironment(spec, image, places, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
     throw new Error('a command or a variable contains a NUL byte')
@@ -60,19 +62,20 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   kernel.namespaced = launch?.isolation.namespaces != null
   const tag = `${kernel.id} ${kernel.token}`
   const script = shimScript({ tag, argv, environ, cgroup: kernel.cgroup, launch, limits: host.limits })
-  await makeChainDirectory(chain, kernel.uid)
   await writeRunScript(path, kernel.token, script)
 }
 
 function launchOf(
-  { isolation }: ProcessHost,
+  { isolation, chainsDir }: ProcessHost,
   { uid, path, spec, memoryLimitBytes }: ProcessKernel,
   { work, chain }: { work: string; chain: string },
 ): Launch | null {
   if (isolation.namespaces === null && uid === null) return null
   const { nodes: devices, groups: deviceGroups } = devicesFor(spec.resourceSlots)
   const tmp = join(path, 'tmp')
-  return { isolation, places: { work, tmp, chain, uid, shmBytes: memoryLimitBytes, devices, deviceGroups } }
+  const mask = isolation.namespaces?.mask
+  const chains = mask === undefined || isBelow(chainsDir, mask) ? null : chainsDir
+  return { isolation, places: { work, tmp, chain, chains, uid, shmBytes: memoryLimitBytes, devices, deviceGroups } }
 }
 
 /** If the group cannot be created, the watcher enforces the limit, and what the kernel leaves is sought at its end. */

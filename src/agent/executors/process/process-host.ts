@@ -20,6 +20,8 @@ export interface ProcessLimits {
 export interface ProcessHost {
   readonly kernelsDir: string
   readonly chainsDir: string
+  /** Identifies that directory. */
+  readonly chainStore: string
   /** The kernels' default PATH. */
   readonly path: string
   readonly presets: ImagePresets

@@ -1,3 +1,4 @@
+import type { FoundCheckpoint, LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
@@ -84,8 +85,12 @@ export interface ProcessKernel {
   error: FailureError | null
   /** The verdict of its program. */
   verdict: ProgramVerdict | null
-  /** Its verdict file is being read; it is observed as running until then. */
-  verdictPending: boolean
+  /** What earlier attempts had left in its chain's directory; null for nothing. */
+  found: FoundCheckpoint | null
+  /** What its chain had stored at its end; null if nothing is to be told. */
+  left: LeftCheckpoint | null
+  /** Its verdict file is being read, or its chain's directory; it is observed as running until then. */
+  endPending: boolean
   startedAt: string | null
   endedAt: string | null
   /** Chosen before the directory is created, and stored there. */
@@ -134,7 +139,9 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     oomKilled: false,
     error: null,
     verdict: null,
-    verdictPending: false,
+    found: null,
+    left: null,
+    endPending: false,
     startedAt: null,
     endedAt: null,
     port: null,
@@ -158,15 +165,17 @@ export function hasEnded(kernel: ProcessKernel): boolean {
 
 export function observeProcessKernel(kernel: ProcessKernel): ObservedKernel {
   const { id: kernelId, assignment, startedAt, port } = kernel
-  const phase = kernel.verdictPending && kernel.phase === 'EXITED' ? 'RUNNING' : kernel.phase
+  const phase = kernel.endPending && kernel.phase === 'EXITED' ? 'RUNNING' : kernel.phase
   const status = phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus)
-  const common = { kernelId, assignment, status, startedAt, port }
+  const { found } = kernel
+  const common = { kernelId, assignment, status, startedAt, port, ...(found !== null && { foundCheckpoint: found }) }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
-  const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage } = kernel
+  const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage, left } = kernel
   const how = {
     ...(phase === 'EXITED' && { stopped }),
     ...(verdict !== null && { verdict }),
     ...(usage !== null && { usage }),
+    ...(left !== null && { leftCheckpoint: left }),
   }
   return { ...common, exitCode, oomKilled, error, endedAt, ...how }
 }

@@ -1,6 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { chainDirectory } from './chain/chain-directory.ts'
+import { readChainMark } from './chain/chain-mark.ts'
 import { endBeforeRunning, endKernel } from './end-kernel.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { prepareKernel } from './prepare-kernel.ts'
@@ -55,6 +59,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   kernel.namespaced = status.innerPid !== null
   kernel.phase = 'RUNNING'
   kernel.port = record.port ?? null
+  kernel.found = foundBefore(host, record.spec)
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
   const mark = directory.readStopMark(kernel.path)
@@ -69,6 +74,11 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   const { exitCode, used } = parseStatus(directory.readStatus(kernel.path))
   kernel.used = used
   endKernel(host, kernel, exitCode, directory.statusTimes(kernel.path).endedAt)
+}
+
+function foundBefore(host: ProcessHost, spec: KernelSpec): FoundCheckpoint | null {
+  const mark = readChainMark(chainDirectory(host, spec))
+  return mark?.attempt === spec.attempt ? mark.found : null
 }
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {

@@ -28,6 +28,7 @@ export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
     RETRY_SUCCEEDED: { description: 'It is a retry, and it succeeded.' },
     RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
     RETRY_CANCELLED: { description: 'A person cancelled its retry.' },
+    CHECKPOINT_MISSING: { description: 'It started without the checkpoint that an earlier attempt had left.' },
     CHAIN_SUCCEEDED: { description: 'It succeeded, and with it its chain.' },
     CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Once an epoch.' },
     CHAIN_CANCELLED: { description: 'A person ended it before it had a result, and with it its chain.' },

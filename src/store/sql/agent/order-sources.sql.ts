@@ -6,7 +6,7 @@ import type { ClusterMode, SessionType } from '../../../domain/session/statuses.
 import type { Queryable } from '../../database.ts'
 
 /** The data from which orders to agents are built. */
-export interface OrderSource extends KernelSpec {
+export interface OrderSource extends Omit<KernelSpec, 'checkpoint'> {
   secretEnviron: SealedVariable[]
   sessionType: SessionType
   retryCount: number
@@ -17,6 +17,11 @@ export interface OrderSource extends KernelSpec {
   clusterMode: ClusterMode
   /** All kernels of the session with their addresses: main1, sub1, sub2, … */
   members: ClusterMember[]
+  /** Of the checkpoint of earlier attempts; null if nothing is on record. */
+  checkpointGeneration: number | null
+  checkpointAttempt: number | null
+  /** Null if it has been dropped. */
+  checkpointStore: string | null
 }
 
 const SQL = `
@@ -27,8 +32,11 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
       ORDER BY m.role, m.index)
     FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,
-  CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs"
+  CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs",
+  c.generation AS "checkpointGeneration", CASE WHEN c.files > 0 OR c.files IS NULL THEN c.attempt END AS "checkpointAttempt",
+  CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
+LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND s.attempt > 1
 WHERE k.id = ANY($1::uuid[])`
 
 export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {

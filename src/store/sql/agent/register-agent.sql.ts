@@ -13,10 +13,10 @@ WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
-    isolation, isolation_by_hand, embedded)
-  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14)
+    isolation, isolation_by_hand, embedded, chain_store)
+  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
-    isolation = $12, isolation_by_hand = $13, embedded = $14, instance_id = $7, last_sequence = 0, token_id = $9,
+    isolation = $12, isolation_by_hand = $13, embedded = $14, chain_store = $15, instance_id = $7, last_sequence = 0, token_id = $9,
     last_heard_at = now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
@@ -79,7 +79,7 @@ export async function registerAgentRow(
   agent: RegisterRequest & { fenceAfterMs: number },
   { tokenId, takesOver, embedded }: AgentClaim,
 ): Promise<LogOffset[] | undefined> {
-  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs, isolation } = agent
+  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs, isolation, chainStore } = agent
   const values = [
     agentId,
     name,
@@ -95,6 +95,7 @@ export async function registerAgentRow(
     isolation?.name ?? null,
     isolation?.byHand ?? false,
     embedded,
+    chainStore ?? null,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_AGENT_ROW_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

@@ -1,5 +1,6 @@
 import type { BookedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
 import type { Queryable } from '../../database.ts'
+import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './checkpoint-changes.sql.ts'
 
 /** Records that the agent was heard, at most once a second; a suspected or lost agent is back. */
 const HEARD_SQL = `
@@ -50,15 +51,16 @@ export async function readBooked(db: Queryable, agentId: string, observedIds: st
  * No kernel ran for longer than its row has been there, whatever its agent says.
  * Locks: the agent, then kernels in id order.
  */
-const CHANGES_SQL = `
+const changesStatement = ({ checkpoints }: { checkpoints: boolean }) => `
 WITH turn AS (
   UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
     "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int,
-    "usage" jsonb)
+    "usage" jsonb${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
 ), locked AS (
-  SELECT c.* FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
+  SELECT c.*${checkpoints ? ', c."foundCheckpoint" AS found_checkpoint, c."leftCheckpoint" AS left_checkpoint' : ''}
+  FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
 ), changed AS (
   UPDATE kernels k SET
     status = c."to",
@@ -87,16 +89,32 @@ WITH turn AS (
   SELECT 'KERNEL', "kernelId", 'agent-sync', 'SKIPPED', 'stale report: ' || "status" || ' after its end was booked'
   FROM turn, json_to_recordset($2::json) AS s("kernelId" uuid, "status" text)
   WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = "kernelId" AND h.phase = 'agent-sync')
-)
-SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds"`
+)${checkpoints ? CHECKPOINT_CHANGES : ''}
+SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds",
+  ${checkpoints ? MISSING_CHECKPOINTS : '0'} AS "missingCheckpoints"`
 
-/** Returns the kernels that changed; undefined if the sync was late and changed nothing. */
+const CHANGES_SQL = changesStatement({ checkpoints: false })
+const CHECKPOINTS_TOO_SQL = changesStatement({ checkpoints: true })
+
+export interface AppliedChanges {
+  /** Kernels. */
+  changed: Set<string>
+  /** Sessions of which it is now recorded that they start without a checkpoint that there was. */
+  missingCheckpoints: number
+}
+
+/** Undefined if the sync was late and changed nothing. */
 export async function applyKernelChanges(
   db: Queryable,
   sync: { agentId: string; instanceId: string; sequence: number },
   { changes, stale }: Pick<Reconciliation, 'changes' | 'stale'>,
-): Promise<Set<string> | undefined> {
+): Promise<AppliedChanges | undefined> {
   const values = [JSON.stringify(changes), JSON.stringify(stale), sync.sequence, sync.agentId, sync.instanceId]
-  const { rows } = await db.query<{ inTurn: boolean; changedIds: string[] }>(CHANGES_SQL, values)
-  return rows[0]!.inTurn ? new Set(rows[0]!.changedIds) : undefined
+  const tells = changes.some(({ foundCheckpoint, leftCheckpoint }) => foundCheckpoint !== null || leftCheckpoint !== null)
+  const { rows } = await db.query<{ inTurn: boolean; changedIds: string[]; missingCheckpoints: number }>(
+    tells ? CHECKPOINTS_TOO_SQL : CHANGES_SQL,
+    values,
+  )
+  const { inTurn, changedIds, missingCheckpoints } = rows[0]!
+  return inTurn ? { changed: new Set(changedIds), missingCheckpoints } : undefined
 }

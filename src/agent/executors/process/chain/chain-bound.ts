@@ -1,3 +1,4 @@
+import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../../domain/session/failure.ts'
 import { chainDirectory } from './chain-directory.ts'
 import { chainSize } from './chain-size.ts'
@@ -6,11 +7,15 @@ import type { ProcessHost } from '../process-host.ts'
 const VARIABLES = { bytes: 'REPRISE_CHAIN_BYTES_MAX', files: 'REPRISE_CHAIN_FILES_MAX' } as const
 
 /** The failure of those who use a directory beyond a bound; null if it keeps to them, or cannot be measured. */
-export async function overfull(host: ProcessHost, chainId: string): Promise<FailureError | null> {
+export async function overfull(
+  host: ProcessHost,
+  spec: Pick<KernelSpec, 'chainId' | 'checkpoint'>,
+): Promise<FailureError | null> {
+  const { chainId } = spec
   const { chainBytes, chainFiles } = host.limits
   for (const [unit, most] of [['bytes', chainBytes] as const, ['files', chainFiles] as const]) {
     if (most === null) continue
-    const size = await chainSize(chainDirectory(host, chainId), unit)
+    const size = await chainSize(chainDirectory(host, spec), unit)
     if (size === null) host.log.warn({ chainId, unit }, 'the directory of a chain could not be measured')
     if (size === null || size <= most) continue
     const message = `the chain's directory holds ${size} ${unit}, more than the ${most} that its agent allows (${VARIABLES[unit]})`

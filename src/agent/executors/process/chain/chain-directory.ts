@@ -1,18 +1,102 @@
-import { rmdirSync } from 'node:fs'
-import { chown, lchown, lstat, mkdir, readdir } from 'node:fs/promises'
+import { mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
+import { chown, lchown, lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/checkpoint.ts'
+import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
+import { runInBackground } from './background-command.ts'
+import { readChainMark, removeChainMark, writeChainMark } from './chain-mark.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 
-/** The directory that the kernels of a chain share on this machine. */
-export function chainDirectory(host: ProcessHost, chainId: string): string {
-  return join(host.chainsDir, chainId)
+/** What is older than the record is moved there, beside the directory, by the attempt that left it. */
+const STALE = '.stale-'
+
+type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
+
+/** The directory that the kernels of a chain share in this store. */
+export function chainDirectory(host: ProcessHost, spec: OfChain): string {
+  return join(host.chainsDir, chainName(spec.chainId, generationOf(spec)))
 }
 
-/** @param uid the user and group to whom it must belong; null for the agent's own */
-export async function makeChainDirectory(path: string, uid: number | null): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
+export function generationOf({ checkpoint }: OfChain): number {
+  return checkpoint?.generation ?? 0
+}
+
+export function chainName(chainId: string, generation: number): string {
+  return generation === 0 ? chainId : `${chainId}.${generation}`
+}
+
+/**
+ * Makes the directory ready for an attempt, which has it from here on. Up to the change of its owner synchronous, so
+ * that kernels of one session do not come between. What a crash leaves is continued by the next launch: the mark is
+ * written last.
+ *
+ * @param uid the user and group to whom it must belong; null for the agent's own
+ * @returns what earlier attempts have left in it
+ */
+export async function openChainDirectory(
+  host: ProcessHost,
+  spec: KernelSpec,
+  uid: number | null,
+): Promise<FoundCheckpoint | null> {
+  const path = chainDirectory(host, spec)
+  const found = takeChainDirectory(host, spec, path)
   if (uid !== null && (await lstat(path)).uid !== uid) await handOver(path, uid)
+  return found
+}
+
+function takeChainDirectory(host: ProcessHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
+  const mark = readChainMark(path)
+  const { found, isStale } = judgeCheckpoint({
+    attempt: spec.attempt,
+    isFirstKernel: isFirstKernel(spec),
+    offer: spec.checkpoint,
+    store: host.chainStore,
+    mark,
+    isEmpty: isEmpty(path),
+  })
+  if (isStale) moveAside(host, path, spec, mark?.attempt ?? 0)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  if (mark?.attempt !== spec.attempt) writeChainMark(path, { attempt: spec.attempt, found })
+  return found
+}
+
+/** The one whose look at the end goes on record. */
+export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'>): boolean {
+  return role === 'main' && index === 1
+}
+
+/** Only the last is kept. Another agent with this store may have moved it meanwhile: then its name is taken. */
+function moveAside(host: ProcessHost, path: string, { chainId }: KernelSpec, attempt: number): void {
+  const aside = join(host.chainsDir, `${STALE}${chainId}`)
+  const former = `${aside}.${process.pid}`
+  try {
+    renameSync(aside, former)
+    void runInBackground(['rm', '-rf', former])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  try {
+    renameSync(path, aside)
+    host.log.warn({ chainId, attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+/** Also where there is none. */
+export function isEmpty(path: string): boolean {
+  try {
+    const directory = opendirSync(path)
+    try {
+      return directory.readSync() === null
+    } finally {
+      directory.closeSync()
+    }
+  } catch (error) {
+    // Of the agent's own user, and hidden from it by its mode: something is in it.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
 }
 
 /**
@@ -31,12 +115,14 @@ async function handOver(directory: string, uid: number): Promise<void> {
 /**
  * Removes the chain's directory with its last kernel on this machine, if it is empty: most chains store nothing there,
  * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in `host.kernels` before it
- * creates the directory.
+ * takes the directory. Where several agents share the store, the directory may have gone to another attempt.
  */
-export function leaveChain(host: ProcessHost, { spec: { chainId } }: ProcessKernel): void {
-  if (isChainNeeded(host, chainId)) return
+export function leaveChain(host: ProcessHost, { spec }: ProcessKernel): void {
+  const path = chainDirectory(host, spec)
+  if (isChainNeeded(host, spec.chainId) || (readChainMark(path)?.attempt ?? 0) > spec.attempt) return
   try {
-    rmdirSync(chainDirectory(host, chainId))
+    rmdirSync(path)
+    removeChainMark(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error

@@ -6,7 +6,8 @@ import { validate } from 'uuid'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { ChainDirectories } from '../../executor.ts'
 import { runInBackground } from './background-command.ts'
-import { chainDirectory, isChainNeeded } from './chain-directory.ts'
+import { isChainNeeded } from './chain-directory.ts'
+import { removeChainMark } from './chain-mark.ts'
 import type { ProcessHost } from '../process-host.ts'
 
 /** No id of a chain begins like this. */
@@ -27,6 +28,7 @@ export function createChainDrops(host: ProcessHost): ChainDirectories & { resume
   }
 
   return {
+    store: host.chainStore,
     async list() {
       return (await readdir(host.chainsDir)).filter((name) => validate(name)).toSorted()
     },
@@ -34,12 +36,13 @@ export function createChainDrops(host: ProcessHost): ChainDirectories & { resume
       if (!validate(chainId) || isChainNeeded(host, chainId)) return false
       const aside = join(host.chainsDir, `${DROPPED}${randomBytes(8).toString('hex')}`)
       try {
-        renameSync(chainDirectory(host, chainId), aside)
+        renameSync(join(host.chainsDir, chainId), aside)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
           host.log.warn({ chainId, error: messageOf(error) }, 'what a removed chain has stored could not be dropped')
         return false
       }
+      removeChainMark(join(host.chainsDir, chainId))
       remove(aside)
       return true
     },

@@ -40,7 +40,7 @@ const PRIVILEGED = [
 
 /** Each bind, and each change of a mount, makes bubblewrap read the list of all mounts. */
 function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespaces): string[] {
-  const { work, tmp, chain, devices, shmBytes, uid } = places
+  const { work, tmp, chain, chains, devices, shmBytes, uid } = places
   // What is empty belongs to root, so another user can write nothing into it.
   const seal = (path: string) => (uid === null ? ['--remount-ro', path] : [])
   const size = restricts && shmBytes !== null ? ['--size', String(shmBytes)] : []
@@ -54,8 +54,9 @@ function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespac
       directory ? ['--tmpfs', path, ...seal(path)] : ['--ro-bind', '/dev/null', path],
     ),
     ['--tmpfs', mask, ...passable(mask, [work, chain])],
+    chains === null ? [] : ['--tmpfs', chains],
     own === null ? [] : show(own, seal),
-    ['--bind', work, work, '--bind', chain, chain, ...seal(mask)],
+    ['--bind', work, work, '--bind', chain, chain, ...seal(mask), ...(chains === null ? [] : seal(chains))],
   ].flat()
 }
 

@@ -6,6 +6,8 @@ export interface KernelPlaces {
   readonly work: string
   readonly tmp: string
   readonly chain: string
+  /** The directory above, if it becomes empty but for the kernel's own; null where something else hides it. */
+  readonly chains: string | null
   /** User and group; null if it runs as the agent's user. */
   readonly uid: number | null
   /** Bytes of its `/dev/shm`; null: what the operating system allows. */

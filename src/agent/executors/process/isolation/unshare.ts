@@ -22,7 +22,7 @@ export function unshareArguments({ places }: Launch, namespaces: Namespaces): st
 
 /** Tells descriptor 7 the process's id as seen from outside, which the old /proc still knows. */
 function setUp(places: KernelPlaces, { mask, hidden, own }: Namespaces): string {
-  const { uid, work, tmp, chain, shmBytes } = places
+  const { uid, work, tmp, chain, chains, shmBytes } = places
   const again = uid === null ? `unshare --user --map-user=${process.getuid!()} --map-group=${process.getgid!()} ` : ''
   const drop = [...dropPrivileges(uid, places.deviceGroups), '--pdeathsig=KILL'].join(' ')
   return `set -e
@@ -52,11 +52,11 @@ bind /proc/self/fd/5 /var/tmp
 ${hidden.map(hide).join('\n')}
 mkdir -p ${quote(mask)}
 empty 755 ${quote(mask)}
-mkdir -p ${quote(work)} ${quote(chain)}
+${chains === null ? '' : `empty 755 ${quote(chains)}\n`}mkdir -p ${quote(work)} ${quote(chain)}
 ${own === null ? '' : show(own)}bind /proc/self/fd/3 ${quote(work)}
 bind /proc/self/fd/4 ${quote(chain)}
 mount -n -o remount,bind,ro ${quote(mask)}
-exec 3<&- 4<&- 5<&-
+${chains === null ? '' : `mount -n -o remount,bind,ro ${quote(chains)}\n`}exec 3<&- 4<&- 5<&-
 cd /
 mount -n -t proc proc /proc
 exec setsid ${again}${drop} /bin/sh`

@@ -1,0 +1,43 @@
+import { lstat, opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { LeftCheckpoint } from '../../../../domain/agent/checkpoint.ts'
+import { CHECKPOINT_LOOK_ENTRIES_MAX, CHECKPOINT_LOOK_MS } from '../../../../domain/limits.ts'
+import { isEmpty } from './chain-directory.ts'
+
+/**
+ * What a chain has stored, while nothing of it runs. Counts files up to a bound, beyond which it only says that there is
+ * something; follows no links. Never rejects.
+ */
+export async function lookAtCheckpoint(path: string, generation: number): Promise<LeftCheckpoint> {
+  const seen: Seen = { entries: 0, files: 0, bytes: 0, newestMs: 0, until: performance.now() + CHECKPOINT_LOOK_MS }
+  const whole = await walk(path, seen).catch((error: NodeJS.ErrnoException) => error.code === 'ENOENT' && isEmpty(path))
+  const newestAt = seen.newestMs === 0 ? null : new Date(seen.newestMs).toISOString()
+  if (!whole) return { generation, files: null, bytes: null, newestAt }
+  // Directories alone are no checkpoint.
+  return { generation, files: seen.files, bytes: seen.bytes, newestAt }
+}
+
+interface Seen {
+  entries: number
+  files: number
+  bytes: number
+  newestMs: number
+  until: number
+}
+
+/** @returns whether all of it was seen */
+async function walk(directory: string, seen: Seen): Promise<boolean> {
+  for await (const entry of await opendir(directory)) {
+    if (++seen.entries > CHECKPOINT_LOOK_ENTRIES_MAX || performance.now() > seen.until) return false
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) {
+      if (!(await walk(path, seen))) return false
+      continue
+    }
+    const { size, mtimeMs } = await lstat(path)
+    seen.files += 1
+    if (entry.isFile()) seen.bytes += size
+    seen.newestMs = Math.max(seen.newestMs, mtimeMs)
+  }
+  return true
+}

@@ -1,0 +1,172 @@
+/** Checkpoints of chains whose attempts run on two agents, with a store each or with one in common. */
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Agent } from '../../../src/agent/agent.ts'
+import { ChainStoreError } from '../../../src/agent/chain-store.ts'
+import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
+import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { useAgentProgram } from './agent-fixture.ts'
+
+const given = useAgentProgram()
+
+/** Says what it finds, adds its attempt, and fails. */
+const ADD = `cd "$REPRISE_CHAIN_DIR"; echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT:$(cat steps 2>/dev/null | tr '\\n' ,)"
+  echo $REPRISE_ATTEMPT >>steps; exit 3`
+
+interface Machine {
+  name: string
+  agentDir: string
+  agent: Agent
+  chainsDir: string
+}
+
+async function machine(name: string, chainsDir?: string): Promise<Machine> {
+  const agentDir = await temporaryDirectory(name)
+  const options = { name, elsewhere: { agentDir, address: '127.0.0.1' }, ...(chainsDir !== undefined && { chainsDir }) }
+  const agent = given.newAgent(options)
+  await agent.start()
+  await eventually(async () => (await given.db.query('SELECT FROM agents WHERE name = $1', [name])).rowCount === 1)
+  return { name, agentDir, agent, chainsDir: chainsDir ?? join(agentDir, 'chains') }
+}
+
+/** From now on all work goes there. */
+async function workGoesTo({ name }: Machine): Promise<void> {
+  await given.db.query(`UPDATE agents SET drained_at = CASE WHEN name = $1 THEN NULL ELSE now() END,
+    status = (CASE WHEN name = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`, [name])
+}
+
+async function chainOf(command: string[], input: Partial<CreateSessionInput> = {}) {
+  const retryPolicy = { maxRetries: 5, retryDelay: 3600, ...(input.retryPolicy as object | undefined) }
+  const { sessionId } = await given.create(command, { ...input, retryPolicy })
+  return sessionId
+}
+
+/** The output of an attempt, once it has failed. */
+async function attempt(chainId: string, number: number): Promise<string> {
+  const kernel = await eventually(
+    async () =>
+      (
+        await given.db.query<{ id: string }>(
+          `SELECT k.id FROM sessions s JOIN kernels k ON k.session_id = s.id
+            WHERE s.chain_id = $1 AND s.attempt = $2 AND s.status = 'ERROR' AND s.retry_decided`,
+          [chainId, number],
+        )
+      ).rows[0],
+    { what: `attempt ${number}` },
+  )
+  return (await given.text(kernel.id)).trim()
+}
+
+/** Lets the retry begin there. */
+async function retryOn(chainId: string, where: Machine): Promise<void> {
+  await workGoesTo(where)
+  const { rows } = await given.db.query<{ sessionId: string }>(
+    `SELECT tail_id AS "sessionId" FROM chains WHERE chain_id = $1`,
+    [chainId],
+  )
+  await retryNow(given.server.context, rows[0]!)
+}
+
+async function record(chainId: string) {
+  const { rows } = await given.db.query<{ attempt: number; files: number; bytes: number; store: string; of: string[] }>(
+    `SELECT c.attempt, c.files, c.bytes, ARRAY(SELECT a.name FROM agents a WHERE a.chain_store = c.store ORDER BY 1) AS of
+      FROM checkpoints c WHERE c.chain_id = $1`,
+    [chainId],
+  )
+  return rows[0]
+}
+
+async function found(chainId: string, number: number) {
+  const { rows } = await given.db.query<{ state: string; from_attempt: number | null; note: string | null }>(
+    `SELECT c.state, c.from_attempt, c.note FROM session_checkpoints c JOIN sessions s ON s.id = c.session_id
+      WHERE s.chain_id = $1 AND s.attempt = $2`,
+    [chainId, number],
+  )
+  return rows[0]
+}
+
+test('a retry elsewhere is told that the checkpoint is missing, and one back finds no old one', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one)
+  const chainId = await chainOf(['sh', '-c', ADD])
+  expect(await attempt(chainId, 1)).toBe('none:')
+  expect(await record(chainId)).toMatchObject({ attempt: 1, files: 1, bytes: 2, of: ['one'] })
+  expect(await found(chainId, 1)).toBeUndefined()
+
+  await retryOn(chainId, one)
+  expect(await attempt(chainId, 2)).toBe('here1:1,')
+  expect(await found(chainId, 2)).toEqual({ state: 'HERE', from_attempt: 1, note: null })
+
+  await retryOn(chainId, two)
+  expect(await attempt(chainId, 3)).toBe('missing2:')
+  const note = 'starts without the checkpoint of attempt 2: agent one has it and is DRAINING'
+  expect(await found(chainId, 3)).toEqual({ state: 'MISSING', from_attempt: 2, note })
+  const { rows } = await given.db.query<{ data: object; explanation: string }>(
+    `SELECT e.data, d.explanation FROM session_events e JOIN sessions s ON s.id = e.session_id
+      JOIN retry_decisions d ON d.session_id = s.parent_session_id
+      WHERE e.type = 'session.checkpoint_missing' AND e.chain_id = $1`,
+    [chainId],
+  )
+  expect(rows).toEqual([{ data: { attempt: 2, reason: note }, explanation: expect.stringMatching(`; ${note}$`) }])
+  expect((await given.server.metrics.checkpointsMissing.get()).values[0]!.value).toBe(1)
+  expect(await record(chainId)).toMatchObject({ attempt: 3, of: ['two'] })
+
+  await retryOn(chainId, one)
+  expect(await attempt(chainId, 4)).toBe('missing3:')
+  expect(readFileSync(join(one.chainsDir, `.stale-${chainId}`, 'steps'), 'utf8')).toBe('1\n2\n')
+  expect(readFileSync(join(one.chainsDir, chainId, 'steps'), 'utf8')).toBe('4\n')
+}, 60_000)
+
+test('agents that see one directory, by whatever path, go on with what the others left', async () => {
+  const shared = await temporaryDirectory('store')
+  const mounted = join(await temporaryDirectory('mount'), 'store')
+  symlinkSync(shared, mounted)
+  const [one, two] = [await machine('one', shared), await machine('two', mounted)]
+  await workGoesTo(one)
+  const chainId = await chainOf(['sh', '-c', ADD])
+  expect(await attempt(chainId, 1)).toBe('none:')
+  expect(await record(chainId)).toMatchObject({ attempt: 1, of: ['one', 'two'] })
+  await retryOn(chainId, two)
+  expect(await attempt(chainId, 2)).toBe('here1:1,')
+  await retryOn(chainId, one)
+  expect(await attempt(chainId, 3)).toBe('here2:1,2,')
+}, 60_000)
+
+test('an attempt that leaves nothing elsewhere does not take the place of the checkpoint', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one)
+  const chainId = await chainOf(['sh', '-c', `test "$REPRISE_CHECKPOINT" = missing && exit 4; ${ADD}`])
+  await attempt(chainId, 1)
+  await retryOn(chainId, two)
+  await attempt(chainId, 2)
+  expect(await record(chainId)).toMatchObject({ attempt: 1, of: ['one'] })
+  await retryOn(chainId, one)
+  expect(await attempt(chainId, 3)).toBe('here1:1,')
+}, 60_000)
+
+test('most chains store nothing, and nothing is on record', async () => {
+  const one = await machine('one')
+  const chainId = await chainOf(['sh', '-c', 'mkdir $REPRISE_CHAIN_DIR/empty; rmdir $REPRISE_CHAIN_DIR/empty; exit 3'])
+  await attempt(chainId, 1)
+  expect(await record(chainId)).toBeUndefined()
+  await eventually(() => readdirSync(one.chainsDir).every((name) => name === '.reprise-store'))
+})
+
+test('a directory that is not the one it was is not taken for an empty store', async () => {
+  const chainsDir = await temporaryDirectory('store')
+  const { agent, agentDir } = await machine('one', chainsDir)
+  await agent.stop()
+  const again = () => given.newAgent({ name: 'one', elsewhere: { agentDir, address: '127.0.0.1' }, chainsDir }).start()
+  const identity = join(chainsDir, '.reprise-store')
+  const id = readFileSync(identity, 'utf8')
+  rmSync(identity)
+  await expect(again()).rejects.toThrow(ChainStoreError)
+  expect(existsSync(identity)).toBe(false)
+  writeFileSync(identity, '6f9619ff-8b86-4011-b42d-00c04fc964ff\n')
+  await expect(again()).rejects.toThrow(/the store in it is 6f9619ff.*, but this agent's was .*: is .* mounted\?/)
+  writeFileSync(identity, id)
+  await again()
+})
