@@ -11,6 +11,7 @@ const OPTIONS = [
   ['--label <key=value,…>', 'labels; may be repeated', 'REPRISE_AGENT_LABELS'],
   ['--address <address>', 'address at which others reach this machine', 'REPRISE_AGENT_ADDRESS'],
   ['--data-dir <path>', "directory of the agent's id and kernels", 'REPRISE_DATA_DIR'],
+  ['--chains-dir <path>', 'directory with what the attempts of chains store', 'REPRISE_CHAINS_DIR'],
   ['--isolation <mode>', 'auto, namespaces, user or none', 'REPRISE_ISOLATION'],
   ['--executor <name>', 'process or noop', 'REPRISE_EXECUTOR'],
 ] as const

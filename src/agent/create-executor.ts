@@ -52,7 +52,6 @@ export async function chooseExecutor(
   const { agentMemoryLimit: memoryLimit, chainsDir } = config
   return {
     isolation: { name, byHand: mode !== 'auto' },
-    create: (hooks) =>
-      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits }, hooks),
+    create: (hooks) => createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits }, hooks),
   }
 }

@@ -111,9 +111,9 @@ export const AGENT_VARIABLES = {
   }),
   chainsDir: variable({
     name: 'REPRISE_CHAINS_DIR',
-    default: "`agent/chains` in the data directory",
+    default: '`agent/chains` in the data directory',
     meaning:
-      'Directory with what the attempts of chains store (`REPRISE_CHAIN_DIR`), absolute. Agents for which it is the same directory, through a file system that they share, go on with each other\'s checkpoints. An agent that finds another store there than before does not start.',
+      "Directory with what the attempts of chains store (`REPRISE_CHAIN_DIR`), absolute. Agents for which it is the same directory, through a file system that they share, go on with each other's checkpoints. An agent that finds another store there than before does not start.",
     unit: null,
     schema: z.string().regex(/^\//, 'must be an absolute path').optional(),
   }),

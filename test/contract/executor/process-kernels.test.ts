@@ -95,6 +95,8 @@ test('the environment is the base, the session and the chain directory, and noth
       'PWD',
       'PYTHONUNBUFFERED',
       'REPRISE_CHAIN_DIR',
+      'REPRISE_CHECKPOINT',
+      'REPRISE_CHECKPOINT_ATTEMPT',
       'REPRISE_KERNEL_ID',
       'REPRISE_VERDICT_FILE',
       'TMPDIR',

@@ -34,8 +34,11 @@ async function machine(name: string, chainsDir?: string): Promise<Machine> {
 
 /** From now on all work goes there. */
 async function workGoesTo({ name }: Machine): Promise<void> {
-  await given.db.query(`UPDATE agents SET drained_at = CASE WHEN name = $1 THEN NULL ELSE now() END,
-    status = (CASE WHEN name = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`, [name])
+  await given.db.query(
+    `UPDATE agents SET drained_at = CASE WHEN name = $1 THEN NULL ELSE now() END,
+    status = (CASE WHEN name = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`,
+    [name],
+  )
 }
 
 async function chainOf(command: string[], input: Partial<CreateSessionInput> = {}) {

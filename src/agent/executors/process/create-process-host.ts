@@ -110,7 +110,9 @@ function assertReachable(chainsDir: string, { uids, namespaces }: Isolation): vo
   if (uids === null || (namespaces !== null && isBelow(chainsDir, namespaces.mask))) return
   const closed = ancestors(chainsDir).find((path) => !isOpenToAll(path))
   if (closed === undefined) return
-  throw new ChainStoreError(`REPRISE_CHAINS_DIR (--chains-dir): kernels run as other users, who may not enter ${closed}`)
+  throw new ChainStoreError(
+    `REPRISE_CHAINS_DIR (--chains-dir): kernels run as other users, who may not enter ${closed}`,
+  )
 }
 
 function selectCgroups(

@@ -79,7 +79,19 @@ export async function registerAgentRow(
   agent: RegisterRequest & { fenceAfterMs: number },
   { tokenId, takesOver, embedded }: AgentClaim,
 ): Promise<LogOffset[] | undefined> {
-  const { agentId, name, resourceGroup, address, version, labels, instanceId, slots, fenceAfterMs, isolation, chainStore } = agent
+  const {
+    agentId,
+    name,
+    resourceGroup,
+    address,
+    version,
+    labels,
+    instanceId,
+    slots,
+    fenceAfterMs,
+    isolation,
+    chainStore,
+  } = agent
   const values = [
     agentId,
     name,

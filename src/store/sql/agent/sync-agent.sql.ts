@@ -110,7 +110,9 @@ export async function applyKernelChanges(
   { changes, stale }: Pick<Reconciliation, 'changes' | 'stale'>,
 ): Promise<AppliedChanges | undefined> {
   const values = [JSON.stringify(changes), JSON.stringify(stale), sync.sequence, sync.agentId, sync.instanceId]
-  const tells = changes.some(({ foundCheckpoint, leftCheckpoint }) => foundCheckpoint !== null || leftCheckpoint !== null)
+  const tells = changes.some(
+    ({ foundCheckpoint, leftCheckpoint }) => foundCheckpoint !== null || leftCheckpoint !== null,
+  )
   const { rows } = await db.query<{ inTurn: boolean; changedIds: string[]; missingCheckpoints: number }>(
     tells ? CHECKPOINTS_TOO_SQL : CHANGES_SQL,
     values,

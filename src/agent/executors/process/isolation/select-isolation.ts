@@ -172,7 +172,16 @@ async function probe(isolation: Isolation, directory: string): Promise<string | 
     mkdirSync(path, { mode: 0o700 })
     if (uid !== null) chownSync(path, uid, uid)
   }
-  const places: KernelPlaces = { work, tmp, chain, uid, shmBytes: 1024 * 1024, chains: null, devices: [], deviceGroups: [] }
+  const places: KernelPlaces = {
+    work,
+    tmp,
+    chain,
+    uid,
+    shmBytes: 1024 * 1024,
+    chains: null,
+    devices: [],
+    deviceGroups: [],
+  }
   const command = [...forkServerEntry(isolation, directory), ...launchCommand({ isolation, places })]
   const said = await run(command, probeScript(isolation, places), work)
   if (said !== null) return said
