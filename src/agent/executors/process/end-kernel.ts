@@ -57,8 +57,8 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.usage = measureUsage(host, kernel)
   kernel.logSizes.STDOUT = logSize(kernel.path, 'STDOUT')
   kernel.logSizes.STDERR = logSize(kernel.path, 'STDERR')
-  const awaited = [isOwnFailure(kernel) ? takeVerdict(host, kernel) : null, takeCheckpoint(host, kernel)]
-  if (awaited.some((each) => each !== null)) holdBack(host, kernel, awaited)
+  const awaited = [...(isOwnFailure(kernel) ? [takeVerdict(host, kernel)] : []), ...takeCheckpoint(host, kernel)]
+  if (awaited.length > 0) holdBack(host, kernel, awaited)
   settle(host, kernel, 'EXITED', endedAt)
 }
 
@@ -75,19 +75,20 @@ async function takeVerdict(host: ProcessHost, kernel: ProcessKernel): Promise<vo
   Object.assign(kernel, error === null ? { verdict } : { error })
 }
 
-/** Most chains store nothing: whether there is something is seen at once. Null where there is nothing to tell. */
-function takeCheckpoint(host: ProcessHost, kernel: ProcessKernel): Promise<void> | null {
+/** Most chains store nothing: whether there is something is seen at once. None where there is nothing to tell. */
+function takeCheckpoint(host: ProcessHost, kernel: ProcessKernel): Promise<void>[] {
   const { spec, found } = kernel
-  if (!isFirstKernel(spec)) return null
+  if (!isFirstKernel(spec)) return []
   const path = chainDirectory(host, spec)
-  if (isEmpty(path) && found === null) return null
-  return lookAtCheckpoint(path, generationOf(spec)).then((left) => {
+  if (isEmpty(path) && found === null) return []
+  const look = lookAtCheckpoint(path, generationOf(spec)).then((left) => {
     kernel.left = left
   })
+  return [look]
 }
 
 /** From reporting its end until these are known. None of them rejects. */
-function holdBack(host: ProcessHost, kernel: ProcessKernel, awaited: readonly (Promise<void> | null)[]): void {
+function holdBack(host: ProcessHost, kernel: ProcessKernel, awaited: readonly Promise<void>[]): void {
   kernel.endPending = true
   void Promise.all(awaited).then(() => {
     kernel.endPending = false

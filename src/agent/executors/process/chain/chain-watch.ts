@@ -20,11 +20,11 @@ export function createChainWatch(host: ProcessHost): { wake(): void; close(): vo
   async function pass(): Promise<void> {
     const began = performance.now()
     const settled = running(host).filter(({ launchedAt }) => began - launchedAt >= CHECK_INTERVAL_MS)
-    for (const [chainId, spec] of new Map(settled.map(({ spec }) => [spec.chainId, spec]))) {
+    for (const [chainId, one] of new Map(settled.map((kernel) => [kernel.spec.chainId, kernel]))) {
       if (host.closed) return
-      const full = await overfull(host, spec)
+      const full = await overfull(host, one.spec)
       if (full === null) continue
-      const users = running(host).filter((kernel) => kernel.spec.chainId === chainId)
+      const users = running(host).filter(({ spec }) => spec.chainId === chainId)
       for (const kernel of users) stopKernel(host, kernel, STOP_GRACE_MS, full)
     }
     tookMs = performance.now() - began
