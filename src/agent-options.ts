@@ -49,11 +49,17 @@ async function choose(
   log: Logger,
 ): Promise<ChosenExecutor> {
   try {
-    return await chooseExecutor(config, { ...places, hide: [...filesOf(config), ...config.isolationHide] }, log)
+    const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), ...config.isolationHide]
+    return await chooseExecutor(config, { ...places, hide }, log)
   } catch (error) {
     if (error instanceof IsolationError) throw new ConfigurationError([error.message])
     throw error
   }
+}
+
+/** Of what clients upload. */
+export function checkpointDirectory({ checkpointDir }: Config, dataDir: string): string {
+  return resolve(checkpointDir ?? join(dataDir, 'checkpoints'))
 }
 
 /** Every file that the configuration names, such as one with a token or a key. */

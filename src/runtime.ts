@@ -19,12 +19,14 @@ import { isolationWarning } from './services/access/require-isolation.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { migrate } from './store/postgres/migrate.ts'
 import { ensureServerRole, isSuperuser } from './store/postgres/server-role.ts'
-import { chmod, mkdir, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access as mayAccess, chmod, mkdir, stat } from 'node:fs/promises'
+import { createCodeStore, type CodeStore } from './services/code/code-store.ts'
 import { sealPlainWebhooks } from './services/webhook/seal-webhook-secrets.ts'
 import type { SecretBox } from './services/access/secret-box.ts'
 import { assertSharedKey, readSecretsKey } from './services/access/secrets-key.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { agentOptions } from './agent-options.ts'
+import { agentOptions, checkpointDirectory } from './agent-options.ts'
 import { createAgent } from './agent/agent.ts'
 import { serverGateway } from './runtime/server-gateway.ts'
 import { createRelay } from './events/relay.ts'
@@ -92,6 +94,7 @@ export async function startRuntime(
     access,
     db,
     secrets,
+    code: await openCode(config, dataDir),
     wake,
     topics,
     bus,
@@ -155,6 +158,22 @@ async function openSecrets(options: {
   const sealed = await sealPlainWebhooks(db, box)
   if (sealed > 0) log.info(`the secrets of ${sealed} webhooks are encrypted now`)
   return box
+}
+
+/** @throws ConfigurationError */
+async function openCode(config: Config, dataDir: string): Promise<CodeStore> {
+  const directory = checkpointDirectory(config, dataDir)
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await mayAccess(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new ConfigurationError([`REPRISE_CHECKPOINT_DIR: ${(error as Error).message}`])
+  }
+  return createCodeStore({
+    directory,
+    bytesMax: config.uploadBytesMax,
+    projectBytesMax: config.uploadProjectBytesMax,
+  })
 }
 
 async function startAgent(parts: RuntimeParts): Promise<void> {

@@ -64,7 +64,11 @@ export function createAgent(options: AgentOptions): Agent {
     const lock = acquireAgentLock(agentDir)
     resources.defer(() => lock.release())
     const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
-    const executor = options.createExecutor({ changed: changes.raise })
+    const { agentId } = known
+    const executor = options.createExecutor({
+      changed: changes.raise,
+      fetchCode: (kernel, signal) => options.gateway.fetchCode({ agentId, ...kernel }, signal),
+    })
     const identity = { ...known, ...(executor.chains && { chainStore: executor.chains.store }) }
     resources.defer(() => executor.close())
     const fence = createFence(agentDir, () => stopAll(executor, log))

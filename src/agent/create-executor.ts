@@ -18,6 +18,7 @@ export interface ExecutorConfig {
   chainsDir?: string | undefined
   chainBytesMax: number | null
   chainFilesMax: number | null
+  uploadBytesMax: number
 }
 
 export interface ChosenExecutor {
@@ -49,9 +50,10 @@ export async function chooseExecutor(
   const { chainBytesMax: chainBytes, chainFilesMax: chainFiles } = config
   const limits = { processes, openFiles, chainBytes, chainFiles }
   const { agentDir } = places
-  const { agentMemoryLimit: memoryLimit, chainsDir } = config
+  const { agentMemoryLimit: memoryLimit, chainsDir, uploadBytesMax: codeBytesMax } = config
   return {
     isolation: { name, byHand: mode !== 'auto' },
-    create: (hooks) => createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits }, hooks),
+    create: (hooks) =>
+      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax }, hooks),
   }
 }

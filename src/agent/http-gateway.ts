@@ -1,5 +1,10 @@
-import { AGENT_REGISTER_PATH, AGENT_SYNC_PATH, type AgentErrorAnswer } from '../domain/agent/http-protocol.ts'
-import type { Gateway, RegisterAnswer, SyncAnswer } from '../domain/agent/protocol.ts'
+import {
+  AGENT_CODE_PATH,
+  AGENT_REGISTER_PATH,
+  AGENT_SYNC_PATH,
+  type AgentErrorAnswer,
+} from '../domain/agent/http-protocol.ts'
+import type { CodeAnswer, Gateway, RegisterAnswer, SyncAnswer } from '../domain/agent/protocol.ts'
 import { ERRORS, RepriseError, type ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 
@@ -27,11 +32,16 @@ const EXCERPT_LENGTH_MAX = 200
 export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): HttpGateway {
   let current = 0
 
-  async function call<T>(path: string, body: object, signal: AbortSignal): Promise<T> {
+  async function call<T>(
+    path: string,
+    body: object,
+    signal: AbortSignal,
+    read: (response: Response, url: URL) => Promise<T> = readAnswer,
+  ): Promise<T> {
     const asked = current
     const url = urls[asked]!
     try {
-      return await post<T>(new URL(url.replace(/\/*$/, path)), { token, body, signal })
+      return await post(new URL(url.replace(/\/*$/, path)), { token, body, signal, read })
     } catch (error) {
       if (current === asked && isServerAtFault(error, signal)) {
         current = (asked + 1) % urls.length
@@ -44,6 +54,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
   return {
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
+    fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
     get url() {
       return urls[current]!
     },
@@ -56,12 +67,16 @@ function isServerAtFault(error: unknown, signal: AbortSignal): boolean {
   return !signal.aborted || (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError'
 }
 
-async function post<T>(url: URL, options: { token: string; body: object; signal: AbortSignal }): Promise<T> {
-  const { token, body, signal } = options
-  let response: Response
-  let text: string
+interface PostOptions<T> {
+  token: string
+  body: object
+  signal: AbortSignal
+  read: (response: Response, url: URL) => Promise<T>
+}
+
+async function post<T>(url: URL, { token, body, signal, read }: PostOptions<T>): Promise<T> {
   try {
-    response = await fetch(url, {
+    const response = await fetch(url, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -69,15 +84,30 @@ async function post<T>(url: URL, options: { token: string; body: object; signal:
       redirect: 'error',
       signal,
     })
-    text = await response.text()
+    return await read(response, url)
   } catch (error) {
-    if (signal.aborted) throw error
+    if (signal.aborted || error instanceof Answered) throw error instanceof Answered ? error.cause : error
     throw new Error(`${url.origin}: ${reasonOf(error)}`, { cause: error })
   }
+}
+
+/** The server has answered; the cause is what it said. */
+class Answered extends Error {}
+
+async function readAnswer<T>(response: Response, url: URL): Promise<T> {
+  const text = await response.text()
   const answer = parse(text)
   if (response.ok && answer !== undefined) return answer as T
-  if (isErrorAnswer(answer)) throw errorOf(answer, url)
-  throw new Error(`${url.origin} answers ${response.status} and is no Reprise server: ${excerpt(text)}`)
+  const cause = isErrorAnswer(answer)
+    ? errorOf(answer, url)
+    : new Error(`${url.origin} answers ${response.status} and is no Reprise server: ${excerpt(text)}`)
+  throw new Answered(cause.message, { cause })
+}
+
+async function readArchive(response: Response, url: URL): Promise<CodeAnswer> {
+  const bytes = Number(response.headers.get('content-length') ?? Number.NaN)
+  if (!response.ok || response.body === null || !Number.isSafeInteger(bytes)) return readAnswer<never>(response, url)
+  return { bytes, chunks: response.body }
 }
 
 function parse(text: string): object | undefined {

@@ -570,7 +570,7 @@ export type PartialPolicyFragment = { given: Array<string>, maxRetries: number |
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -1992,6 +1992,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     value
   }
   secretEnviron
+  codeSha256
   concurrencyKey
   concurrencyLimit
   resourceSlots {
@@ -5218,6 +5219,7 @@ fragment SessionDetail on Session {
     value
   }
   secretEnviron
+  codeSha256
   concurrencyKey
   concurrencyLimit
   resourceSlots {

@@ -343,6 +343,8 @@ export type CreateSessionInput = {
   clusterMode?: ClusterMode | null | undefined;
   /** How many kernels. */
   clusterSize?: number | null | undefined;
+  /** SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`): its kernels find the files in their working directory. */
+  codeSha256?: string | null | undefined;
   /** The program and its arguments: `["sh", "-c", "exit 3"]`. */
   command: Array<string>;
   /** Of the sessions of its project with this key only `concurrencyLimit` are placed at once. */

@@ -35,6 +35,27 @@ export interface SessionsQuery {
   orderBy?: SessionOrder[]
 }
 
+/** An archive of files for sessions: what `codeSha256` of a session names. */
+export interface CodeArchive {
+  sha256: string
+  bytes: number
+  /** Its bytes, from the beginning; called again when it is sent again. */
+  read(): AsyncIterable<Uint8Array>
+}
+
+export interface UploadOptions extends CallOptions {
+  /** Default: `default`. */
+  project?: string | undefined
+}
+
+export interface Uploaded {
+  sha256: string
+  bytes: number
+  files: number
+  /** False if the project had it already, and nothing was sent. */
+  sent: boolean
+}
+
 type TerminateOptions = Omit<TerminateSessionInput, 'sessionId'> & CallOptions
 
 export function sessionOperations(connection: Connection) {
@@ -48,6 +69,26 @@ export function sessionOperations(connection: Connection) {
     async createSession(input: CreateSessionInput, options?: CallOptions): Promise<Created> {
       const data = await request(CreateSessionDocument, { input: keyed(input) }, { ...options, idempotent: true })
       return payloadOf(data.createSession)
+    },
+
+    /**
+     * Uploads a tar archive (`tar --format=posix`, not compressed) for sessions of a project, unless it is there.
+     * @throws ValidationError, NotFoundError (no such project), QuotaExceededError, ForbiddenError, RequestError
+     */
+    async uploadCode(
+      { sha256, bytes, read }: CodeArchive,
+      { project = 'default', ...call }: UploadOptions = {},
+    ): Promise<Uploaded> {
+      const path = `v2/code/${encodeURIComponent(sha256)}?project=${encodeURIComponent(project)}`
+      try {
+        const asked = { name: 'getCode', path, method: 'GET', headers: {}, body: null } as const
+        return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(asked, call)), sent: false }
+      } catch (error) {
+        if (!(error instanceof NotFoundError) || error.code !== 'CODE_NOT_FOUND') throw error
+      }
+      const headers = { 'content-type': 'application/x-tar', 'content-length': String(bytes) }
+      const sent = { name: 'uploadCode', path, method: 'PUT', headers, body: read } as const
+      return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(sent, call)), sent: true }
     },
 
     /**

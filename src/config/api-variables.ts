@@ -1,6 +1,11 @@
 import { z } from 'zod'
-import { REQUESTS_AT_ONCE_DEFAULT } from '../domain/limits.ts'
-import { list, network, wholeNumber, yesOrNo } from './values.ts'
+import {
+  REQUESTS_AT_ONCE_DEFAULT,
+  UPLOAD_BYTES_CEILING,
+  UPLOAD_BYTES_DEFAULT,
+  UPLOAD_PROJECT_BYTES_DEFAULT,
+} from '../domain/limits.ts'
+import { byteAmount, list, network, wholeNumber, yesOrNo } from './values.ts'
 import { variable } from './variable.ts'
 
 export const API_VARIABLES = {
@@ -26,6 +31,36 @@ export const API_VARIABLES = {
       'Unknown tokens per second from one address, with a burst of ten seconds. More get 429 without being looked up; tokens that the server knows go on to work. 0: no limit.',
     unit: 'requests',
     schema: wholeNumber(0, 1_000_000).default(5),
+  }),
+  checkpointDir: variable({
+    name: 'REPRISE_CHECKPOINT_DIR',
+    default: '`checkpoints` in the data directory',
+    meaning:
+      'Directory of what clients upload for sessions (`reprise run --upload`). All servers of a database share one: set it where there are several.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  uploadBytesMax: variable({
+    name: 'REPRISE_UPLOAD_BYTES_MAX',
+    default: '64m',
+    meaning:
+      'The largest archive of code that the server takes for a session, and that an agent takes from the server: set it on both.',
+    unit: 'bytes, with k, m, g, t (binary)',
+    schema: byteAmount(UPLOAD_BYTES_CEILING).default(UPLOAD_BYTES_DEFAULT),
+  }),
+  uploadProjectBytesMax: variable({
+    name: 'REPRISE_UPLOAD_PROJECT_BYTES_MAX',
+    default: '10g',
+    meaning: 'Bytes of uploaded code that a project may have in all.',
+    unit: 'bytes, with k, m, g, t (binary)',
+    schema: byteAmount(Number.MAX_SAFE_INTEGER).default(UPLOAD_PROJECT_BYTES_DEFAULT),
+  }),
+  uploadKeepDays: variable({
+    name: 'REPRISE_UPLOAD_KEEP_DAYS',
+    default: '30',
+    meaning: 'How long uploaded code is kept after its last use, once no session and no schedule has it.',
+    unit: 'days',
+    schema: wholeNumber(1, 36_500).default(30),
   }),
   publicIntrospection: variable({
     name: 'REPRISE_PUBLIC_INTROSPECTION',

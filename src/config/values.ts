@@ -62,6 +62,15 @@ export function bytesOrNone() {
   })
 }
 
+export function byteAmount(max: number) {
+  const error = 'must be like 64m, and not too large'
+  return z.string().transform((text, context): number => {
+    const amount = Number(parseAmount('mem', text))
+    if (!Number.isSafeInteger(amount) || amount === 0 || amount > max) context.addIssue(error)
+    return amount
+  })
+}
+
 export function countOrNone(max: number) {
   return z.union([z.literal('none').transform(() => null), wholeNumber(1, max)], {
     error: `must be a whole number from 1 to ${max}, or none`,

@@ -164,6 +164,22 @@ export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
 /** How often the files of service discovery are compared with the published endpoints. */
 export const DISCOVERY_INTERVAL_MS = 1_000
 
+// Uploaded code
+/** Of one archive, unless it is configured: sources, not data. It arrives within one request, at 4.5 megabits per second. */
+export const UPLOAD_BYTES_DEFAULT = 64 * 1024 ** 2
+/** However it is configured: a size in an archive has 11 octal digits. */
+export const UPLOAD_BYTES_CEILING = 8 * 1024 ** 3
+/** Of all archives of a project, unless it is configured. */
+export const UPLOAD_PROJECT_BYTES_DEFAULT = 10 * 1024 ** 3
+/** Files, directories and links of one archive: an agent makes each by itself. */
+export const UPLOAD_ENTRIES_MAX = 20_000
+/** An archive that is in use is noted as such this often: sessions that are created in thousands write nothing. */
+export const CODE_USE_NOTED_MS = 600_000
+/** Files that no record names are left alone for so long: an upload may still be making them. */
+export const CODE_LEFTOVER_AFTER_MS = 86_400_000
+/** Archives removed in one transaction: a file each. */
+export const RETENTION_BATCH_CODE_MAX = 50
+
 // Retention
 export const RETENTION_INTERVAL_MS = 300_000
 /** Chains in one transaction: with their sessions, kernels, logs and history some thousands of rows. */

@@ -5,7 +5,7 @@ import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { takeSessionCookie } from '../rest/access/browser-sessions.ts'
-import { createRest, REST_PREFIX } from '../rest/rest.ts'
+import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
 import { indexPage } from './index-page.ts'
 import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
@@ -15,7 +15,7 @@ import { respond } from './respond.ts'
 import type { ServedRoute } from './route-table.ts'
 import type { UiFiles } from './ui-files.ts'
 
-export interface HttpAppDependencies extends GraphQLDependencies {
+export interface HttpAppDependencies extends GraphQLDependencies, Pick<RestDependencies, 'code'> {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
   /** Null: it is switched off. Undefined: it has not been bundled. */

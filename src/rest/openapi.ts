@@ -16,6 +16,7 @@ export const OPENAPI_INFO = {
   servers: [{ url: '/' }],
   tags: [
     { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
+    { name: 'code', description: 'Files that come along with sessions.' },
     { name: 'kernels', description: 'The processes of sessions, and what they write.' },
     { name: 'chains', description: 'All attempts at one piece of work.' },
     { name: 'resubmissions', description: 'What is done to many sessions at once.' },

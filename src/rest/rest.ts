@@ -7,6 +7,8 @@ import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
 import { serveFollowKernelLog } from './agent/follow-kernel-log.route.ts'
 import { serveReadAgents } from './agent/read-agents.route.ts'
+import type { CodeStore } from '../services/code/code-store.ts'
+import { serveUploadCode } from './code/upload-code.route.ts'
 import { serveReadChains } from './chain/read-chains.route.ts'
 import { serveReadResubmissions } from './resubmission/read-resubmissions.route.ts'
 import { serveResubmit } from './resubmission/resubmit.route.ts'
@@ -46,6 +48,7 @@ export const REST_PREFIX = '/v2/'
 export interface RestDependencies extends Omit<ReadContext, 'viewer'>, StreamServices {
   authenticate: Authenticate
   admission: Admission
+  code: CodeStore
 }
 
 export interface Rest {
@@ -122,7 +125,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   ]) {
     serve(app)
   }
-  for (const serve of [serveFollowEvents, serveFollowKernelLog]) serve(app, base)
+  for (const serve of [serveFollowEvents, serveFollowKernelLog, serveUploadCode]) serve(app, base)
   answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
 }

@@ -6,6 +6,7 @@ import type { WakeHub } from '../events/wake-hub.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
+import type { CodeStore } from '../services/code/code-store.ts'
 import type { SecretBox } from '../services/access/secret-box.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
@@ -20,6 +21,7 @@ export interface RuntimeParts {
   access: DatabaseAccess
   db: Database
   secrets: SecretBox
+  code: CodeStore
   wake: WakeHub
   topics: Topics
   bus: EventBus

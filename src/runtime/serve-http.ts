@@ -61,7 +61,7 @@ export async function listen(http: HttpServer, config: Config, resources: AsyncD
 }
 
 export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
-  const { config, secrets, bus, topics, wake, log, metrics, trace, access, resources } = parts
+  const { config, secrets, code, bus, topics, wake, log, metrics, trace, access, resources } = parts
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({
     connectionString: access.url,
@@ -89,6 +89,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     db,
     admission: createAdmission(config),
     secrets,
+    code,
     authenticate,
     prisma,
     bus,

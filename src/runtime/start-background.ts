@@ -98,7 +98,7 @@ function retentionService(parts: RuntimeParts): BackgroundService {
     keepAgentHistory: agentHistory,
   } = parts.config
   const policy = { chains, events, logs, audit, agentHistory }
-  return createRetentionService({ ...parts, policy })
+  return createRetentionService({ ...parts, policy, codeKeptDays: parts.config.uploadKeepDays })
 }
 
 function discoveryService(parts: RuntimeParts, directory: string): BackgroundService {

@@ -15,6 +15,7 @@ import type { Database } from '../../src/store/database.ts'
 import { recordPresence } from '../../src/store/sql/server-presence.sql.ts'
 import type { BenchGround } from './ground.ts'
 import { TEST_SECRETS } from '../support/servers/test-secrets.ts'
+import { TEST_CODE } from '../support/servers/test-code.ts'
 
 export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
 
@@ -76,6 +77,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
           wake: hub,
           secrets: TEST_SECRETS,
           metrics,
+          code: TEST_CODE,
           onAgent: hub.onAgent,
           logged: () => {},
         }),

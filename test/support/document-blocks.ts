@@ -23,6 +23,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { language: 'graphql' },
     { page: 'docs/errors.md', language: 'json' },
   ],
+  'test/e2e/remote/upload.test.ts': [{ page: 'docs/uploads.md' }],
   'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/python.test.ts': [
     { page: 'docs/python.md', language: 'python' },

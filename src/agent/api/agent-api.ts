@@ -1,10 +1,16 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
-import { AGENT_REGISTER_PATH, AGENT_SYNC_PATH, type AgentErrorAnswer } from '../../domain/agent/http-protocol.ts'
-import type { RegisterRequest, SyncRequest } from '../../domain/agent/protocol.ts'
+import {
+  AGENT_CODE_PATH,
+  AGENT_REGISTER_PATH,
+  AGENT_SYNC_PATH,
+  type AgentErrorAnswer,
+} from '../../domain/agent/http-protocol.ts'
+import type { CodeRequest, RegisterRequest, SyncRequest } from '../../domain/agent/protocol.ts'
 import { RepriseError, ERRORS, maskedFault } from '../../domain/errors.ts'
 import { AGENT_BODY_WITHIN_MS, REGISTER_BYTES_MAX, SYNC_BYTES_MAX } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
@@ -24,6 +30,12 @@ const schema = z.looseObject({
   instanceId: z.uuid(),
   sequence: z.int().min(1),
   waitMs: z.number(),
+})
+
+const codeSchema: z.ZodType<CodeRequest> = z.object({
+  agentId: z.uuid(),
+  kernelId: z.uuid(),
+  assignment: z.int().min(0).max(2_147_483_647),
 })
 
 /** How long a client may continue to send a request that was refused before the connection is cut. */
@@ -83,6 +95,12 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const key = `${sync.agentId} ${sync.instanceId}`
     return answer(c, await polls.run(key, c.get('gone'), (signal) => gateway.sync(sync, signal)))
   })
+  app.all(AGENT_CODE_PATH, async (c) => {
+    const request = parseInput(codeSchema, await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    const { bytes, chunks } = await gateway.fetchCode(request, c.get('gone'))
+    return sendArchive(c.env.outgoing, bytes, chunks)
+  })
   app.onError((thrown, c) => {
     if (thrown instanceof RequestGone) return RESPONSE_ALREADY_SENT
     const error = isDatabaseOutage(thrown) ? databaseUnavailable() : thrown
@@ -98,7 +116,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
   }
 
   return {
-    paths: [AGENT_REGISTER_PATH, AGENT_SYNC_PATH],
+    paths: [AGENT_REGISTER_PATH, AGENT_SYNC_PATH, AGENT_CODE_PATH],
     async handle(request, response, requestId) {
       const listener = getRequestListener((given, env) => app.fetch(given, { ...env, requestId }), {
         overrideGlobalObjects: false,
@@ -131,6 +149,22 @@ function send(response: ServerResponse, status: number, body: object, headers: O
     ...headers,
   })
   response.end(text)
+  return RESPONSE_ALREADY_SENT
+}
+
+/** An answer that breaks off is known by its length. */
+async function sendArchive(
+  response: ServerResponse,
+  bytes: number,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<Response> {
+  response.writeHead(200, {
+    'Content-Type': 'application/x-tar',
+    'Content-Length': bytes,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  await pipeline(chunks, response).catch(() => response.destroy())
   return RESPONSE_ALREADY_SENT
 }
 

@@ -1,4 +1,4 @@
-import type { KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
+import type { CodeAnswer, CodeRequest, KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
@@ -62,4 +62,10 @@ export interface ChainDirectories {
 export interface ExecutorHooks {
   /** The result of `observe()` or a log has changed. */
   changed(): void
+  /**
+   * From the server; missing where there is none, and then no kernel has code.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; anything else may pass
+   */
+  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
 }

@@ -31,7 +31,9 @@ export function expandJobs(
     if (!command || command.length === 0)
       throw new UsageError(`${place}: it has no command; there is none after --, too`)
     const name = input.name ?? basename(command[0]!)
-    return { place, input: { ...input, name, command: ofCaller(command), creationId } }
+    // What is uploaded lies there as it lies here.
+    const program = input.codeSha256 == null ? ofCaller(command) : [...command]
+    return { place, input: { ...input, name, command: program, creationId } }
   })
 }
 

@@ -20,6 +20,7 @@ type Parse = (value: unknown) => unknown
 const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   name: text,
   command: (value) => (typeof value === 'string' ? ['sh', '-c', value] : list(value)),
+  codeSha256: text,
   project: text,
   image: text,
   environ: (value) => entries(value, 'name', 'value'),

@@ -24,6 +24,10 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   concurrencyLimit?: number
   creationId?: string
   file?: string
+  /** Files and directories that come along. */
+  upload?: string[]
+  /** Of the archive of these, once it is uploaded. */
+  codeSha256?: string
   /** The numbers of an array. */
   array?: number[]
 }
@@ -84,6 +88,11 @@ export function addTemplateOptions(command: Command): Command {
     .option('-p, --project <project>', 'project')
   return addAgentOptions(addSpecOptions(command))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
+    .option(
+      '--upload <path>',
+      'files or a directory to come along, without what .gitignore names; may be repeated',
+      collect,
+    )
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
@@ -112,7 +121,8 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
   const { concurrencyKey, concurrencyLimit } = options
   return {
     name: options.name ?? (command.length > 0 ? basename(command[0]!) : undefined),
-    command: command.length > 0 ? ofCaller(command) : undefined,
+    command: commandOf(options, command),
+    codeSha256: options.codeSha256,
     project: options.project,
     image: options.image,
     environ: named(env),
@@ -134,6 +144,12 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     creationId,
     retryPolicy: readPolicy(options),
   }
+}
+
+/** What is uploaded lies in the working directory as it lies here: a command means the same there. */
+function commandOf({ codeSha256 }: SessionOptions, command: readonly string[]): string[] | undefined {
+  if (command.length === 0) return undefined
+  return codeSha256 === undefined ? ofCaller(command) : [...command]
 }
 
 /** A program named relative to where the caller is, if it is there: a kernel starts in an empty directory. */

@@ -8,6 +8,7 @@ import { choice, seconds, wholeNumber } from '../options/values.ts'
 import { timingOf } from '../output/schedule-text.ts'
 import { relative } from '../output/time.ts'
 import { UsageError } from '../present-error.ts'
+import { withUpload } from '../upload/with-upload.ts'
 import { findSchedule, SCHEDULE_ARGUMENT } from '../find/find-schedule.ts'
 
 interface TimingOptions {
@@ -45,7 +46,9 @@ export function createSchedule(): Command {
   addTimingOptions(command).option('--paused', 'make no runs until it is resumed')
   return act<TimingOptions & SessionOptions & { paused?: boolean }>(
     addPolicyOptions(addTemplateOptions(command)),
-    async ({ client, out }, options, [name, ...program]) => {
+    async (context, given, [name, ...program]) => {
+      const { client, out } = context
+      const options = await withUpload(context, given)
       const session = sessionInput(options, program) as CreateSessionInput
       const input = { name: name!, ...timingInput(options), paused: options.paused, session }
       const schedule = await client.createSchedule(input)

@@ -5,6 +5,7 @@ import { exitStatus } from '../exit-codes.ts'
 import { createJobs, printCreated } from '../job/create-jobs.ts'
 import { planJobs } from '../job/plan-jobs.ts'
 import { addSessionOptions, sessionInput, type SessionOptions } from '../options/session-options.ts'
+import { withUpload } from '../upload/with-upload.ts'
 import { findNamed } from '../find/find-in-options.ts'
 
 export function createCommand(): Command {
@@ -18,8 +19,9 @@ export function createCommand(): Command {
   ]).argument('[command...]', 'command to run, after --')
   return act<SessionOptions>(
     addSessionOptions(command),
-    async (context, options, args) => {
+    async (context, given, args) => {
       const { client, out, signal } = context
+      const options = await withUpload(context, given)
       const planned = await planJobs(options, args)
       if (planned) {
         const made = await createJobs(context, planned)

@@ -49,6 +49,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['slots', slotList(resourceSlots)],
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],
+      ['code', session.codeSha256],
       ['key', keyOf(session)],
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],

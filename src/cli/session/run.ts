@@ -9,6 +9,7 @@ import { endChain } from '../chain/end-chain.ts'
 import { followChain } from '../chain/follow-chain.ts'
 import { planJobs } from '../job/plan-jobs.ts'
 import { runJobs } from '../job/run-jobs.ts'
+import { withUpload } from '../upload/with-upload.ts'
 import { findNamed } from '../find/find-in-options.ts'
 import { INTERRUPT_REASON, onInterrupt, type OnInterrupt } from './on-interrupt.ts'
 
@@ -24,6 +25,7 @@ export function runCommand(): Command {
     'reprise run -- python3 ~/train.py --epochs 10',
     'reprise run --retries 3 --retry-delay 30s --backoff exponential -- ~/flaky.sh',
     "reprise run --mem 4g --retries 2 --rule 'retry cause=oom-killed scale=mem:2:64g' -- ~/hungry.sh",
+    'reprise run --upload . --retries 2 -- python3 train.py    # its files come along to whatever agent runs it',
     'reprise run --array 1..20 --name sim-{i} -- ~/simulate.sh --seed {i}    # succeeds if all of them do',
     'reprise run --on-interrupt terminate -e SEED=7 --label study=7 -- ~/simulate.sh',
   ]).argument('[command...]', 'command to run, after --')
@@ -35,8 +37,9 @@ export function runCommand(): Command {
     )
   return act<RunOptions>(
     command,
-    async (context, options, args) => {
+    async (context, given, args) => {
       const { client, out, signal } = context
+      const options = await withUpload(context, given)
       const what = options.onInterrupt ?? 'DETACH'
       const planned = await planJobs(options, args)
       if (planned) return runJobs(context, planned, what)

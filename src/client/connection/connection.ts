@@ -11,6 +11,8 @@ import { createEventSocket, type WebSocketClass } from '../streams/event-socket.
 import { follow } from '../streams/follow.ts'
 import { describeSubscription } from '../streams/subscription.ts'
 import { createEndpoints } from '../transport/endpoints.ts'
+import { graphqlOperation } from '../transport/graphql-operation.ts'
+import { restOperation, type RestRequest } from '../transport/rest-operation.ts'
 import { sendOperation } from '../transport/send-operation.ts'
 import type { Transport } from '../transport/transport.ts'
 
@@ -54,6 +56,11 @@ export interface Connection {
     options?: RequestOptions,
   ): Promise<Result>
   /**
+   * A request of the REST API that has the same effect when it reaches the server twice.
+   * @throws ApiError, HttpStatusError; ConnectionError; the signal's reason
+   */
+  rest<Result = unknown>(request: RestRequest, options?: CallOptions): Promise<Result>
+  /**
    * Any subscription: each event once and in order, across connections and servers. It selects `cursor`, and its field's
    * argument `after` is a variable; that begins as the `eventCursor` read with what is shown, and is then carried on.
    * `kernelLogs` may begin without. `variables` may be a function, called when the first event is asked for.
@@ -85,6 +92,10 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
     }
   }
 
+  function untilClosed(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([closed.signal, signal]) : closed.signal
+  }
+
   return {
     urls,
     closed: closed.signal,
@@ -98,16 +109,23 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
       if (kind === 'subscription') throw new ClientConfigurationError('A subscription is no request, but a stream')
       const data = await sendOperation(
         { transport, endpoints, retry, token },
-        {
+        graphqlOperation({
           name,
           text,
           variables: variables ?? {},
           repeatable: kind === 'query' || idempotent,
-          signal: signal ? AbortSignal.any([closed.signal, signal]) : closed.signal,
+          signal: untilClosed(signal),
           onProgress: progressTo(onProgress),
-        },
+        }),
       )
       return data as Result
+    },
+    async rest<Result>(request: RestRequest, { signal, onProgress }: CallOptions = {}) {
+      const told = { signal: untilClosed(signal), onProgress: progressTo(onProgress) }
+      return (await sendOperation(
+        { transport, endpoints, retry, token },
+        restOperation({ ...request, ...told }),
+      )) as Result
     },
     stream<Result, Variables extends object>(
       document: Document<Result, Variables>,

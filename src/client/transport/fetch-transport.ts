@@ -10,16 +10,16 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
   const { connectSeconds, readSeconds } = options.timeouts
   const firstByteSeconds = readSeconds === null ? null : (connectSeconds ?? 0) + readSeconds
 
-  async function post({ url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+  async function send({ url, method, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
     const watch = createWatch(signal)
     let began = false
     try {
       watch.expectWithin(firstByteSeconds, `${url.origin} was silent`)
       const response = await options.fetch.call(globalThis, url, {
-        method: 'POST',
+        method,
         redirect: 'manual',
         headers,
-        body,
+        body: typeof body === 'function' ? await blobOf(body()) : body,
         signal: watch.signal,
       })
       began = true
@@ -44,7 +44,14 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
     }
   }
 
-  return { post, close: async () => {} }
+  return { send, close: async () => {} }
+}
+
+/** Browsers stream no bodies to every server. */
+async function blobOf(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
+  return new Blob(parts)
 }
 
 async function readText(response: Response, onBytes: () => void): Promise<string> {

@@ -13,14 +13,14 @@ const REDIRECTS: readonly number[] = [301, 302, 303, ...FOLLOWED]
  * address: the request and its credentials are sent nowhere that was not configured.
  * @throws HttpStatusError; ConnectionError; the signal's reason
  */
-export async function postFollowing(
+export async function sendFollowing(
   transport: Transport,
   request: HttpRequest,
   isKnown: (url: URL) => boolean,
 ): Promise<HttpAnswer> {
   let { url } = request
   for (let followed = 0; ; followed++) {
-    const answer = await transport.post({ ...request, url })
+    const answer = await transport.send({ ...request, url })
     if (answer.redirectHidden) throw hidden(url)
     if (!REDIRECTS.includes(answer.status)) return answer
     const target = targetOf(answer, url)

@@ -1,30 +1,27 @@
-import { errorOfFaults, InternalError, UnavailableError, type GraphQLFault } from '../api-errors.ts'
-import {
-  ConnectError,
-  ConnectionError,
-  ConnectionLostError,
-  HttpStatusError,
-  type RepriseClientError,
-} from '../errors.ts'
+import { InternalError, UnavailableError } from '../api-errors.ts'
+import { ConnectError, ConnectionError, HttpStatusError, type RepriseClientError } from '../errors.ts'
 import type { OnProgress } from '../progress.ts'
 import { judgeAnswer, parseRetryAfter } from '../retry/http-schedule.ts'
 import { nextAttemptDelay } from '../retry/network-schedule.ts'
 import { pause } from '../retry/pause.ts'
 import type { RetryConfig } from '../retry/retry-config.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
-import { postFollowing } from './follow-redirects.ts'
-import type { HttpAnswer, Transport } from './transport.ts'
+import { sendFollowing } from './follow-redirects.ts'
+import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
-export interface Operation {
+export interface Operation extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
   /** For people. */
   name: string
-  text: string
-  variables: object
+  /** Below the server's address. */
+  path: string
+  read(answer: HttpAnswer): Outcome
   /** Whether the server may receive it twice. If not, it is repeated only if it cannot have arrived. */
   repeatable: boolean
   signal?: AbortSignal
   onProgress?: OnProgress
 }
+
+export type Outcome = { data: unknown } | { error: RepriseClientError }
 
 export interface Sender {
   transport: Transport
@@ -70,7 +67,7 @@ async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<
   const { http } = sender.retry
   for (let failed = 1; ; failed++) {
     const { endpoint, answer } = await sendSomewhere(sender, operation)
-    const outcome = readAnswer(answer)
+    const outcome = operation.read(answer)
     if ('data' in outcome) return outcome.data
     const { error } = outcome
     const fault = statusOfFault(answer, error)
@@ -96,7 +93,7 @@ async function sendSomewhere(
   let endpoint = sender.endpoints.choose()!
   for (;;) {
     try {
-      const answer = await post(sender, endpoint, operation)
+      const answer = await sendTo(sender, endpoint, operation)
       if (isStarting(answer)) throw new ConnectError('CONNECT_FAILED', 'The server is starting')
       if (answer.status < 500) sender.endpoints.answered(endpoint)
       return { endpoint, answer }
@@ -119,52 +116,20 @@ function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
 
-function post({ transport, token, endpoints }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
+function sendTo({ transport, token, endpoints }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
+  const { path, method, headers, body, signal } = operation
   const request = {
-    url: new URL('graphql', url),
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/graphql-response+json, application/json',
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify({ query: operation.text, variables: operation.variables }),
-    signal: operation.signal,
+    url: new URL(path, url),
+    method,
+    headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    body,
+    signal,
   }
-  return postFollowing(transport, request, endpoints.knows)
+  return sendFollowing(transport, request, endpoints.knows)
 }
 
 function mayRepeat(operation: Operation, error: unknown): boolean {
   return operation.repeatable || (error instanceof ConnectionError && !error.mayHaveBeenSent)
-}
-
-interface Body {
-  data?: unknown
-  errors?: GraphQLFault[]
-}
-
-/** @throws ConnectionLostError if the response is truncated */
-function readAnswer(answer: HttpAnswer): { data: unknown } | { error: RepriseClientError } {
-  const body = parseBody(answer)
-  if (body?.errors?.length) return { error: errorOfFaults(body.errors, body.data) }
-  if (body && 'data' in body && answer.status < 300) return { data: body.data }
-  const { status, contentType, text } = answer
-  const retryAfterSeconds = parseRetryAfter(answer.retryAfter, Date.now())
-  const said = contentType.startsWith('text/plain') ? `: ${text.trim().slice(0, 200)}` : ''
-  const requestId = answer.requestId ?? undefined
-  return {
-    error: new HttpStatusError(status, `The server answered with ${status}${said}`, { retryAfterSeconds, requestId }),
-  }
-}
-
-function parseBody({ status, contentType, text }: HttpAnswer): Body | null {
-  if (!/\bjson\b/.test(contentType)) return null
-  try {
-    const body: unknown = JSON.parse(text)
-    return typeof body === 'object' ? body : null
-  } catch (error) {
-    if (status >= 300) return null
-    throw new ConnectionLostError('BODY_CUT_OFF', 'The answer is no whole JSON', error)
-  }
 }
 
 /** Whether the server said that it has not begun with the operation. */

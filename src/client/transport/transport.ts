@@ -1,7 +1,9 @@
 export interface HttpRequest {
   url: URL
+  method: 'GET' | 'POST' | 'PUT'
   headers: Record<string, string>
-  body: string
+  /** Its length is in the headers where it is not a text. It is read again when the request is sent again. */
+  body: string | (() => AsyncIterable<Uint8Array>) | null
   signal: AbortSignal | undefined
 }
 
@@ -17,10 +19,10 @@ export interface HttpAnswer {
   text: string
 }
 
-/** POSTs and reads the whole response; follows no redirects. The only part that differs between Node and browsers. */
+/** Sends a request and reads the whole response; follows no redirects. The only part that differs between Node and browsers. */
 export interface Transport {
   /** @throws ConnectionError; the signal's reason */
-  post(request: HttpRequest): Promise<HttpAnswer>
+  send(request: HttpRequest): Promise<HttpAnswer>
   /** Closes all sockets. */
   close(): Promise<void>
 }

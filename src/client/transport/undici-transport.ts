@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import request from 'undici/lib/api/api-request.js'
 import errors from 'undici/lib/core/errors.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
@@ -16,13 +17,14 @@ export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts)
     bodyTimeout: milliseconds(readSeconds),
   })
 
-  async function post({ url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+  async function send({ url, method, headers, body: given, signal }: HttpRequest): Promise<HttpAnswer> {
     signal?.throwIfAborted()
     let began = false
     try {
       const { origin } = url
       const path = `${url.pathname}${url.search}`
-      const answer = await request.call(agent, { origin, path, method: 'POST', headers, body, signal })
+      const body = typeof given === 'function' ? Readable.from(given(), { objectMode: false }) : given
+      const answer = await request.call(agent, { origin, path, method, headers, body, signal })
       began = true
       const header = (name: string) => [answer.headers[name]].flat()[0] ?? null
       return {
@@ -39,7 +41,7 @@ export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts)
     }
   }
 
-  return { post, close: () => agent.destroy() }
+  return { send, close: () => agent.destroy() }
 }
 
 /** 0 is none for undici. */

@@ -3,6 +3,8 @@ import type { ValidationIssue } from '../errors.ts'
 /** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
 export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
+/** Answers with the archive itself, of the length that it says. */
+export const AGENT_CODE_PATH = '/agent/v1/code'
 
 export interface AgentErrorAnswer {
   /** A code from the table of errors, or INTERNAL. */

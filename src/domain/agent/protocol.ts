@@ -22,6 +22,8 @@ export interface KernelSpec {
   index: number
   image: string | null
   command: string[]
+  /** Of the archive whose files it finds in its working directory; absent from servers of older versions. */
+  codeSha256?: string | null
   /**
    * The session's own variables and the server's REPRISE_* variables. The agent adds those that name its
    * files. Secret ones stand only in the order to START, whose environment is the one that counts.
@@ -175,10 +177,25 @@ export interface SyncAnswer {
   dropChains?: string[]
 }
 
+/** The code of a kernel that the agent has been given. */
+export interface CodeRequest {
+  agentId: string
+  kernelId: string
+  assignment: number
+}
+
+/** An archive; see `archive/`. */
+export interface CodeAnswer {
+  bytes: number
+  chunks: AsyncIterable<Uint8Array>
+}
+
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
   register(request: RegisterRequest, signal: AbortSignal): Promise<RegisterAnswer>
   /** @throws RepriseError AGENT_UNKNOWN (register again), AGENT_SUPERSEDED (another process has this id: exit) */
   sync(request: SyncRequest, signal: AbortSignal): Promise<SyncAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer this agent's), CODE_NOT_FOUND */
+  fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
 }

@@ -65,6 +65,9 @@ export const SessionResource = z
     terminated_by: z.string().nullable().openapi({ description: 'The name of the token that terminated it.' }),
     image: z.string().nullable(),
     command: z.array(z.string()),
+    code_sha256: z.string().nullable().openapi({
+      description: 'Of the archive whose files each attempt finds in its working directory.',
+    }),
     environ: environ(),
     secret_environ: secretEnviron(),
     resource_slots: slots(),
@@ -134,6 +137,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     terminated_by: record.terminatedBy,
     image: record.image,
     command: record.command,
+    code_sha256: record.codeSha256,
     environ: record.environ,
     secret_environ: secretNames(record.secretEnviron),
     resource_slots: toSlots(record.resourceSlots),

@@ -2,11 +2,14 @@ import {
   RETENTION_INTERVAL_MS,
   RETENTION_BATCH_AGENTS_MAX,
   RETENTION_BATCH_CHAINS_MAX,
+  RETENTION_BATCH_CODE_MAX,
   RETENTION_BATCH_ROWS_MAX,
 } from '../../domain/limits.ts'
 import { isBounded, type Retention } from '../../domain/retention.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { CodeStore } from '../../services/code/code-store.ts'
+import { removeCodeLeftovers, removeUnusedCode } from '../../services/code/remove-unused-code.ts'
 import type { Database } from '../../store/database.ts'
 import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
 import { removeOldAgentHistory, removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
@@ -26,12 +29,27 @@ export function createRetentionService(context: {
   db: Database
   log: Logger
   metrics: Metrics
+  code: CodeStore
   policy: RetentionPolicy
+  codeKeptDays: number
 }): BackgroundService {
   const { policy } = context
-  return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, (signal) =>
-    removeOld(context, policy, signal),
-  )
+  return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, async (signal) => {
+    const { done } = await removeOld(context, policy, signal)
+    return { done: done + (await removeCode(context, signal)) }
+  })
+}
+
+/** Chains were removed before: what only they had is nobody's now. */
+async function removeCode(
+  { db, log, code, codeKeptDays: keptDays }: { db: Database; log: Logger; code: CodeStore; codeKeptDays: number },
+  signal: AbortSignal,
+): Promise<number> {
+  const limit = RETENTION_BATCH_CODE_MAX
+  let removed = await drain(signal, limit, () => removeUnusedCode(db, code, { keptDays, limit }))
+  if (!signal.aborted) removed += await removeCodeLeftovers(db, code)
+  if (removed > 0) log.info({ removed, what: 'code' }, `retention: ${removed} uploads of code removed`)
+  return removed
 }
 
 /** How much is kept of the data that grows without bound. */

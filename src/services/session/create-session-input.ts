@@ -22,6 +22,7 @@ import {
   resourceSlots,
   retryPolicy,
 } from './session-fields.ts'
+import { codeSha256 } from '../code/code-input.ts'
 import { text } from '../input/text-input.ts'
 import { withoutNulls } from '../input/without-nulls.ts'
 
@@ -44,6 +45,7 @@ const fields = z.strictObject({
   resourceGroup: text(NAME_LENGTH_MAX).default('default'),
   image: text(NAME_LENGTH_MAX).nullish(),
   command,
+  codeSha256: codeSha256.nullish(),
   environ: environ.default([]),
   secretEnviron: environ.default([]),
   resourceSlots,

@@ -9,6 +9,8 @@ import type { Queryable } from '../../store/database.ts'
 import { readGroupTypes, readProjectScopes, type ProjectScope } from '../../store/sql/session/creation-scope.sql.ts'
 import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
 import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
+import { useCode } from '../../store/sql/code/code-archives.sql.ts'
+import { codeNotFound } from '../code/code-input.ts'
 import { creationDigest } from './creation-digest.ts'
 import type { ParsedCreateSession } from './create-session-input.ts'
 import { sealEnviron } from './secret-environ.ts'
@@ -20,13 +22,15 @@ export interface PlanScope {
   projects: Map<string, ProjectScope>
   groups: Map<string, SessionType[]>
   chains: Map<string, string>
+  /** `<project's name>/<SHA-256>` of uploaded code. */
+  codes: Set<string>
 }
 
 export async function readPlanScope(
   { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'projectId'> },
   values: readonly ParsedCreateSession[],
 ): Promise<PlanScope> {
-  const [projects, groups, chains] = await Promise.all([
+  const [projects, groups, chains, codes] = await Promise.all([
     readProjectScopes(
       db,
       distinct(values, ({ project }) => [project]),
@@ -41,8 +45,13 @@ export async function readPlanScope(
       distinct(values, ({ dependsOn }) => dependsOn),
       viewer.projectId,
     ),
+    useCode(
+      db,
+      values.flatMap(({ project, codeSha256: sha256 }) => (sha256 == null ? [] : [{ project, sha256 }])),
+      viewer.projectId,
+    ),
   ])
-  return { projects, groups, chains }
+  return { projects, groups, chains, codes }
 }
 
 function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCreateSession) => string[]): string[] {
@@ -65,6 +74,9 @@ export function planFirstAttempt(
   }
   const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
   if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
+  if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
+    return codeNotFound(value.codeSha256, value.project)
+  }
   const resolved = resolvePolicy([
     { source: 'SESSION', policy: value.retryPolicy },
     { source: 'PROJECT', policy: storedDefaults(project.retryDefaults) },
@@ -83,6 +95,7 @@ export function planFirstAttempt(
     creationId: creationId ?? id,
     creationDigest: creationId ? creationDigest(value, secretEnviron) : null,
     image: spec.image ?? null,
+    codeSha256: spec.codeSha256 ?? null,
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
     batchTimeout: spec.batchTimeout ?? null,

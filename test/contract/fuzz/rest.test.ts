@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 function fieldsOf(document: any, body: any): string[] {
-  const name = body?.content['application/json'].schema.$ref.split('/').at(-1)
+  const name = body?.content['application/json']?.schema.$ref.split('/').at(-1)
   return name === undefined ? [] : Object.keys(document.components.schemas[name].properties)
 }
 

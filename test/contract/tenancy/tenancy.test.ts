@@ -373,7 +373,9 @@ describe('REST', () => {
               ? 'resubmissionId'
               : 'sessionId'
     const id = ours.values[of]
-    const path = template.replace('{id}', String(id))
+    const path = template
+      .replace('{id}', String(id))
+      .replace('{sha256}', `${String(ours.values['codeSha256'])}?project=${ours.project}`)
     const body = bodyOf(method, template)
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
     const response = await fetch(`${server.url}${path}`, { method, headers, ...(body && { body }) })
@@ -405,10 +407,20 @@ describe('REST', () => {
       const { sessionId, deploymentId, kernelId, chainId, resubmissionId } = ours.values
       // What it said itself of its own terminations.
       const reason = path === '/v2/resubmissions' && ours.values['reason']
-      const asked = { project: ours.project, sessionId, deploymentId, kernelId, chainId, resubmissionId, reason }
+      const codeSha256 = path.startsWith('/v2/code') && ours.values['codeSha256']
+      const asked = {
+        codeSha256,
+        project: ours.project,
+        sessionId,
+        deploymentId,
+        kernelId,
+        chainId,
+        resubmissionId,
+        reason,
+      }
       expect([method, path, leaked(body, ours, asked)]).toEqual([method, path, []])
       // Agents are everybody's, and what is done to sessions that one does not see is refused one by one.
-      const own = (method === 'GET' && !path.includes('{id}')) || /agents|v2.resubmissions$/.test(path)
+      const own = (method === 'GET' && !path.includes('{')) || /agents|v2.resubmissions$/.test(path)
       if (!own) expect([method, path, status]).toEqual([method, path, 404])
     }
   })

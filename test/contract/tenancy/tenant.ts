@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
 import type { TestServer } from '../../support/servers/graphql-server.ts'
 import type { Values } from './fill-arguments.ts'
@@ -56,6 +56,12 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'p', 'SUCCESS', $3), ('KERNEL', $2, 'p', 'SUCCESS', $3)`,
     [session.id, kernelId, texts.history],
   )
+  const codeSha256 = createHash('sha256').update(word('code')).digest('hex')
+  await db.query(
+    `INSERT INTO code_archives (project_id, sha256, bytes, files, created_by) VALUES ($1, $2, 1024, 1, 'somebody')`,
+    [projectId, codeSha256],
+  )
+  await db.query('UPDATE sessions SET code_sha256 = $2 WHERE project_id = $1', [projectId, codeSha256])
   const deployment = await factory.deployment({ projectId, name: word('service'), labels })
   const route = await factory.route(deployment, { host: word('host') })
   await db.query(`UPDATE deployments SET status_reason = $2 WHERE id = $1`, [deployment.id, texts.reason])
@@ -225,6 +231,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'schedule.id': schedule.scheduleId,
       reason: texts.reason,
       kernelId,
+      codeSha256,
       webhookId: webhook.webhookId,
       deliveryId: delivery.deliveryId,
       tokenId: tokens[0]!.id,
@@ -249,6 +256,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       webhook.url,
       webhook.description,
       labels.team,
+      codeSha256,
       ...Object.values(texts),
       ...Object.values(environs),
       ...ids,

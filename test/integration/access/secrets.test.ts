@@ -19,6 +19,7 @@ import { playedAgent } from '../../support/agents/played-agent.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { TEST_SECRETS } from '../../support/servers/test-secrets.ts'
+import { TEST_CODE } from '../../support/servers/test-code.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)
@@ -118,6 +119,7 @@ describe('secret variables', () => {
       wake: server.hub,
       secrets: other,
       metrics: server.metrics,
+      code: TEST_CODE,
       onAgent: server.hub.onAgent,
       logged: () => {},
     })

@@ -26,6 +26,7 @@ async function watchedApi(options: { bodyWithinMs?: number } = {}) {
   const { db, wake } = given.api
   const gateway: ServerGateway = {
     register: async () => ({ logOffsets: [], heartbeatMs: 1, fenceAfterMs: 1 }),
+    fetchCode: () => Promise.reject(new Error('no code')),
     sync: (request, signal) =>
       new Promise((resolve) => {
         waits.push({ request, signal })

@@ -105,6 +105,7 @@ export function faultyGateway(server: Gateway): FaultyGateway {
     async idle() {
       while (atServer.size > 0) await Promise.allSettled(atServer)
     },
+    fetchCode: (request, signal) => server.fetchCode(request, signal),
     async register(request, signal) {
       const answer = await pass(request, signal, (connection) => server.register(request, connection))
       registrations.push(request)

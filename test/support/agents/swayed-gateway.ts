@@ -23,6 +23,7 @@ export function swayedGateway(server: Gateway): SwayedGateway {
 
   return {
     register: (request, signal) => pass(signal, (connection) => server.register(request, connection)),
+    fetchCode: (request, signal) => pass(signal, (connection) => server.fetchCode(request, connection)),
     sync: (request, signal) =>
       pass(signal, (connection) => server.sync(tell === null ? request : tell(request), connection)),
     cut: () => outage.abort(new Error('the server went away')),

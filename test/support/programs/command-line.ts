@@ -34,6 +34,6 @@ export function startCommand(args: readonly string[], environment: Environment, 
 }
 
 /** A command line for one server: `reprise('list', '--json')`. */
-export function commandLine(environment: Environment) {
-  return (...args: string[]): Promise<Ended> => startCommand(args, environment).ended
+export function commandLine(environment: Environment, cwd?: string) {
+  return (...args: string[]): Promise<Ended> => startCommand(args, environment, undefined, cwd).ended
 }

@@ -24,6 +24,7 @@ import { databaseOf } from '../../../src/store/prisma.ts'
 import { testDatabase } from '../database/database.ts'
 import { createFactories } from '../sessions/factories.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
+import { TEST_CODE } from './test-code.ts'
 
 export interface Answer {
   status: number
@@ -66,7 +67,15 @@ export async function startGraphQLServer(
   })
   const failures = createRates(options.failedAuthenticationsPerSecond ?? 0)
   const agentApi = createAgentApi({
-    gateway: createGateway({ db, wake, secrets: TEST_SECRETS, metrics, onAgent: wake.onAgent, logged: () => {} }),
+    gateway: createGateway({
+      db,
+      wake,
+      secrets: TEST_SECRETS,
+      metrics,
+      code: TEST_CODE,
+      onAgent: wake.onAgent,
+      logged: () => {},
+    }),
     authenticate,
     ownership: createAgentOwnership(db),
     log,
@@ -82,6 +91,7 @@ export async function startGraphQLServer(
     db: reads,
     admission: createAdmission(options.admission),
     secrets: TEST_SECRETS,
+    code: TEST_CODE,
     authenticate,
     prisma,
     bus,

@@ -13,6 +13,7 @@ import { createSession } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
+import { TEST_CODE } from './test-code.ts'
 
 export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
 
@@ -77,7 +78,15 @@ export function testServer(
     db,
     hub,
     services,
-    gateway: createGateway({ db, wake: hub, secrets: TEST_SECRETS, metrics, onAgent: hub.onAgent, logged: () => {} }),
+    gateway: createGateway({
+      db,
+      wake: hub,
+      secrets: TEST_SECRETS,
+      metrics,
+      code: TEST_CODE,
+      onAgent: hub.onAgent,
+      logged: () => {},
+    }),
     context,
     metrics,
     run,

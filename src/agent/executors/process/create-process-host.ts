@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
+import { UPLOAD_BYTES_DEFAULT } from '../../../domain/limits.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import { ChainStoreError, openChainStore } from '../../chain-store.ts'
@@ -36,6 +37,8 @@ export interface ProcessExecutorOptions {
   memoryLimit?: MemoryLimitMode
   isolation?: Isolation
   limits?: Partial<ProcessLimits>
+  /** Of a kernel's uploaded code. */
+  codeBytesMax?: number
   /** Where the cgroups are mounted; null: as if there were none. */
   cgroupMount?: string | null
 }
@@ -76,6 +79,8 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     isolation,
     cgroups: selectCgroups(agentDir, memoryLimit, options.cgroupMount, log),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
+    codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
+    fetchCode: hooks.fetchCode,
     kernels,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),

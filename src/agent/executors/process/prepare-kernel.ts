@@ -2,6 +2,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { failKernel } from './end-kernel.ts'
 import { pullImage } from './image-preset.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
+import { placeCode } from '../kernel-directory/place-code.ts'
 import { launchKernel } from './launch-kernel.ts'
 import type { ProcessHost } from './process-host.ts'
 import { type ProcessKernel, hasEnded } from './process-kernel.ts'
@@ -32,10 +33,37 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   const image = pullImage(host.presets, spec.image, host.path)
   if (typeof image === 'string') return failKernel(host, kernel, 'image-pull-failed', image)
   kernel.image = image
+  if (!(await pullCode(host, kernel))) return
   kernel.phase = 'PREPARED'
   const launched = kernel.startWanted ? launchKernel(host, kernel) : null
   host.changed()
   await launched
+}
+
+/** @returns false if the kernel is not to be prepared further */
+async function pullCode(host: ProcessHost, kernel: ProcessKernel): Promise<boolean> {
+  const { id: kernelId, assignment, spec, path, uid } = kernel
+  if (spec.codeSha256 == null) return true
+  const { fetchCode } = host
+  if (fetchCode === undefined) {
+    failKernel(host, kernel, 'executor-failed', 'this agent has no server to fetch the uploaded code from')
+    return false
+  }
+  kernel.phase = 'PULLING'
+  host.changed()
+  const isWanted = () => kernel.phase === 'PULLING' && !host.closed
+  const error = await placeCode({
+    path,
+    uid,
+    sha256: spec.codeSha256,
+    bytesMax: host.codeBytesMax,
+    isWanted,
+    fetch: (signal) => fetchCode({ kernelId, assignment }, signal),
+    log: host.log.child({ kernelId }),
+  })
+  if (!isWanted()) return false
+  if (error !== null) failKernel(host, kernel, error.name, error.message)
+  return error === null
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../observability/log.ts'
+import type { ExecutorHooks } from '../executor.ts'
 import type { ImagePresets } from './image-preset.ts'
 import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
@@ -32,6 +33,9 @@ export interface ProcessHost {
   /** Null if none is writable. What a kernel leaves behind is then sought among all processes. */
   readonly cgroups: KernelCgroups | null
   readonly limits: ProcessLimits
+  /** Of a kernel's uploaded code. */
+  readonly codeBytesMax: number
+  readonly fetchCode: ExecutorHooks['fetchCode']
   readonly kernels: Map<string, ProcessKernel>
   readonly forkServer: ForkServer
   readonly keeper: Keeper

@@ -12,12 +12,13 @@ import type { KernelCgroup } from './limits/kernel-cgroups.ts'
  * The phases of one kernel in memory:
  *
  *   PREPARING → PREPARED → LAUNCHING → RUNNING → EXITED       all but RUNNING and EXITED also → FAILED
- *   PREPARING, PREPARED, LAUNCHING → EXITED by a stop (never ran)
+ *   PREPARING → PULLING → PREPARED if it has code
+ *   PREPARING, PULLING, PREPARED, LAUNCHING → EXITED by a stop (never ran)
  *   any → REMOVED: no longer observed; its directory is being removed
  *
  * LAUNCHING lasts from the order until the shim reports that it has begun, and is reported to the server as PREPARED.
  */
-export type Phase = 'PREPARING' | 'PREPARED' | 'LAUNCHING' | 'RUNNING' | 'FAILED' | 'EXITED' | 'REMOVED'
+export type Phase = 'PREPARING' | 'PULLING' | 'PREPARED' | 'LAUNCHING' | 'RUNNING' | 'FAILED' | 'EXITED' | 'REMOVED'
 
 export interface Successor {
   spec: KernelSpec

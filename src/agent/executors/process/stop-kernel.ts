@@ -15,7 +15,7 @@ export function stopKernel(
   error: FailureError | null = null,
 ): void {
   const killAt = Math.min(Date.now() + graceMs, kernel.killAt ?? Number.POSITIVE_INFINITY)
-  if (kernel.phase === 'PREPARING' || kernel.phase === 'PREPARED') return endBeforeRunning(host, kernel, error)
+  if (isBeforeLaunch(kernel)) return endBeforeRunning(host, kernel, error)
   if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return
   // How it ended is known, and what it left is being killed; or the shim has noted it, and its message is on the way.
   if (kernel.ending !== null || parseStatus(readStatus(kernel.path)).exitCode !== null) return
@@ -26,6 +26,10 @@ export function stopKernel(
   if (kernel.phase === 'RUNNING') beginStop(host, kernel, first)
   // A shim that has yet to begin finds the mark, and does not run the command.
   else if (kernel.handedOver) markStop(host, kernel, killAt)
+}
+
+function isBeforeLaunch({ phase }: ProcessKernel): boolean {
+  return phase === 'PREPARING' || phase === 'PULLING' || phase === 'PREPARED'
 }
 
 /** Also used when a kernel begins to run after its stop was ordered, and after a restart within the grace period. */

@@ -26,6 +26,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group to run in.' }),
     image: t.string({ description: 'Preset of environment and interpreter for its kernels.' }),
     command: t.stringList({ required: true, description: 'The program and its arguments: `["sh", "-c", "exit 3"]`.' }),
+    codeSha256: t.string({
+      description:
+        'SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`): its kernels find the files in their working directory.',
+    }),
     environ: t.field({
       type: [EnvVarInput],
       description: 'Environment of its kernels, in addition to the variables set by Reprise.',

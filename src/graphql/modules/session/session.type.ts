@@ -148,6 +148,10 @@ export const SessionNode = builder.prismaNode('Session', {
       select: { agentLabels: true },
       resolve: ({ agentLabels }) => labelsOf(agentLabels),
     }),
+    codeSha256: t.exposeString('codeSha256', {
+      nullable: true,
+      description: 'SHA-256 of the uploaded code that its kernels find in their working directory; null for none.',
+    }),
     concurrencyKey: t.exposeString('concurrencyKey', {
       nullable: true,
       description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',

@@ -26,7 +26,7 @@ export interface OrderSource extends Omit<KernelSpec, 'checkpoint'> {
 
 const SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image,
-  s.command, s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
+  s.command, s.code_sha256 AS "codeSha256", s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
   s.cluster_mode AS "clusterMode", s.session_type AS "sessionType",
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))

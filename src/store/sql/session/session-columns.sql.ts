@@ -37,6 +37,8 @@ export const SESSION_COLUMNS = {
   sessionType: own('session_type', sql<SessionType>('session_type')),
   image: spec('image', sql<string | null>('text'), null),
   command: spec('command', sql<string[]>('text[]')),
+  /** Of the archive whose files it finds in its working directory. */
+  codeSha256: spec('code_sha256', sql<string | null>('text'), null),
   environ: spec('environ', sql<{ name: string; value: string }[]>('jsonb'), []),
   secretEnviron: spec('secret_environ', sql<SealedVariable[]>('jsonb'), []),
   resourceSlots: spec('resource_slots', sql<Record<string, string>>('jsonb')),

@@ -1,0 +1,75 @@
+import type { ArchiveEntry } from './archive-entry.ts'
+
+export const BLOCK_BYTES = 512
+/** Of an extended header: a name and a target. */
+export const EXTENDED_BYTES_MAX = 8192
+export const TYPES = { file: '0', link: '2', directory: '5', extended: 'x' } as const
+
+/** 1980, the first year that every format of archives can name. */
+const MTIME_SECONDS = 315_532_800
+
+/** Two blocks of zeros. */
+export const ARCHIVE_END = new Uint8Array(2 * BLOCK_BYTES)
+
+/**
+ * What stands before the content of an entry: the same bytes for the same entry, whoever owns it and whenever it was
+ * written.
+ */
+export function archiveHeader({ kind, name, bytes, executable, target }: ArchiveEntry): Uint8Array {
+  const path = kind === 'directory' ? `${name}/` : name
+  const records = [
+    ...(Buffer.byteLength(path) > 100 ? [record('path', path)] : []),
+    ...(Buffer.byteLength(target ?? '') > 100 ? [record('linkpath', target!)] : []),
+  ].join('')
+  const mode = kind === 'file' && !executable ? 0o644 : 0o755
+  const header = block({ name: cut(path), mode, bytes, type: TYPES[kind], target: cut(target ?? '') })
+  if (records === '') return header
+  const size = Buffer.byteLength(records)
+  const before = block({ name: 'extended', mode: 0o644, bytes: size, type: TYPES.extended, target: '' })
+  return Buffer.concat([before, Buffer.from(records), archivePadding(size), header])
+}
+
+/** What stands behind the content of a file. */
+export function archivePadding(bytes: number): Uint8Array {
+  return new Uint8Array((BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES)
+}
+
+/** The length of a record counts its own digits. */
+function record(keyword: string, value: string): string {
+  const bare = Buffer.byteLength(` ${keyword}=${value}\n`)
+  let length = bare + String(bare).length
+  if (bare + String(length).length !== length) length = bare + String(length).length
+  return `${length} ${keyword}=${value}\n`
+}
+
+/** What an extended header replaces. */
+function cut(text: string): string {
+  return Buffer.byteLength(text) > 100 ? 'extended' : text
+}
+
+function block(header: { name: string; mode: number; bytes: number; type: string; target: string }): Buffer {
+  const made = Buffer.alloc(BLOCK_BYTES)
+  made.write(header.name, 0)
+  made.write(digits(header.mode, 7), 100)
+  made.write(digits(0, 7), 108)
+  made.write(digits(0, 7), 116)
+  made.write(digits(header.bytes, 11), 124)
+  made.write(digits(MTIME_SECONDS, 11), 136)
+  made.write(' '.repeat(8), 148)
+  made.write(header.type, 156)
+  made.write(header.target, 157)
+  made.write('ustar', 257)
+  made.write('00', 263)
+  made.write(
+    `${digits(
+      made.reduce((sum, byte) => sum + byte, 0),
+      6,
+    )}\0 `,
+    148,
+  )
+  return made
+}
+
+function digits(value: number, length: number): string {
+  return value.toString(8).padStart(length, '0')
+}

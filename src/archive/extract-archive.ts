@@ -1,0 +1,83 @@
+import { constants } from 'node:fs'
+import { lchown, mkdir, open, symlink, type FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { ArchiveEntry } from './archive-entry.ts'
+import { createArchiveReader, type ArchiveBounds } from './read-archive.ts'
+
+export interface ExtractOptions extends ArchiveBounds {
+  /** User and group that get everything; null: whoever this process is. */
+  uid: number | null
+}
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+
+/**
+ * Extracts into a new directory, which is given away last. Until then nobody but this process may reach into it: names
+ * are then what they were when they were checked.
+ *
+ * @throws ArchiveError; EEXIST where the directory is there
+ */
+export async function extractArchive(
+  source: AsyncIterable<Uint8Array>,
+  directory: string,
+  options: ExtractOptions,
+): Promise<void> {
+  const { uid } = options
+  await mkdir(directory, 0o700)
+  const reader = createArchiveReader(options)
+  const made = new Set<string>(['.'])
+  let file: FileHandle | null = null
+  let left = 0
+
+  const own = (path: string) => (uid === null ? undefined : lchown(path, uid, uid))
+
+  async function makeDirectories(name: string): Promise<void> {
+    if (made.has(name)) return
+    await makeDirectories(dirname(name))
+    const path = join(directory, name)
+    await mkdir(path, 0o755)
+    await own(path)
+    made.add(name)
+  }
+
+  async function begin({ kind, name, bytes, executable, target }: ArchiveEntry): Promise<void> {
+    if (kind === 'directory') return makeDirectories(name)
+    await makeDirectories(dirname(name))
+    const path = join(directory, name)
+    if (kind === 'link') {
+      await symlink(target!, path)
+      return own(path)
+    }
+    file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, executable ? 0o755 : 0o644)
+    if (uid !== null) await file.chown(uid, uid)
+    left = bytes
+    await closeIfWhole()
+  }
+
+  async function closeIfWhole(): Promise<void> {
+    if (left > 0) return
+    await file?.close()
+    file = null
+  }
+
+  try {
+    for await (const chunk of source) {
+      for (const piece of reader.read(chunk)) {
+        if ('entry' in piece) await begin(piece.entry)
+        else {
+          await writeAll(file!, piece.bytes)
+          left -= piece.bytes.length
+          await closeIfWhole()
+        }
+      }
+    }
+    reader.end()
+  } finally {
+    await (file as FileHandle | null)?.close()
+  }
+  await own(directory)
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += (await file.write(bytes, at)).bytesWritten
+}

@@ -1,0 +1,191 @@
+import { ArchiveError, checkTarget, createNames, plainName, type ArchiveEntry } from './archive-entry.ts'
+import { BLOCK_BYTES, EXTENDED_BYTES_MAX, TYPES } from './archive-format.ts'
+
+export interface ArchiveBounds {
+  /** Files, directories and links. */
+  entriesMax: number
+}
+
+/** In the order of the archive: an entry, then the bytes of its file. */
+export type ArchivePiece = { entry: ArchiveEntry } | { bytes: Uint8Array }
+
+export interface ArchiveReader {
+  /** Reads what comes next; every piece must be taken. The bytes are parts of `chunk`. @throws ArchiveError */
+  read(chunk: Uint8Array): Generator<ArchivePiece, void>
+  /** @throws ArchiveError if it is not complete */
+  end(): void
+}
+
+/** Keywords that say nothing which is read here. */
+const IGNORED = /^(mtime|atime|ctime|uid|gid|uname|gname|comment|charset|hdrcharset)$/
+
+/**
+ * Reads an archive of anybody's: whatever is not in the subset is refused, as is what two programs may read in two ways.
+ * Holds no more than a block and a name in memory.
+ */
+export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReader {
+  const names = createNames()
+  const block = new Uint8Array(BLOCK_BYTES)
+  let filled = 0
+  let entries = 0
+  /** Bytes of the present file that are still to come, and of its padding. */
+  let left = 0
+  let padding = 0
+  /** The extended header that is being read, and what the last one says of the next entry. */
+  let extended: Uint8Array | null = null
+  let extendedAt = 0
+  let stated: Map<string, string> = new Map()
+  let ended = false
+
+  function begin(): ArchiveEntry | null {
+    if (block.every((byte) => byte === 0)) {
+      if (stated.size > 0) throw new ArchiveError('it ends within an entry')
+      ended = true
+      return null
+    }
+    const header = parseHeader(block)
+    left = header.bytes
+    padding = (BLOCK_BYTES - (left % BLOCK_BYTES)) % BLOCK_BYTES
+    if (header.type === TYPES.extended) {
+      if (stated.size > 0 || left === 0 || left > EXTENDED_BYTES_MAX)
+        throw new ArchiveError('an extended header is wrong')
+      extended = new Uint8Array(left)
+      extendedAt = 0
+      return null
+    }
+    return entryOf(header)
+  }
+
+  function entryOf(header: Header): ArchiveEntry | null {
+    const given = stated.get('path') ?? header.name
+    const kind = kindOf(header, given)
+    const name = plainName(given)
+    const target = kind === 'link' ? (stated.get('linkpath') ?? header.target) : null
+    stated = new Map()
+    if (kind !== 'file' && header.bytes > 0) throw new ArchiveError(`${name} has a size, but is no file`)
+    if (name === '' && kind === 'directory') return null
+    if (name === '') throw new ArchiveError('an entry has no name')
+    if (target !== null) checkTarget(name, target)
+    if (++entries > entriesMax) throw new ArchiveError(`it has more than ${entriesMax} entries`)
+    names.take({ kind, name })
+    return { kind, name, bytes: header.bytes, executable: kind === 'file' && (header.mode & 0o100) !== 0, target }
+  }
+
+  return {
+    *read(chunk) {
+      for (let at = 0; at < chunk.length;) {
+        if (left > 0) {
+          const bytes = chunk.subarray(at, at + left)
+          at += bytes.length
+          left -= bytes.length
+          if (extended === null) yield { bytes }
+          else {
+            extended.set(bytes, extendedAt)
+            extendedAt += bytes.length
+            if (left === 0) stated = parseExtended(extended)
+            if (left === 0) extended = null
+          }
+          continue
+        }
+        if (padding > 0) {
+          const skipped = Math.min(padding, chunk.length - at)
+          padding -= skipped
+          at += skipped
+          continue
+        }
+        const part = chunk.subarray(at, at + BLOCK_BYTES - filled)
+        block.set(part, filled)
+        filled += part.length
+        at += part.length
+        if (filled < BLOCK_BYTES) return
+        filled = 0
+        if (ended && block.some((byte) => byte !== 0)) throw new ArchiveError('something follows its end')
+        const entry = ended ? null : begin()
+        if (entry !== null) yield { entry }
+      }
+    },
+    end() {
+      if (!ended || filled > 0) throw new ArchiveError('it is not complete')
+    },
+  }
+}
+
+interface Header {
+  name: string
+  mode: number
+  bytes: number
+  type: string
+  target: string
+}
+
+function parseHeader(block: Uint8Array): Header {
+  const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0)
+  if (octalOf(block, 148, 8) !== sum) throw new ArchiveError('it is no tar archive, or it is damaged')
+  if (text(block, 257, 6) !== 'ustar') throw new ArchiveError('its format is another one: use tar --format=posix')
+  const prefix = text(block, 345, 155)
+  const name = text(block, 0, 100)
+  return {
+    name: prefix === '' ? name : `${prefix}/${name}`,
+    mode: octal(block, 100, 8),
+    bytes: octal(block, 124, 12),
+    type: String.fromCharCode(block[156]!),
+    target: text(block, 157, 100),
+  }
+}
+
+function kindOf({ type }: Header, name: string): ArchiveEntry['kind'] {
+  if ((type === TYPES.file || type === '\0') && !name.endsWith('/')) return 'file'
+  if (type === TYPES.link) return 'link'
+  if (type === TYPES.directory) return 'directory'
+  const shown = JSON.stringify(name.slice(0, 200))
+  throw new ArchiveError(`${shown} is neither file nor directory nor symbolic link (type ${JSON.stringify(type)})`)
+}
+
+/** Digits, then spaces or NULs; else NaN. */
+function octalOf(block: Uint8Array, at: number, length: number): number {
+  const digits = /^ *([0-7]+)[ \0]*$/.exec(latin1(block.subarray(at, at + length)))?.[1]
+  return digits === undefined ? Number.NaN : Number.parseInt(digits, 8)
+}
+
+function octal(block: Uint8Array, at: number, length: number): number {
+  const value = octalOf(block, at, length)
+  if (!Number.isSafeInteger(value)) throw new ArchiveError('a number in it is wrong')
+  return value
+}
+
+/** Up to the first NUL. */
+function text(block: Uint8Array, at: number, length: number): string {
+  const field = block.subarray(at, at + length)
+  const end = field.indexOf(0)
+  return utf8(end === -1 ? field : field.subarray(0, end))
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new ArchiveError('a name in it is not UTF-8')
+  }
+}
+
+/** Records of `<length> <keyword>=<value>\n`. */
+function parseExtended(bytes: Uint8Array): Map<string, string> {
+  const stated = new Map<string, string>()
+  for (let at = 0; at < bytes.length;) {
+    const digits = /^([1-9]\d{0,5}) /.exec(latin1(bytes.subarray(at, at + 8)))?.[1]
+    const end = at + Number(digits)
+    if (digits === undefined || end > bytes.length || bytes[end - 1] !== 0x0a)
+      throw new ArchiveError('an extended header is wrong')
+    const record = utf8(bytes.subarray(at + digits.length + 1, end - 1))
+    const equals = record.indexOf('=')
+    const keyword = record.slice(0, equals)
+    if (keyword === 'path' || keyword === 'linkpath') stated.set(keyword, record.slice(equals + 1))
+    else if (!IGNORED.test(keyword)) throw new ArchiveError(`it has ${JSON.stringify(keyword)}, which is not read here`)
+    at = end
+  }
+  return stated
+}

@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import process from 'node:process'
+import { packedBytes, packFiles, type PackedEntry } from '../../archive/pack-files.ts'
+import type { ClientContext } from '../client-command.ts'
+import type { SessionOptions } from '../options/session-options.ts'
+import { binaryBytes } from '../output/bytes.ts'
+import { progressBar } from '../output/progress-bar.ts'
+import { UsageError } from '../present-error.ts'
+import { collectFiles } from './collect-files.ts'
+
+/** Uploads what `--upload` names, if there is any and the server does not have it. @throws UsageError */
+export async function withUpload<Options extends SessionOptions>(
+  { client, out, signal }: Pick<ClientContext, 'client' | 'out' | 'signal'>,
+  options: Options,
+): Promise<Options> {
+  if (options.upload === undefined) return options
+  const entries = await collectFiles(options.upload, process.cwd())
+  const bytes = packedBytes(entries)
+  const sha256 = await hashOf(entries)
+  const bar = progressBar('uploading')
+  let fault: unknown
+  const read = async function* () {
+    let sent = 0
+    try {
+      for await (const chunk of packFiles(entries)) {
+        sent += chunk.length
+        bar.update(sent, bytes, `of ${binaryBytes(bytes)}`)
+        yield chunk
+      }
+    } catch (error) {
+      fault = error
+      throw error
+    }
+  }
+  try {
+    const { sent, files } = await client.uploadCode({ sha256, bytes, read }, { project: options.project, signal })
+    bar.end()
+    const what = `${files} files, ${binaryBytes(bytes)}, ${sha256.slice(0, 12)}`
+    out.note(sent ? `uploaded ${what}` : `the server has these files already: ${what}`)
+  } catch (error) {
+    bar.end()
+    throw fault === undefined ? error : new UsageError(`--upload: ${(fault as Error).message}`)
+  }
+  return { ...options, codeSha256: sha256 }
+}
+
+async function hashOf(entries: readonly PackedEntry[]): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of packFiles(entries)) hash.update(chunk)
+  return hash.digest('hex')
+}

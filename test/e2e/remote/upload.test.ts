@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cleanEnvironment, commandLine, MAIN } from '../../support/programs/command-line.ts'
+import { blocksOfTest } from '../../support/document-blocks.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { endKernelsOf } from './kernel-notes.ts'
+import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+
+/** A server, two agents that share no directory, and the command line in a directory of somebody's. */
+
+let fleet: RemoteFleet
+let laptop: string
+
+beforeAll(async () => {
+  fleet = await startRemoteFleet()
+  laptop = await temporaryDirectory('laptop')
+  for (const path of ['src', 'data', 'src/deep']) await mkdir(join(laptop, path))
+  const files = {
+    '.gitignore': 'data/\n*.log\n!kept.log\n',
+    'train.sh': '#!/bin/sh\n. src/lib.sh\nsay "$@"\n',
+    'src/lib.sh': 'say() { echo "attempt $REPRISE_ATTEMPT: $*"; find . -type f -o -type l | sort | xargs sha1sum; }\n',
+    'src/.gitignore': 'secret.txt\n',
+    'src/secret.txt': 'no',
+    'src/deep/kept.log': 'yes',
+    'noise.log': 'no',
+    'data/large.bin': 'no',
+    [`src/deep/${'long-name-'.repeat(12)}.txt`]: 'a name of more than a hundred bytes',
+  }
+  for (const [path, text] of Object.entries(files)) await writeFile(join(laptop, path), text)
+  await chmod(join(laptop, 'train.sh'), 0o755)
+  await symlink('src/lib.sh', join(laptop, 'link.sh'))
+}, 60_000)
+
+afterAll(async () => {
+  await endKernelsOf(fleet)
+  await fleet[Symbol.asyncDispose]()
+})
+
+function reprise(...args: string[]) {
+  const environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken, XDG_CONFIG_HOME: laptop }
+  return commandLine(environment, laptop)(...args)
+}
+
+const RUN = ['--upload', '.', '--retries', '1', '--retry-delay', '0.2', '--rule', 'retry avoid=agent']
+
+test('what is uploaded runs, and a retry elsewhere finds the very same files', { timeout: 120_000 }, async () => {
+  for (const name of ['one', 'two']) await fleet.startAgent({ name, token: await fleet.token() })
+  const FAILS_ONCE = './train.sh hello; test "$REPRISE_ATTEMPT" = 2'
+  const { status, stdout, stderr } = await reprise('run', '-n', 'upload', ...RUN, '--', 'sh', '-c', FAILS_ONCE)
+  expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringMatching(/^uploaded 7 files, /m) })
+  const [first, second] = stdout.split(/^attempt \d: hello\n/m).slice(1)
+  expect(first!.match(/\S+$/gm)).toEqual([
+    './.gitignore',
+    './link.sh',
+    './src/.gitignore',
+    './src/deep/kept.log',
+    `./src/deep/${'long-name-'.repeat(12)}.txt`,
+    './src/lib.sh',
+    './train.sh',
+  ])
+  expect(second).toBe(first)
+  const id = /session (\S+)/.exec(stderr)![1]!
+  const chain = await fleet.chain(id)
+  expect(new Set(chain.map(({ kernels }) => kernels[0]!.agent!.name))).toEqual(new Set(['one', 'two']))
+  const sessions = await fleet.sql('SELECT code_sha256 FROM sessions')
+  expect(new Set(sessions.map((row) => row['code_sha256']))).toHaveLength(1)
+
+  const again = await reprise('run', '-n', 'upload', '--upload', '.', '--', './train.sh', 'again')
+  expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('the server has these files already') })
+  expect(again.stdout).toContain(`again\n${first}`)
+})
+
+test('what is gone from the server is said, and can be uploaded again', { timeout: 60_000 }, async () => {
+  const directory = join(fleet.agentDir('server'), '../checkpoints/code')
+  const [project] = await readdir(directory)
+  await rm(join(directory, project!), { recursive: true })
+  const [{ code_sha256: codeSha256 }] = (await fleet.sql('SELECT code_sha256 FROM sessions LIMIT 1')) as [any]
+  const id = await fleet.createSession({ command: ['./train.sh'], codeSha256 })
+  const [seen] = await fleet.until(id, ([first]) => first!.failureCause !== null)
+  expect(seen).toMatchObject({ failureCause: 'IMAGE_PULL_FAILURE' })
+  expect(seen!.statusReason).toContain(`the uploaded code ${codeSha256} is gone`)
+  const again = await reprise('run', '--upload', '.', '--', './train.sh', 'again')
+  expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('uploaded') })
+  expect(textOf((await fleet.chain(id))[0]!)).toBe('')
+})
+
+test('the documentation', { timeout: 60_000 }, async () => {
+  const [first, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
+  const study = join(await temporaryDirectory('study'), 'study')
+  await mkdir(study)
+  await writeFile(join(study, 'train.py'), 'import sys\nprint(sys.argv[1:])\n')
+  const env = cleanEnvironment({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken, XDG_CONFIG_HOME: laptop })
+  const type = async (text: string) => {
+    const npx = `npx() { shift; '${process.execPath}' '${MAIN}' "$@"; }`
+    return (await promisify(execFile)('bash', ['-ec', `${npx}\n${text}`], { cwd: study, env })).stdout
+  }
+  expect(await type(first!.text)).toBe("['--epochs', '10']\n")
+  expect(JSON.parse(await type(second!.text))).toMatchObject({ files: 1 })
+})
+
+test('a project is not told of the code of another', { timeout: 60_000 }, async () => {
+  const [{ code_sha256: sha256 }] = (await fleet.sql('SELECT code_sha256 FROM sessions LIMIT 1')) as [any]
+  await fleet.graphql('mutation { createProject(input: { name: "other" }) { __typename } }')
+  const ask = (project: string) =>
+    fetch(`${fleet.url}/v2/code/${sha256}?project=${project}`, {
+      headers: { authorization: `Bearer ${fleet.adminToken}` },
+    })
+  expect((await ask('default')).status).toBe(200)
+  expect((await ask('other')).status).toBe(404)
+  await expect(fleet.createSession({ command: ['true'], project: 'other', codeSha256: sha256 })).rejects.toThrow(
+    `project other has no uploaded code ${sha256}`,
+  )
+})

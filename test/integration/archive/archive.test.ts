@@ -1,0 +1,203 @@
+/** Archives of files: written, read, extracted, and refused. */
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, readdir, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ArchiveError, type ArchiveEntry } from '../../../src/archive/archive-entry.ts'
+import { ARCHIVE_END, archiveHeader, archivePadding } from '../../../src/archive/archive-format.ts'
+import { extractArchive } from '../../../src/archive/extract-archive.ts'
+import { packedBytes, packFiles, type PackedEntry } from '../../../src/archive/pack-files.ts'
+import { createArchiveReader } from '../../../src/archive/read-archive.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+
+const file = (name: string, bytes = 0): ArchiveEntry => ({ kind: 'file', name, bytes, executable: false, target: null })
+const link = (name: string, target: string): ArchiveEntry => ({ ...file(name), kind: 'link', target })
+const directory = (name: string): ArchiveEntry => ({ ...file(name), kind: 'directory' })
+
+function archive(...entries: (ArchiveEntry | Uint8Array)[]): Buffer {
+  const parts = entries.flatMap((entry) => {
+    if (entry instanceof Uint8Array) return [entry]
+    return [archiveHeader(entry), Buffer.alloc(entry.bytes, 'x'), archivePadding(entry.bytes)]
+  })
+  return Buffer.concat([...parts, ARCHIVE_END])
+}
+
+function read(bytes: Uint8Array, chunkBytes = bytes.length): { entries: ArchiveEntry[]; content: number } {
+  const reader = createArchiveReader({ entriesMax: 100 })
+  const entries: ArchiveEntry[] = []
+  let content = 0
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    for (const piece of reader.read(bytes.subarray(at, at + chunkBytes))) {
+      if ('entry' in piece) entries.push(piece.entry)
+      else content += piece.bytes.length
+    }
+  }
+  reader.end()
+  return { entries, content }
+}
+
+/** A header whose field is another one, with the checksum that belongs to it. */
+function altered(entry: ArchiveEntry, at: number, text: string): Uint8Array {
+  const block = Buffer.from(archiveHeader(entry))
+  block.write(text, at, 'latin1')
+  block.write(' '.repeat(8), 148)
+  const sum = block.reduce((total, byte) => total + byte, 0)
+  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  return block
+}
+
+/** An extended header with one record. */
+function extended(record: string): Uint8Array {
+  const length = Buffer.byteLength(record) + 2
+  const text = `${length < 98 ? length + 2 : length + 3} ${record}\n`
+  const header = altered(file('x', Buffer.byteLength(text)), 156, 'x')
+  return Buffer.concat([header, Buffer.from(text), archivePadding(Buffer.byteLength(text))])
+}
+
+async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 700) yield bytes.subarray(at, at + 700)
+}
+
+async function allOf(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const all: Uint8Array[] = []
+  for await (const chunk of chunks) all.push(chunk)
+  return all
+}
+
+async function fresh(): Promise<string> {
+  return mkdtemp(join(await temporaryDirectory('archive'), 'a-'))
+}
+
+describe('an archive', () => {
+  const names = fc
+    .array(fc.stringMatching(/^[a-zäß€ .]{1,40}$/), { minLength: 1, maxLength: 8 })
+    .map((parts) => parts.map((part) => `n${part}`).join('/'))
+
+  test('is read as it was written, in pieces of any size', () => {
+    const entries = fc
+      .uniqueArray(fc.record({ name: names, bytes: fc.nat(2_000), executable: fc.boolean() }), {
+        selector: ({ name }) => name,
+        maxLength: 6,
+      })
+      .map((all) => all.map((each): ArchiveEntry => ({ kind: 'file', target: null, ...each })))
+      .filter((all) => all.every(({ name }) => !all.some((other) => other.name.startsWith(`${name}/`))))
+    fc.assert(
+      fc.property(entries, fc.integer({ min: 1, max: 3_000 }), (given, chunkBytes) => {
+        const found = read(archive(...given), chunkBytes)
+        expect(found.entries).toEqual(given)
+        expect(found.content).toBe(given.reduce((sum, { bytes }) => sum + bytes, 0))
+      }),
+    )
+  })
+
+  test('is what tar reads and writes', async () => {
+    const from = await fresh()
+    const long = `deep/${'n'.repeat(120)}`
+    await mkdir(join(from, 'deep'))
+    await writeFile(join(from, long), 'long')
+    await writeFile(join(from, 'run'), '#!/bin/sh\n', { mode: 0o755 })
+    await symlink(long, join(from, 'link'))
+    const packed: PackedEntry[] = [
+      { ...file(long, 4), path: join(from, long) },
+      { ...link('link', long), path: '' },
+      { ...file('run', 10), executable: true, path: join(from, 'run') },
+    ]
+    const bytes = Buffer.concat(await allOf(packFiles(packed)))
+    expect(bytes.length).toBe(packedBytes(packed))
+    const listed = execFileSync('tar', ['-tvf', '-'], { input: bytes, encoding: 'utf8' })
+    expect(listed.split('\n').map((line) => line.split(/\s+/).slice(5).join(' '))).toEqual([
+      long,
+      `link -> ${long}`,
+      'run',
+      '',
+    ])
+    const written = execFileSync('tar', ['--format=posix', '-C', from, '-cf', '-', '.'])
+    const to = join(await fresh(), 'out')
+    await extractArchive(chunksOf(written), to, { uid: null, entriesMax: 10 })
+    expect((await readdir(to, { recursive: true })).toSorted()).toEqual(['deep', long, 'link', 'run'])
+    expect(await readlink(join(to, 'link'))).toBe(long)
+    expect(await readFile(join(to, 'link'), 'utf8')).toBe('long')
+    expect((await stat(join(to, 'run'))).mode & 0o100).toBe(0o100)
+  })
+
+  test('is the same for the same files, whenever they were written', async () => {
+    const hash = async (mode: number) => {
+      const path = join(await fresh(), 'a')
+      await writeFile(path, 'content', { mode })
+      return Buffer.concat(await allOf(packFiles([{ ...file('a', 7), path }])))
+    }
+    expect((await hash(0o600)).equals(await hash(0o644))).toBe(true)
+  })
+
+  test('is not made of a file that grows or shrinks meanwhile', async () => {
+    const path = join(await fresh(), 'a')
+    await writeFile(path, 'content')
+    for (const bytes of [6, 8]) {
+      await expect(allOf(packFiles([{ ...file('a', bytes), path }]))).rejects.toThrow('a has changed')
+    }
+  })
+})
+
+describe('refused is', () => {
+  const hostile: [string, Uint8Array, RegExp][] = [
+    ['an absolute name', archive(file('/etc/passwd')), /is absolute/],
+    ['a name that leaves', archive(file('a/../../b')), /leaves the directory/],
+    ['a name that leaves, in an extended header', archive(extended('path=../../x'), file('a')), /leaves the dir/],
+    ['an absolute link', archive(link('a', '/etc')), /absolute/],
+    ['a link that leaves', archive(link('d/a', '../../b')), /outside/],
+    ['a link that goes down and up', archive(link('d/a', '..'), link('b', 'd/a/../x')), /down and up/],
+    ['a link in an extended header', archive(extended('linkpath=../../secret'), link('a', 'b')), /outside/],
+    ['a file behind a link', archive(link('a', 'b'), file('a/c')), /goes through a/],
+    ['a directory behind a link', archive(link('a', 'b'), directory('a')), /twice/],
+    ['a file behind a file', archive(file('a'), file('a/b')), /goes through a/],
+    ['the same name twice', archive(file('a'), file('a')), /twice/],
+    ['the same name in two forms', archive(file('a'), file('./a')), /twice/],
+    ['a file in the place of a directory', archive(file('a/b'), file('a')), /twice/],
+    ...['1', '3', '4', '6'].map((type): [string, Uint8Array, RegExp] => [
+      `type ${type}, such as a device or a hard link`,
+      archive(altered(file('a'), 156, type)),
+      /neither file nor directory/,
+    ]),
+    ['a global header', archive(altered(file('a'), 156, 'g')), /neither file/],
+    ['a name of another format', archive(altered(file('a'), 156, 'L')), /neither file/],
+    ['a sparse file', archive(extended('GNU.sparse.major=1'), file('a')), /GNU\.sparse/],
+    ['a size in an extended header', archive(extended('size=512'), file('a', 10)), /"size"/],
+    ['another format', archive(altered(file('a'), 257, 'ustar  \0')), /--format=posix/],
+    ['a size in base 256', archive(altered(file('a'), 124, '\x80\0\0\0\0\0\0\0\0\0\0\x01')), /number/],
+    ['a link with content', archive(altered(link('a', 'b'), 124, '00000001000')), /has a size/],
+    ['a wrong checksum', Buffer.alloc(512, 'x'), /no tar archive/],
+    ['something behind its end', Buffer.concat([archive(file('a')), archiveHeader(file('b'))]), /follows its end/],
+    ['an incomplete one', archive(file('a', 600)).subarray(0, 700), /not complete/],
+    ['one without an end', Buffer.from(archiveHeader(file('a'))), /not complete/],
+    ['nothing', Buffer.alloc(0), /not complete/],
+    ['too many entries', archive(...Array.from({ length: 101 }, (_, at) => file(`f${at}`))), /more than 100/],
+    ['a name that is too long', archive(file('n'.repeat(256))), /too long/],
+    ['a name that is not UTF-8', archive(altered(file('aaaa'), 0, '\xff\xfe')), /UTF-8/],
+  ]
+  test.each(hostile)('%s', async (_, bytes, message) => {
+    expect(() => read(bytes)).toThrow(ArchiveError)
+    expect(() => read(bytes)).toThrow(message)
+    const to = await fresh()
+    await expect(extractArchive(chunksOf(bytes), join(to, 'out'), { uid: null, entriesMax: 100 })).rejects.toThrow(
+      ArchiveError,
+    )
+    expect(await readdir(to)).toEqual(['out'])
+  })
+
+  test('whatever else: no bytes do more than make files below the directory', () => {
+    const base = archive(file('a/b', 700), link('l', 'a/b'), directory('d'), file('n'.repeat(120), 3))
+    const flips = fc.array(fc.tuple(fc.nat(base.length - 1), fc.nat(255)), { maxLength: 6 })
+    fc.assert(
+      fc.property(flips, (changes) => {
+        const bytes = Buffer.from(base)
+        for (const [at, value] of changes) bytes[at] = value
+        try {
+          for (const { name } of read(bytes).entries) expect(`/${name}/`).not.toMatch(/\/\.\.\/|\/\/|\0/)
+        } catch (error) {
+          expect(error).toBeInstanceOf(ArchiveError)
+        }
+      }),
+    )
+  })
+})
