@@ -70,6 +70,14 @@ export const WALL_SECONDS_MAX = 315_360_000
 /** Ten years of 65,536 processors. */
 export const CPU_SECONDS_MAX = WALL_SECONDS_MAX * 65_536
 
+/** What an agent says of a kernel that waits or is prepared: one line for people. */
+export const REPORTED_TEXT_LENGTH_MAX = 200
+/** Slurm's ids have digits, and for tasks of arrays `_` and digits. */
+export const SLURM_JOB_ID_LENGTH_MAX = 32
+/** Volumes of one agent, and the projects named for one of them. */
+export const AGENT_VOLUMES_MAX = 100
+export const VOLUME_PROJECTS_MAX = 1_000
+
 /** Chains in one report of an agent: 40 bytes and three index probes each. */
 export const REPORTED_CHAINS_MAX = 10_000
 /** Files and directories that an agent counts of a checkpoint, and for how long, before it reports the end of a kernel. */

@@ -23,7 +23,9 @@ describe('what failed a session', async () => {
     const classified = classifyFailure(session, { error: { name, message: '' } })
     expect(classified).toMatchObject({ cause: codeIn(cause)[0] })
     const files = await readSourceFiles()
-    expect(files.filter(({ text }) => text.includes(`'${name}'`)).length).toBeGreaterThan(0)
+    expect(
+      files.filter(({ text }) => text.includes(`'${name}'`) || text.includes(`  ${name}: '`)).length,
+    ).toBeGreaterThan(0)
   })
 })
 

@@ -35,6 +35,29 @@ export interface KernelSpec {
   portVariable: string | null
   /** Absent from servers of older versions; null for a chain of which nothing is on record. */
   checkpoint?: CheckpointOffer | null
+  /** Absent from servers of older versions, as everything below. */
+  projectName?: string
+  sessionName?: string
+  /** 0 to 100; the greater, the sooner. */
+  priority?: number
+  /** Kernels of this session that are assigned to this agent, this one included. */
+  gang?: { size: number }
+  batchTimeoutMs?: number | null
+  /** What the executor is to do in its own terms, as the partition of a Slurm cluster: the group's, then the session's. */
+  executorOptions?: Record<string, string>
+  /** Where earlier attempts failed, of the agent's own hosts: not there again, if there is another one. */
+  avoidHosts?: string[]
+  /** What the image is to be, `sha256:…`; null for whatever its name stands for at present. */
+  imageDigest?: string | null
+  mounts?: VolumeMount[]
+}
+
+/** A directory or volume that the agent has under a name, in the kernel. */
+export interface VolumeMount {
+  volume: string
+  /** Absolute. */
+  path: string
+  readOnly: boolean
 }
 
 /**
@@ -84,6 +107,24 @@ export interface ObservedKernel {
    * or absent if it did not look.
    */
   leftCheckpoint?: LeftCheckpoint | null
+  /**
+   * With PREPARED: it has been given to another scheduler, and waits there for this reason. Words for people. Older
+   * agents do not send it, nor what follows.
+   */
+  waiting?: { reason: string } | null
+  /** With PREPARING and PULLING: how far that is. Words for people. */
+  progress?: string | null
+  /**
+   * With EXITED: false if it has ended, but may still run, as on a machine that nobody reaches. It is reported until it
+   * is gone, whatever the server has said about it.
+   */
+  gone?: boolean
+  /** The machine on which it runs, or ran, if the agent has several. */
+  host?: string | null
+  /** Under which id Slurm has it. For people: these ids are used again. */
+  slurmJobId?: string | null
+  /** What its image is, `sha256:…`. */
+  imageDigest?: string | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'
@@ -125,6 +166,20 @@ export interface RegisterRequest {
   isolation?: AgentIsolation
   /** Identifies the directory in which it keeps what chains store, whatever its path; absent from older agents. */
   chainStore?: string
+  /** `process`, `container`, `slurm` or `noop`; absent from older agents, as everything below. */
+  executor?: string
+  /** What a single kernel can have, if that is less than the agent has: one that consists of several machines. */
+  slotsPerKernelMax?: Record<string, string>
+  /** Whether ports of its kernels can be reached at its address. Absent: they can. */
+  ports?: boolean
+  volumes?: AgentVolume[]
+}
+
+export interface AgentVolume {
+  name: string
+  readOnly: boolean
+  /** Names of the projects that may use it; null: all. */
+  projects: string[] | null
 }
 
 export interface AgentIsolation {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { LEASE, type Lease } from '../../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../../domain/agent/protocol.ts'
+import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/agent/volume-name.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import { LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX } from '../../domain/limits.ts'
+import { AGENT_VOLUMES_MAX, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
 import { isStorableText, UNSTORABLE } from '../../domain/storable-text.ts'
 import { readGroupFence, registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
@@ -14,6 +15,16 @@ const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decim
 
 const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 
+const slots = z
+  .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)
+  .refine((given) => Object.keys(given).length <= SLOTS_MAX, `must be at most ${SLOTS_MAX}`)
+
+const volume = z.object({
+  name: z.string().regex(VOLUME_NAME, VOLUME_NAME_RULE),
+  readOnly: z.boolean(),
+  projects: z.array(text.min(1)).max(VOLUME_PROJECTS_MAX).nullable(),
+})
+
 const schema = z.object({
   agentId: z.uuid(),
   instanceId: z.uuid(),
@@ -22,14 +33,23 @@ const schema = z.object({
   // Used in lists of `name=address`.
   address: text.regex(/^[^\s,=]*$/, 'must be without spaces, commas and ='),
   version: text,
-  slots: z
-    .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)
-    .refine((slots) => Object.keys(slots).length <= SLOTS_MAX, `must be at most ${SLOTS_MAX}`),
+  slots,
   labels: z
     .record(text, text)
     .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must be at most ${LABELS_MAX}`),
   isolation: z.object({ name: z.string().regex(/^[a-z][a-z+-]{0,63}$/), byHand: z.boolean() }).optional(),
   chainStore: z.uuid().optional(),
+  executor: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,63}$/)
+    .optional(),
+  slotsPerKernelMax: slots.optional(),
+  ports: z.boolean().optional(),
+  volumes: z
+    .array(volume)
+    .max(AGENT_VOLUMES_MAX)
+    .refine((volumes) => new Set(volumes.map(({ name }) => name)).size === volumes.length, 'must be named once each')
+    .optional(),
 })
 
 /**

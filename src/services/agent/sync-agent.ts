@@ -1,15 +1,20 @@
 import { z } from 'zod'
 import { readFoundCheckpoint, readLeftCheckpoint } from '../../domain/agent/checkpoint.ts'
 import { readKernelUsage } from '../../domain/agent/kernel-usage.ts'
-import type { KernelOrder, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
+import { isImageDigest } from '../../domain/agent/image-digest.ts'
+import type { KernelOrder, ObservedKernel, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import {
   LOG_BYTES_PER_SYNC_MAX,
   LOG_CHUNK_BYTES_MAX,
+  NAME_LENGTH_MAX,
   OBSERVED_KERNELS_MAX,
   REPORTED_CHAINS_MAX,
+  REPORTED_TEXT_LENGTH_MAX,
+  SLURM_JOB_ID_LENGTH_MAX,
 } from '../../domain/limits.ts'
+import { toPlainLine } from '../../domain/plain-text.ts'
 import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
@@ -33,6 +38,12 @@ const exitCode = z
   .transform((code) => code | 0)
 /** Never refused because of its characters, or the end of a kernel would not be recorded. */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
+/** Never refused either. */
+const line = (max: number) =>
+  z
+    .unknown()
+    .optional()
+    .transform((text) => toPlainLine(text, max))
 const failure = z.object({ name: words(64), message: words(4_096), exitCode: exitCode.optional() })
 
 const schema = z.object({
@@ -57,6 +68,15 @@ const schema = z.object({
         usage: z.unknown().optional().transform(readKernelUsage),
         foundCheckpoint: z.unknown().optional().transform(readFoundCheckpoint),
         leftCheckpoint: z.unknown().optional().transform(readLeftCheckpoint),
+        waiting: z.unknown().optional().transform(readWaiting),
+        progress: line(REPORTED_TEXT_LENGTH_MAX),
+        gone: z.boolean().optional(),
+        host: line(NAME_LENGTH_MAX),
+        slurmJobId: line(SLURM_JOB_ID_LENGTH_MAX),
+        imageDigest: z
+          .unknown()
+          .optional()
+          .transform((digest) => (isImageDigest(digest) ? digest : null)),
       }),
     )
     .max(OBSERVED_KERNELS_MAX),
@@ -115,6 +135,12 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
   return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }) }, loggedKernelIds }
+}
+
+function readWaiting(value: unknown): ObservedKernel['waiting'] {
+  if (typeof value !== 'object' || value === null) return null
+  const reason = toPlainLine((value as Record<string, unknown>)['reason'], REPORTED_TEXT_LENGTH_MAX)
+  return { reason: reason ?? 'in the queue of its executor' }
 }
 
 function parse(request: SyncRequest): SyncRequest {
