@@ -2,7 +2,7 @@ import type { LogStreamName } from '../../../domain/agent/protocol.ts'
 import { openRegularFile } from '../../control-file.ts'
 import { readableText, utf8CutLength } from '../utf8-cut.ts'
 import { logPath } from './kernel-directory.ts'
-import { hasEnded, type ProcessKernel } from '../process/process-kernel.ts'
+import { hasEnded, type KernelEntry } from '../kernel-book/kernel-entry.ts'
 
 export interface LogRead {
   text: string
@@ -12,7 +12,7 @@ export interface LogRead {
 
 /** Uses the file sizes that the ticker has seen: if they show nothing new, no file is opened. */
 export async function readKernelLog(
-  kernel: ProcessKernel,
+  kernel: KernelEntry,
   stream: LogStreamName,
   offset: number,
   maxBytes: number,

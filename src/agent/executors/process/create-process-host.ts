@@ -5,11 +5,21 @@ import { UPLOAD_BYTES_DEFAULT } from '../../../domain/limits.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import { ChainStoreError, openChainStore } from '../../chain-store.ts'
+import { createKernelBook } from '../kernel-book/kernel-book.ts'
+import { readStatus } from '../kernel-directory/kernel-directory.ts'
+import { parseStatus } from '../kernel-directory/shim-status.ts'
+import { overfull } from './chain/chain-bound.ts'
+import { leaveChain } from './chain/chain-directory.ts'
+import { leftCheckpoint } from './chain/look-at-checkpoint.ts'
 import { createChainWatch } from './chain/chain-watch.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
 import { createKeeper } from './fence/keeper.ts'
 import { DEFAULT_PATH } from './kernel-environment.ts'
-import { giveUpLaunch } from './launch-kernel.ts'
+import { leaveCgroup } from './end-kernel.ts'
+import { giveUpLaunch, launchKernel } from './launch-kernel.ts'
+import { prepareKernel } from './prepare-kernel.ts'
+import { recoverKernel } from './recover-kernel.ts'
+import { stopCommand } from './signal-kernel.ts'
 import { forkServerEntry } from './isolation/fork-server-entry.ts'
 import { ancestors, isBelow, isOpenToAll } from './isolation/hidden-paths.ts'
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts'
@@ -18,8 +28,7 @@ import { createMemoryWatch } from './limits/memory-watch.ts'
 import { createForkServer } from './fence/fork-server.ts'
 import { readBootId } from './proc-stat.ts'
 import type { ProcessHost, ProcessLimits } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
-import { createRemovalQueue } from '../kernel-directory/removal-queue.ts'
+import { newProcessKernel, type ProcessKernel } from './process-kernel.ts'
 import { handleShimMessage } from './shim-messages.ts'
 import { spreadDirectories } from '../kernel-directory/spread-directories.ts'
 import { createTicker } from './watch/ticker.ts'
@@ -50,26 +59,43 @@ export const DEFAULT_LIMITS: ProcessLimits = {
   chainFiles: 1_000_000,
 }
 
-/** `close` ends the timers. The executor sets `removed`. */
-export type HostWithClose = ProcessHost & { close(): void }
-
-export function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks): HostWithClose {
+/** @returns what all steps share, the book's side of the port, and what ends the timers */
+export function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks) {
   const { log, isolation = NO_ISOLATION } = options
   mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
   const agentDir = realpathSync(options.agentDir)
   const [kernelsDir, wanted] = [join(agentDir, 'kernels'), options.chainsDir ?? join(agentDir, 'chains')]
-  for (const path of [kernelsDir, wanted]) {
-    mkdirSync(path, { recursive: true })
-    // With user ids of their own, kernels pass through them to what is theirs.
-    chmodSync(path, isolation.uids === null ? 0o700 : 0o711)
-  }
+  // With user ids of their own, kernels pass through them to what is theirs.
+  const shared = isolation.uids !== null
+  mkdirSync(wanted, { recursive: true })
+  chmodSync(wanted, shared ? 0o711 : 0o700)
   const chainsDir = realpathSync(wanted)
   if (options.chainsDir !== undefined) assertReachable(chainsDir, isolation)
-  spreadDirectories([kernelsDir, chainsDir])
+  spreadDirectories([chainsDir])
+  const { book, port } = createKernelBook<ProcessKernel>(
+    { kernelsDir, shared, log },
+    {
+      create: newProcessKernel,
+      prepare: (kernel) => prepareKernel(host, kernel),
+      launch: (kernel) => launchKernel(host, kernel),
+      stop: (kernel, first) => stopCommand(host, kernel, first),
+      // How it ended is known, and what it left is being killed; or the shim has noted it, and its message is on the way.
+      isEnding: ({ ending, path }) => ending !== null || parseStatus(readStatus(path)).exitCode !== null,
+      outsideFault: ({ spec }) => overfull(host, spec),
+      leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      settled(kernel) {
+        if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
+        kernel.cgroup = null
+        host.wakeTicker()
+      },
+      removed: (kernel) => leaveChain(host, kernel),
+      recover: (kernel, record) => recoverKernel(host, kernel, record),
+    },
+    hooks,
+  )
   const memoryLimit = options.memoryLimit ?? 'auto'
-  const kernels = new Map<string, ProcessKernel>()
-  const host: HostWithClose = {
-    kernelsDir,
+  const host: ProcessHost = {
+    book,
     chainsDir,
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
     path: process.env['PATH'] ?? DEFAULT_PATH,
@@ -81,33 +107,24 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
     fetchCode: hooks.fetchCode,
-    kernels,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),
-      gone: (reason) => kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
+      gone: (reason) => book.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
     }),
     keeper: createKeeper(kernelsDir, log),
     log,
     cgroupsToRemove: new Set(),
-    removeDirectory: createRemovalQueue(),
-    closed: false,
-    removed: () => undefined,
-    changed: () => void (host.closed || hooks.changed()),
     wakeTicker() {
       ticker.wake()
       memory.wake()
       chains.wake()
     },
-    close() {
-      ticker.close()
-      memory.close()
-      chains.close()
-    },
   }
   const ticker = createTicker(host)
   const memory = createMemoryWatch(host, memoryLimit !== 'off')
   const chains = createChainWatch(host)
-  return host
+  const close = () => [ticker, memory, chains].forEach((each) => each.close())
+  return { host, port, close }
 }
 
 /** @throws ChainStoreError if no kernel could get there */

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
 import { chainDirectory, openChainDirectory } from './chain/chain-directory.ts'
-import { failKernel } from './end-kernel.ts'
 import { execFault } from './shell/exec-fault.ts'
 import { withInterpreter } from './image-preset.ts'
 import { isBelow } from './isolation/hidden-paths.ts'
@@ -26,16 +25,15 @@ class TooLargeError extends Error {}
  * begins. If the executor is closed before the hand-over, the next instance starts the kernel.
  */
 export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
-  kernel.phase = 'LAUNCHING'
   kernel.token = `${host.tokenPrefix}${(launches++).toString(36)}`
   try {
     await host.keeper.ready()
     await orderStart(host, kernel)
   } catch (error) {
-    if (error instanceof TooLargeError) return failKernel(host, kernel, 'environment-too-large', error.message)
-    return failKernel(host, kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
+    if (error instanceof TooLargeError) return host.book.fail(kernel, 'environment-too-large', error.message)
+    return host.book.fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
-  if (host.closed) return
+  if (host.book.closed) return
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.forkServer.launch(kernel.id, kernel.token)
@@ -93,5 +91,5 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
 /** For a shim that has not reported. Claiming the start in its place ensures that the command will not run later. */
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
-  if (claimStatus(kernel.path, 'failed')) failKernel(host, kernel, 'executor-failed', reason)
+  if (claimStatus(kernel.path, 'failed')) host.book.fail(kernel, 'executor-failed', reason)
 }

@@ -1,11 +1,10 @@
 import { messageOf } from '../../../observability/error-message.ts'
-import { failKernel } from './end-kernel.ts'
 import { pullImage } from './image-preset.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
-import { placeCode } from '../kernel-directory/place-code.ts'
-import { launchKernel } from './launch-kernel.ts'
+import { pullCode } from '../kernel-book/pull-code.ts'
 import type { ProcessHost } from './process-host.ts'
-import { type ProcessKernel, hasEnded } from './process-kernel.ts'
+import { hasEnded } from '../kernel-book/kernel-entry.ts'
+import type { ProcessKernel } from './process-kernel.ts'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
@@ -21,49 +20,18 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
     const owner = { uid: kernel.uid, withTmp: namespaces !== null }
     await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, owner)
   } catch (error) {
-    return failKernel(
-      host,
+    return host.book.fail(
       kernel,
       'executor-failed',
       `the kernel's directory could not be prepared: ${messageOf(error)}`,
     )
   }
   // A stop or a removal may have happened meanwhile.
-  if (kernel.phase !== 'PREPARING' || host.closed) return
+  if (kernel.phase !== 'PREPARING' || host.book.closed) return
   const image = pullImage(host.presets, spec.image, host.path)
-  if (typeof image === 'string') return failKernel(host, kernel, 'image-pull-failed', image)
+  if (typeof image === 'string') return host.book.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
-  if (!(await pullCode(host, kernel))) return
-  kernel.phase = 'PREPARED'
-  const launched = kernel.startWanted ? launchKernel(host, kernel) : null
-  host.changed()
-  await launched
-}
-
-/** @returns false if the kernel is not to be prepared further */
-async function pullCode(host: ProcessHost, kernel: ProcessKernel): Promise<boolean> {
-  const { id: kernelId, assignment, spec, path, uid } = kernel
-  if (spec.codeSha256 == null) return true
-  const { fetchCode } = host
-  if (fetchCode === undefined) {
-    failKernel(host, kernel, 'executor-failed', 'this agent has no server to fetch the uploaded code from')
-    return false
-  }
-  kernel.phase = 'PULLING'
-  host.changed()
-  const isWanted = () => kernel.phase === 'PULLING' && !host.closed
-  const error = await placeCode({
-    path,
-    uid,
-    sha256: spec.codeSha256,
-    bytesMax: host.codeBytesMax,
-    isWanted,
-    fetch: (signal) => fetchCode({ kernelId, assignment }, signal),
-    log: host.log.child({ kernelId }),
-  })
-  if (!isWanted()) return false
-  if (error !== null) failKernel(host, kernel, error.name, error.message)
-  return error === null
+  if (await pullCode(host, kernel, kernel.uid)) await host.book.prepared(kernel)
 }
 
 /**
@@ -74,7 +42,7 @@ async function pullCode(host: ProcessHost, kernel: ProcessKernel): Promise<boole
 async function choosePort(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const port = await freePort()
-    const given = [...host.kernels.values()].some(
+    const given = [...host.book.kernels.values()].some(
       (other) => other.port === port && other !== kernel && !hasEnded(other),
     )
     if (given) continue

@@ -5,21 +5,19 @@ import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
 import type { ForkServer } from './fence/fork-server.ts'
+import type { ChainLimits } from './chain/chain-host.ts'
+import type { KernelBook } from '../kernel-book/kernel-book.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
 /** Bounds of each kernel. */
-export interface ProcessLimits {
+export interface ProcessLimits extends ChainLimits {
   processes: number
   openFiles: number
-  /** Of the directory of its chain; null: no bound. */
-  chainBytes: number | null
-  /** The same for the number of files and directories in it. */
-  chainFiles: number | null
 }
 
 /** The state that all steps of a kernel's life share. */
 export interface ProcessHost {
-  readonly kernelsDir: string
+  readonly book: KernelBook<ProcessKernel>
   readonly chainsDir: string
   /** Identifies that directory. */
   readonly chainStore: string
@@ -36,18 +34,11 @@ export interface ProcessHost {
   /** Of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
-  readonly kernels: Map<string, ProcessKernel>
   readonly forkServer: ForkServer
   readonly keeper: Keeper
   readonly log: Logger
   /** Cgroups of ended kernels that could not be removed yet because a process was still dying. */
   readonly cgroupsToRemove: Set<KernelCgroup>
-  /** Queued; resolves when the directory is gone. */
-  readonly removeDirectory: (path: string, token: string) => Promise<void>
-  closed: boolean
-  /** Called when the kernel's directory is gone, so that a successor may begin. */
-  removed(kernel: ProcessKernel): void
-  changed(): void
   /** Schedules a tick. */
   wakeTicker(): void
 }

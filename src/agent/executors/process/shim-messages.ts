@@ -1,13 +1,12 @@
-import { endKernel, failKernel } from './end-kernel.ts'
+import { endKernel } from './end-kernel.ts'
 import type { ShimMessage } from './fence/fork-server.ts'
 import { parseProcStat } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { parseShimUsage } from '../kernel-directory/shim-status.ts'
-import { beginStop } from './stop-kernel.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
-  const kernel = host.kernels.get(message.kernelId)
+  const kernel = host.book.kernels.get(message.kernelId)
   if (kernel === undefined || kernel.token !== message.token) return
   if (message.word === 'outside') leaveGroup(host, kernel)
   if (message.word === 'began') begin(host, kernel, message.rest)
@@ -16,21 +15,17 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
     endKernel(host, kernel, Number(message.rest), new Date().toISOString())
   }
   if (message.word === 'failed' && kernel.phase === 'LAUNCHING') {
-    failKernel(host, kernel, 'executor-failed', 'the shim could not be started')
+    host.book.fail(kernel, 'executor-failed', 'the shim could not be started')
   }
 }
 
 function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
   if (kernel.phase !== 'LAUNCHING') return
-  const now = performance.now()
   kernel.shim = parseProcStat(stat)
-  kernel.phase = 'RUNNING'
   kernel.watched = true
-  kernel.startedAt = new Date().toISOString()
-  kernel.nextLifeCheckAt = now + HEARD_LIFE_CHECK_MS
+  kernel.nextLifeCheckAt = performance.now() + HEARD_LIFE_CHECK_MS
+  host.book.began(kernel, new Date().toISOString())
   host.wakeTicker()
-  host.changed()
-  if (kernel.killAt !== null) beginStop(host, kernel)
 }
 
 /** It is in some of its hierarchies at most, and limited by none for sure. */

@@ -41,6 +41,14 @@ function hasChild(pid: number): boolean {
   }
 }
 
+/** A shim that has yet to begin finds the mark of the stop, and does not run the command. */
+export function stopCommand(host: ProcessHost, kernel: ProcessKernel, first: boolean): void {
+  if (kernel.phase !== 'RUNNING') return
+  if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
+  if (first) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
+  host.wakeTicker()
+}
+
 /** Sends SIGKILL. The stop must be on disk before: the shim dies as well and leaves no exit line. */
 export function killKernel(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.shim === null) return

@@ -2,13 +2,13 @@ import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../../domain/session/failure.ts'
 import { chainDirectory } from './chain-directory.ts'
 import { chainSize } from './chain-size.ts'
-import type { ProcessHost } from '../process-host.ts'
+import type { ChainHost } from './chain-host.ts'
 
 const VARIABLES = { bytes: 'REPRISE_CHAIN_BYTES_MAX', files: 'REPRISE_CHAIN_FILES_MAX' } as const
 
 /** The failure of those who use a directory beyond a bound; null if it keeps to them, or cannot be measured. */
 export async function overfull(
-  host: ProcessHost,
+  host: ChainHost,
   spec: Pick<KernelSpec, 'chainId' | 'checkpoint'>,
 ): Promise<FailureError | null> {
   const { chainId } = spec

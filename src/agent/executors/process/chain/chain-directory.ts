@@ -5,8 +5,8 @@ import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import { runInBackground } from './background-command.ts'
 import { readChainMark, removeChainMark, writeChainMark } from './chain-mark.ts'
-import type { ProcessHost } from '../process-host.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
+import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
+import type { ChainHost } from './chain-host.ts'
 
 /** What is older than the record is moved there, beside the directory, by the attempt that left it. */
 const STALE = '.stale-'
@@ -14,7 +14,7 @@ const STALE = '.stale-'
 type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
 
 /** The directory that the kernels of a chain share in this store. */
-export function chainDirectory(host: ProcessHost, spec: OfChain): string {
+export function chainDirectory(host: ChainHost, spec: OfChain): string {
   return join(host.chainsDir, chainName(spec.chainId, generationOf(spec)))
 }
 
@@ -35,7 +35,7 @@ export function chainName(chainId: string, generation: number): string {
  * @returns what earlier attempts have left in it
  */
 export async function openChainDirectory(
-  host: ProcessHost,
+  host: ChainHost,
   spec: KernelSpec,
   uid: number | null,
 ): Promise<FoundCheckpoint | null> {
@@ -45,7 +45,7 @@ export async function openChainDirectory(
   return found
 }
 
-function takeChainDirectory(host: ProcessHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
+function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
   const mark = readChainMark(path)
   const { found, isStale } = judgeCheckpoint({
     attempt: spec.attempt,
@@ -67,7 +67,7 @@ export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'
 }
 
 /** Only the last is kept. Another agent with this store may have moved it meanwhile: then its name is taken. */
-function moveAside(host: ProcessHost, path: string, { chainId }: KernelSpec, attempt: number): void {
+function moveAside(host: ChainHost, path: string, { chainId }: KernelSpec, attempt: number): void {
   const aside = join(host.chainsDir, `${STALE}${chainId}`)
   const former = `${aside}.${process.pid}`
   try {
@@ -114,10 +114,10 @@ async function handOver(directory: string, uid: number): Promise<void> {
 
 /**
  * Removes the chain's directory with its last kernel on this machine, if it is empty: most chains store nothing there,
- * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in `host.kernels` before it
+ * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in the book before it
  * takes the directory. Where several agents share the store, the directory may have gone to another attempt.
  */
-export function leaveChain(host: ProcessHost, { spec }: ProcessKernel): void {
+export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   const path = chainDirectory(host, spec)
   if (isChainNeeded(host, spec.chainId) || (readChainMark(path)?.attempt ?? 0) > spec.attempt) return
   try {
@@ -129,8 +129,8 @@ export function leaveChain(host: ProcessHost, { spec }: ProcessKernel): void {
   }
 }
 
-export function isChainNeeded(host: ProcessHost, chainId: string): boolean {
-  return [...host.kernels.values()].some(({ spec, successor }) =>
+export function isChainNeeded(host: ChainHost, chainId: string): boolean {
+  return [...host.book.kernels.values()].some(({ spec, successor }) =>
     [spec, successor?.spec].some((each) => each?.chainId === chainId),
   )
 }

@@ -1,7 +1,6 @@
 import { overfull } from './chain-bound.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
-import { stopKernel } from '../stop-kernel.ts'
 
 /** Between two checks, and what a kernel has after its start to clear up what earlier attempts have left. */
 const CHECK_INTERVAL_MS = 5_000
@@ -21,17 +20,17 @@ export function createChainWatch(host: ProcessHost): { wake(): void; close(): vo
     const began = performance.now()
     const settled = running(host).filter(({ launchedAt }) => began - launchedAt >= CHECK_INTERVAL_MS)
     for (const [chainId, one] of new Map(settled.map((kernel) => [kernel.spec.chainId, kernel]))) {
-      if (host.closed) return
+      if (host.book.closed) return
       const full = await overfull(host, one.spec)
       if (full === null) continue
       const users = running(host).filter(({ spec }) => spec.chainId === chainId)
-      for (const kernel of users) stopKernel(host, kernel, STOP_GRACE_MS, full)
+      for (const kernel of users) host.book.stop(kernel, STOP_GRACE_MS, full)
     }
     tookMs = performance.now() - began
   }
 
   function wake(): void {
-    if (!isBounded || timer !== null || host.closed || running(host).length === 0) return
+    if (!isBounded || timer !== null || host.book.closed || running(host).length === 0) return
     const pauseMs = Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS)
     timer = setTimeout(() => {
       void pass().finally(() => {
@@ -45,7 +44,7 @@ export function createChainWatch(host: ProcessHost): { wake(): void; close(): vo
 }
 
 function running(host: ProcessHost): ProcessKernel[] {
-  return [...host.kernels.values()].filter(
+  return [...host.book.kernels.values()].filter(
     ({ phase, killAt, ending }) => phase === 'RUNNING' && killAt === null && ending === null,
   )
 }

@@ -8,7 +8,7 @@ import type { ChainDirectories } from '../../executor.ts'
 import { runInBackground } from './background-command.ts'
 import { isChainNeeded } from './chain-directory.ts'
 import { removeChainMark } from './chain-mark.ts'
-import type { ProcessHost } from '../process-host.ts'
+import type { ChainHost } from './chain-host.ts'
 
 /** No id of a chain begins like this. */
 const DROPPED = '.dropped-'
@@ -17,12 +17,12 @@ const DROPPED = '.dropped-'
  * Directories of removed chains are renamed at once, beside the others, and removed one after the other. Another start
  * of the agent goes on with those that are left.
  */
-export function createChainDrops(host: ProcessHost): ChainDirectories & { resume(): Promise<void> } {
+export function createChainDrops(host: ChainHost): ChainDirectories & { resume(): Promise<void> } {
   let removals = Promise.resolve()
 
   function remove(path: string): void {
     removals = removals.then(async () => {
-      if (host.closed || (await removeTree(path))) return
+      if (host.book.closed || (await removeTree(path))) return
       host.log.warn({ path }, 'what a removed chain has stored could not be removed')
     })
   }

@@ -2,13 +2,22 @@ import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LeftCheckpoint } from '../../../../domain/agent/checkpoint.ts'
 import { CHECKPOINT_LOOK_ENTRIES_MAX, CHECKPOINT_LOOK_MS } from '../../../../domain/limits.ts'
-import { isEmpty } from './chain-directory.ts'
+import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
+import { chainDirectory, generationOf, isEmpty, isFirstKernel } from './chain-directory.ts'
+import type { ChainHost } from './chain-host.ts'
+
+/** Most chains store nothing: whether there is something is seen at once. Null where there is nothing to tell. */
+export function leftCheckpoint(host: ChainHost, { spec, found }: KernelEntry): Promise<LeftCheckpoint> | null {
+  if (!isFirstKernel(spec)) return null
+  const path = chainDirectory(host, spec)
+  return isEmpty(path) && found === null ? null : lookAtCheckpoint(path, generationOf(spec))
+}
 
 /**
  * What a chain has stored, while nothing of it runs. Counts files up to a bound, beyond which it only says that there is
  * something; follows no links. Never rejects.
  */
-export async function lookAtCheckpoint(path: string, generation: number): Promise<LeftCheckpoint> {
+async function lookAtCheckpoint(path: string, generation: number): Promise<LeftCheckpoint> {
   const seen: Seen = { entries: 0, files: 0, bytes: 0, newestMs: 0, until: performance.now() + CHECKPOINT_LOOK_MS }
   const whole = await walk(path, seen).catch((error: NodeJS.ErrnoException) => error.code === 'ENOENT' && isEmpty(path))
   const newestAt = seen.newestMs === 0 ? null : new Date(seen.newestMs).toISOString()

@@ -43,7 +43,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): { wake(
 
   async function pass(): Promise<void> {
     const watched = watchedKernels(host)
-    if (watched.length === 0 || host.closed) return
+    if (watched.length === 0 || host.book.closed) return
     const began = performance.now()
     const found = await lookAt(watched, strangers)
     costMs = performance.now() - began
@@ -58,7 +58,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): { wake(
   }
 
   function wake(): void {
-    if (passing || host.closed) return
+    if (passing || host.book.closed) return
     const watched = watchedKernels(host)
     if (watched.length === 0) return
     const limited = enforces && watched.some((kernel) => isLimitedHere(host, kernel))
@@ -82,7 +82,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): { wake(
 }
 
 function watchedKernels(host: ProcessHost): ProcessKernel[] {
-  return [...host.kernels.values()].filter((kernel) => {
+  return [...host.book.kernels.values()].filter((kernel) => {
     const { phase, killed, shim, ending } = kernel
     if (phase !== 'RUNNING' || killed || shim === null || ending !== null) return false
     return !isMetered(host, kernel) || isLimitedHere(host, kernel)

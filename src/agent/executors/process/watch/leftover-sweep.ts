@@ -30,7 +30,7 @@ export function createLeftoverSweep(host: ProcessHost): { run(now: number): void
 
   return {
     run(now) {
-      const kernels = running || now < nextAt ? [] : [...host.kernels.values()].filter(isToSweep)
+      const kernels = running || now < nextAt ? [] : [...host.book.kernels.values()].filter(isToSweep)
       if (kernels.length === 0) return
       running = true
       void sweep(kernels).finally(() => (running = false))
@@ -44,7 +44,7 @@ function isToSweep({ phase, ending, cgroup, swept }: ProcessKernel): boolean {
 
 /** A pid that a running kernel's session has was free when that began: nothing is left of the earlier session. */
 function sessionsInUse(host: ProcessHost): Set<number> {
-  const running = [...host.kernels.values()].filter(({ phase, ending }) => phase === 'RUNNING' && ending === null)
+  const running = [...host.book.kernels.values()].filter(({ phase, ending }) => phase === 'RUNNING' && ending === null)
   return new Set(running.map(({ shim }) => shim?.pid ?? 0))
 }
 

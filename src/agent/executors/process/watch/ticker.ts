@@ -29,11 +29,11 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
     timer = null
     const now = performance.now()
     let grown = false
-    for (const kernel of host.kernels.values()) {
+    for (const kernel of host.book.kernels.values()) {
       checkLife(host, kernel, now)
       grown = hasLogGrown(kernel, now) || grown
     }
-    if (grown) host.changed()
+    if (grown) host.book.changed()
     sweep.run(now)
     if (now - reapedAt >= REAP_INTERVAL_MS || !hasWork(host)) {
       reapedAt = now
@@ -46,7 +46,7 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
   }
 
   function wake(): void {
-    if (host.closed) return
+    if (host.book.closed) return
     const pause = isUrgent(host) ? URGENT_TICK_MS : TICK_MS
     if (timer !== null && dueAt <= performance.now() + pause) return
     clearTimeout(timer ?? undefined)
@@ -58,12 +58,12 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
 }
 
 function isUrgent(host: ProcessHost): boolean {
-  return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && isAwaited(kernel))
+  return [...host.book.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && isAwaited(kernel))
 }
 
 function hasWork(host: ProcessHost): boolean {
   if (host.cgroupsToRemove.size > 0) return true
-  return [...host.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
+  return [...host.book.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
 }
 
 function isAwaited(kernel: ProcessKernel): boolean {

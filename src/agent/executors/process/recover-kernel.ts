@@ -1,54 +1,37 @@
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { chainDirectory } from './chain/chain-directory.ts'
 import { readChainMark } from './chain/chain-mark.ts'
-import { endBeforeRunning, endKernel } from './end-kernel.ts'
+import { endKernel } from './end-kernel.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
-import { prepareKernel } from './prepare-kernel.ts'
 import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
-import { newProcessKernel, type ProcessKernel } from './process-kernel.ts'
+import type { ProcessKernel } from './process-kernel.ts'
 import { parseStatus, type ShimStatus } from '../kernel-directory/shim-status.ts'
 import { signalProcess } from './signal-process.ts'
-import { beginStop } from './stop-kernel.ts'
 
 /** A shim writes its first line within microseconds after its claim, unless it is killed in between. */
 const FIRST_LINE_WAIT_MS = 500
 
 /**
- * Takes over the kernels that earlier instances left in `kernelsDir`. A kernel without a `status` never ran. Claiming
- * its start keeps a late shim from running it; it is then prepared, or started, again.
+ * A kernel without a `status` never ran. Claiming its start keeps a late shim from running it; it is then prepared, or
+ * started, again.
  */
-export async function recoverKernels(host: ProcessHost): Promise<void> {
-  for (const name of await readdir(host.kernelsDir)) {
-    const path = join(host.kernelsDir, name)
-    const record = directory.readRecord(path)
-    if (record === null || record.spec.kernelId !== name) {
-      await directory.removeKernelDirectory(path)
-      continue
-    }
-    const kernel = newProcessKernel(record.spec, record.assignment, path)
-    kernel.heard = false
-    host.kernels.set(name, kernel)
-    if (directory.claimStatus(path, 'never') || parseStatus(directory.readStatus(path)).never)
-      beginAnew(host, kernel, record)
-    else await takeOver(host, kernel, record)
-  }
-}
-
-function beginAnew(host: ProcessHost, kernel: ProcessKernel, { bootId }: directory.KernelRecord): void {
+export async function recoverKernel(
+  host: ProcessHost,
+  kernel: ProcessKernel,
+  record: directory.KernelRecord,
+): Promise<void> {
+  const { path } = kernel
+  if (!directory.claimStatus(path, 'never') && !parseStatus(directory.readStatus(path)).never)
+    return takeOver(host, kernel, record)
   // No fence covers an order from before the machine started; the server repeats it.
-  kernel.startWanted = bootId === host.bootId && directory.wasStartOrdered(kernel.path)
-  kernel.heard = true
-  const mark = directory.readStopMark(kernel.path)
-  if (mark !== null) return endBeforeRunning(host, kernel, mark.error ?? null)
-  kernel.busy = prepareKernel(host, kernel)
+  host.book.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
 }
 
 async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: directory.KernelRecord): Promise<void> {
+  kernel.heard = false
   const status = await readBegunStatus(kernel.path)
   const times = directory.statusTimes(kernel.path)
   kernel.cgroup = status.outsideCgroup ? null : (host.cgroups?.existing(kernel.id) ?? null)
@@ -58,7 +41,6 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   kernel.notedBytes = kernel.seen?.peakMemoryBytes ?? 0
   kernel.namespaced = status.innerPid !== null
   kernel.phase = 'RUNNING'
-  kernel.port = record.port ?? null
   kernel.found = foundBefore(host, record.spec)
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
@@ -83,7 +65,7 @@ function foundBefore(host: ProcessHost, spec: KernelSpec): FoundCheckpoint | nul
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.watched = true
-  if (kernel.killAt !== null) beginStop(host, kernel)
+  if (kernel.killAt !== null) host.book.applyStop(kernel)
   host.wakeTicker()
 }
 

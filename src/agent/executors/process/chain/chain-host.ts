@@ -1,0 +1,19 @@
+import type { Logger } from '../../../../observability/log.ts'
+import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
+
+/** What keeps directories for chains. */
+export interface ChainHost {
+  readonly chainsDir: string
+  /** Identifies that directory. */
+  readonly chainStore: string
+  readonly book: { readonly kernels: ReadonlyMap<string, KernelEntry>; readonly closed: boolean }
+  readonly limits: ChainLimits
+  readonly log: Logger
+}
+
+/** Bounds of the directory of a chain; null: no bound. */
+export interface ChainLimits {
+  chainBytes: number | null
+  /** Files and directories in it. */
+  chainFiles: number | null
+}
