@@ -782,6 +782,8 @@ export type ResubmissionOverrides = {
   avoidAgents?: Array<string> | null | undefined;
   /** Batch timeout in seconds; null removes it. */
   batchTimeout?: number | null | undefined;
+  /** SHA-256 of code that was uploaded for their project, in place of what they had. */
+  codeSha256?: string | null | undefined;
   /** Variables by name; other variables stay. */
   environ?: Array<EnvVarInput> | null | undefined;
   /** Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction. */

@@ -80,19 +80,19 @@ export function addPlaceOptions(command: Command): Command {
     .option('--resource-group <group>', 'resource group to run in')
 }
 
+export function addUploadOption(command: Command): Command {
+  const what = 'files or a directory to come along, without what .gitignore names; may be repeated'
+  return command.option('--upload <path>', what, collect)
+}
+
 /** What is to run, as every run of a schedule has it. */
 export function addTemplateOptions(command: Command): Command {
   command
     .optionsGroup('Session:')
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <project>', 'project')
-  return addAgentOptions(addSpecOptions(command))
+  return addUploadOption(addAgentOptions(addSpecOptions(command)))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
-    .option(
-      '--upload <path>',
-      'files or a directory to come along, without what .gitignore names; may be repeated',
-      collect,
-    )
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)

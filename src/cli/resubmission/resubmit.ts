@@ -2,13 +2,24 @@ import type { Command } from 'commander'
 import type { ResubmissionOverrides } from '../../client/node/index.ts'
 import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
-import { addAgentOptions, addSpecOptions, agentLists, named, secretsOf, slotsOf } from '../options/session-options.ts'
+import {
+  addAgentOptions,
+  addSpecOptions,
+  addUploadOption,
+  agentLists,
+  named,
+  secretsOf,
+  slotsOf,
+} from '../options/session-options.ts'
 import type { AgentOptions, SpecOptions } from '../options/session-options.ts'
+import { withUpload } from '../upload/with-upload.ts'
 import { findNamed } from '../find/find-in-options.ts'
 import { SESSION_ARGUMENT } from '../find/find-session.ts'
 import { addManyOptions, followMany, readSelection, printDryRun, type ManyOptions } from './many-sessions.ts'
 
 interface ResubmitOptions extends ManyOptions, SpecOptions, AgentOptions, PolicyOptions {
+  upload?: string[]
+  codeSha256?: string
   includeSucceeded?: true
   includeDependents?: true
 }
@@ -21,6 +32,7 @@ export function resubmitCommand(): Command {
       'reprise resubmit nightly --mem 8g --retries 5',
       'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
       'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
+      'reprise resubmit nightly --upload .    # with the files as they are now',
       'reprise resubmit nightly --include-succeeded',
       'reprise resubmit nightly --include-dependents',
     ],
@@ -29,14 +41,15 @@ export function resubmitCommand(): Command {
     .option('--include-succeeded', 'also run again what has succeeded')
     .option('--include-dependents', 'also what was cancelled because it failed')
   command.optionsGroup('Overrides:')
-  addPolicyOptions(addAgentOptions(addSpecOptions(command)))
+  addPolicyOptions(addUploadOption(addAgentOptions(addSpecOptions(command))))
   return act<ResubmitOptions>(command, resubmit, { endsItself: true })
 }
 
 const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' } as const
 
-async function resubmit(context: ClientContext, options: ResubmitOptions, names: string[]): Promise<number> {
-  const selection = await readSelection(context, options, names)
+async function resubmit(context: ClientContext, given: ResubmitOptions, names: string[]): Promise<number> {
+  const selection = await readSelection(context, given, names)
+  const options = given.upload === undefined ? given : await uploaded(context, given, selection.sessionIds)
   const { clientKey, includeSucceeded, includeDependents } = options
   const overrides = overridesOf(await findNamed(context.client, options))
   const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
@@ -45,6 +58,18 @@ async function resubmit(context: ClientContext, options: ResubmitOptions, names:
   const status = await followMany(context, WORDS, made, options)
   if (!includeDependents) offerDependents(context, made.cancelledDependents)
   return status
+}
+
+/** To the project that is named, or that of the first session: those of others are refused. */
+async function uploaded(
+  context: ClientContext,
+  options: ResubmitOptions,
+  sessionIds: readonly string[] = [],
+): Promise<ResubmitOptions> {
+  const [first] = sessionIds
+  const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
+  const { codeSha256 } = await withUpload(context, { upload: options.upload, project })
+  return { ...options, codeSha256 }
 }
 
 function offerDependents({ out }: ClientContext, count: number): void {
@@ -58,6 +83,7 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
     resourceSlots: slotsOf(options),
     environ: named(options.env),
     secretEnviron: secretsOf(options),
+    codeSha256: options.codeSha256,
     batchTimeout: options.timeout,
     priority: options.priority,
     resourceGroup: options.resourceGroup,

@@ -9,10 +9,10 @@ import { UsageError } from '../present-error.ts'
 import { collectFiles } from './collect-files.ts'
 
 /** Uploads what `--upload` names, if there is any and the server does not have it. @throws UsageError */
-export async function withUpload<Options extends SessionOptions>(
+export async function withUpload<Options extends Pick<SessionOptions, 'upload' | 'project'>>(
   { client, out, signal }: Pick<ClientContext, 'client' | 'out' | 'signal'>,
   options: Options,
-): Promise<Options> {
+): Promise<Options & Pick<SessionOptions, 'codeSha256'>> {
   if (options.upload === undefined) return options
   const entries = await collectFiles(options.upload, process.cwd())
   const bytes = packedBytes(entries)
@@ -35,7 +35,7 @@ export async function withUpload<Options extends SessionOptions>(
   try {
     const { sent, files } = await client.uploadCode({ sha256, bytes, read }, { project: options.project, signal })
     bar.end()
-    const what = `${files} files, ${binaryBytes(bytes)}, ${sha256.slice(0, 12)}`
+    const what = `${files === 1 ? '1 file' : `${files} files`}, ${binaryBytes(bytes)}, ${sha256.slice(0, 12)}`
     out.note(sent ? `uploaded ${what}` : `the server has these files already: ${what}`)
   } catch (error) {
     bar.end()

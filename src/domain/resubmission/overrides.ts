@@ -15,6 +15,8 @@ export interface ResubmissionOverrides {
   environ?: { name: string; value: string }[]
   /** Likewise. A variable of either kind replaces one of the other. */
   secretEnviron?: SealedVariable[]
+  /** Of an archive that its project has. */
+  codeSha256?: string
   priority?: number
   resourceGroup?: string
   /** Replaces the existing list; an empty list removes the restriction. */
@@ -31,6 +33,7 @@ export interface OverridableSpec {
   batchTimeout: number | null
   environ: { name: string; value: string }[]
   secretEnviron: SealedVariable[]
+  codeSha256: string | null
   priority: number
   resourceGroup: string
   allowAgents: string[]
@@ -62,6 +65,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
     environ,
     secretEnviron,
     batchTimeout: batchTimeout === undefined ? spec.batchTimeout : batchTimeout,
+    codeSha256: overrides.codeSha256 ?? spec.codeSha256,
     priority: priority ?? spec.priority,
     resourceGroup,
     allowAgents: allowAgents ?? spec.allowAgents,

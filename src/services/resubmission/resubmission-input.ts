@@ -23,6 +23,7 @@ import {
   priority,
   retryPolicy,
 } from '../session/session-fields.ts'
+import { codeSha256 } from '../code/code-input.ts'
 import { text } from '../input/text-input.ts'
 import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 import { isEmptyWhere, sessionWhere, type SessionFilterInput } from '../session/session-where.ts'
@@ -86,6 +87,7 @@ const overrides = z
     batchTimeout: batchTimeout.nullable().optional(),
     environ: environ.optional(),
     secretEnviron: environ.optional(),
+    codeSha256: codeSha256.optional(),
     priority: priority.optional(),
     resourceGroup: text(NAME_LENGTH_MAX).optional(),
     allowAgents: agentIds.optional(),

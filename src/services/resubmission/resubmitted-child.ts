@@ -3,6 +3,7 @@ import { applyOverrides, type ResubmissionOverrides } from '../../domain/resubmi
 import type { TargetRefusal } from '../../domain/resubmission/refuse.ts'
 import type { FailureCause } from '../../domain/session/causes.ts'
 import type { Queryable } from '../../store/database.ts'
+import { useCodeOfProjects } from '../../store/sql/code/code-archives.sql.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
@@ -14,16 +15,19 @@ export interface OverrideScope {
   groups: ReadonlySet<string>
   /** Resource group by agent. */
   agents: ReadonlyMap<string, string>
+  /** Projects that have the code. */
+  codeProjects: ReadonlySet<string>
 }
 
 export async function readOverrideScope(
   db: Queryable,
-  { resourceGroup, allowAgents = [] }: ResubmissionOverrides,
+  { resourceGroup, allowAgents = [], codeSha256 }: ResubmissionOverrides,
 ): Promise<OverrideScope> {
   const groups = resourceGroup === undefined ? [] : [...(await readGroupTypes(db, [resourceGroup]))]
   return {
     groups: new Set(groups.flatMap(([name, types]) => (types.includes('BATCH') ? [name] : []))),
     agents: allowAgents.length === 0 ? new Map() : await readAgentGroups(db, allowAgents),
+    codeProjects: codeSha256 === undefined ? new Set() : await useCodeOfProjects(db, codeSha256),
   }
 }
 
@@ -40,7 +44,11 @@ export function resubmittedChild(
   if (overrides.resourceGroup !== undefined && !scope.groups.has(resourceGroup)) {
     return { code: 'RESOURCE_GROUP_NOT_FOUND', message: `no resource group ${resourceGroup}` }
   }
-  const { allowAgents = [] } = overrides
+  const { allowAgents = [], codeSha256 } = overrides
+  if (codeSha256 !== undefined && !scope.codeProjects.has(target.projectId)) {
+    const message = `the project of session ${target.id} has no uploaded code ${codeSha256}`
+    return { code: 'CODE_NOT_FOUND', message }
+  }
   if (allowAgents.length > 0 && !allowAgents.some((id) => scope.agents.get(id) === resourceGroup)) {
     const message = `session ${target.id} is in the resource group ${resourceGroup}, and none of allowAgents is`
     return { code: 'VALIDATION_FAILED', message }

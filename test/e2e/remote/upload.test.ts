@@ -87,6 +87,29 @@ test('what is gone from the server is said, and can be uploaded again', { timeou
   expect(textOf((await fleet.chain(id))[0]!)).toBe('')
 })
 
+test('work that has failed goes on with files that were mended', { timeout: 60_000 }, async () => {
+  await writeFile(join(laptop, 'broken.sh'), 'exit 3\n')
+  const failed = await reprise('run', '-n', 'mended', '--upload', 'broken.sh', '--', 'sh', 'broken.sh')
+  expect(failed.status).toBe(3)
+  await writeFile(join(laptop, 'broken.sh'), 'echo mended\n')
+  const again = await reprise('resubmit', 'mended', '--upload', 'broken.sh')
+  expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('uploaded 1 file') })
+  const id = /session (\S+)/.exec(failed.stderr)![1]!
+  const [first, second] = await fleet.until(id, ([, child]) => child?.status === 'TERMINATED')
+  expect([textOf(first!), textOf(second!)]).toEqual(['', 'mended\n'])
+  const other = { sessionIds: [id], overrides: { codeSha256: '0'.repeat(64) }, includeSucceeded: true }
+  const { resubmitSessions } = await fleet.graphql(
+    'mutation ($input: ResubmitSessionsInput!) { resubmitSessions(input: $input) { ... on ResubmitSessionsPayload { refused { code } } } }',
+    {
+      input: {
+        ...other,
+        sessionIds: [(await fleet.sql('SELECT id FROM sessions ORDER BY id DESC LIMIT 1'))[0]!['id']],
+      },
+    },
+  )
+  expect(resubmitSessions.refused).toEqual([{ code: 'CODE_NOT_FOUND' }])
+})
+
 test('the documentation', { timeout: 60_000 }, async () => {
   const [first, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
   const study = join(await temporaryDirectory('study'), 'study')

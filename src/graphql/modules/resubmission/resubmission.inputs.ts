@@ -19,6 +19,9 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
       description:
         'Secret variables by name; other variables stay. A variable of either kind replaces one of the other.',
     }),
+    codeSha256: t.string({
+      description: 'SHA-256 of code that was uploaded for their project, in place of what they had.',
+    }),
     priority: t.int({ description: '0 to 100; the higher goes first.' }),
     resourceGroup: t.string({ description: 'Name of the resource group to run in.' }),
     allowAgents: t.field({

@@ -88,6 +88,19 @@ export async function useCode(
   return new Set(rows.map(({ project, sha256 }) => `${project}/${sha256}`))
 }
 
+const USE_IN_ALL_SQL = `
+WITH noted AS (
+  UPDATE code_archives SET last_used_at = now()
+  WHERE sha256 = $1 AND last_used_at < now() - ${CODE_USE_NOTED_MS} * interval '1 millisecond'
+)
+SELECT project_id AS "projectId" FROM code_archives WHERE sha256 = $1`
+
+/** Ids of all projects that have this one; what is used now is not removed soon. */
+export async function useCodeOfProjects(db: Queryable, sha256: string): Promise<Set<string>> {
+  const { rows } = await db.query<{ projectId: string }>(USE_IN_ALL_SQL, [sha256])
+  return new Set(rows.map(({ projectId }) => projectId))
+}
+
 /** Index: the primary key of kernels. */
 const OF_KERNEL_SQL = `
 SELECT s.project_id AS "projectId", s.code_sha256 AS sha256 FROM kernels k JOIN sessions s ON s.id = k.session_id
