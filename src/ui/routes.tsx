@@ -19,6 +19,7 @@ import {
   readTokensSearch,
   readWebhookSearch,
 } from './pages/settings/settings-search.ts'
+import { readSchedulesSearch } from './pages/schedules/schedules-search.ts'
 import { readSessionsSearch } from './pages/sessions/sessions-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFound })
@@ -98,6 +99,26 @@ const deployment = createRoute({
   getParentRoute: () => frame,
   path: '/deployments/$deploymentId',
   component: lazyRouteComponent(() => import('./pages/deployments/deployment-page.tsx'), 'DeploymentPage'),
+})
+
+const schedules = createRoute({
+  getParentRoute: () => frame,
+  path: '/schedules',
+  validateSearch: readSchedulesSearch,
+  component: lazyRouteComponent(() => import('./pages/schedules/schedules-page.tsx'), 'SchedulesPage'),
+})
+
+const newSchedule = createRoute({
+  getParentRoute: () => frame,
+  path: '/schedules/new',
+  validateSearch: readNewSessionSearch,
+  component: lazyRouteComponent(() => import('./pages/new-session/new-schedule-page.tsx'), 'NewSchedulePage'),
+})
+
+const schedule = createRoute({
+  getParentRoute: () => frame,
+  path: '/schedules/$scheduleId',
+  component: lazyRouteComponent(() => import('./pages/schedules/schedule-page.tsx'), 'SchedulePage'),
 })
 
 const sessions = createRoute({
@@ -218,6 +239,9 @@ export const router = createRouter({
       agent,
       deployments,
       deployment,
+      schedules,
+      newSchedule,
+      schedule,
       sessions,
       session,
       resubmissions,

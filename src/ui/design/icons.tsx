@@ -52,6 +52,15 @@ export function DeploymentsIcon(props: IconProps) {
   )
 }
 
+export function SchedulesIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <rect x="2.5" y="3.5" width="11" height="10" rx="1.5" />
+      <path d="M2.5 6.8h11M5.5 2v3M10.5 2v3M8 8.6v1.8l1.3.8" />
+    </Icon>
+  )
+}
+
 export function ResubmissionsIcon(props: IconProps) {
   return (
     <Icon {...props}>

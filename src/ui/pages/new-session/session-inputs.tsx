@@ -10,11 +10,13 @@ interface Props {
   groups: readonly string[]
   /** What it is called if no name is typed. */
   name: string
+  /** A session of a schedule, whose runs have their own times. */
+  isRepeated: boolean
   onChange: (name: string, text: string) => void
 }
 
 /** What is typed of a session, but for its retry policy. */
-export function SessionInputs({ draft, faults, projects, groups, name, onChange }: Props) {
+export function SessionInputs({ draft, faults, projects, groups, name, isRepeated, onChange }: Props) {
   const shared = (field: string) => ({ fault: faults[field] })
   const typed = (field: string) => ({
     value: draft[field] ?? '',
@@ -97,25 +99,34 @@ export function SessionInputs({ draft, faults, projects, groups, name, onChange 
           <summary>Other resources</summary>
           <div className="fields">{lines('slots', 'Slots', 'cuda.device=1')}</div>
         </details>
-        <details
-          className="new-session-more"
-          open={(draft['startsAt'] ?? draft['dependsOn']) !== undefined || undefined}
-        >
-          <summary>Later, or after others</summary>
+        <details className="new-session-more" open={draft['concurrencyKey'] !== undefined || undefined}>
+          <summary>One at a time</summary>
           <div className="fields">
-            <Field label="Not before" hint="in the zone of this browser" wide {...shared('startsAt')}>
-              {(control) => <input {...control} {...typed('startsAt')} type="datetime-local" />}
-            </Field>
-            <Field
-              label="After these succeed"
-              hint="ids of sessions, or addresses of their chains, one a line"
-              wide
-              {...shared('dependsOn')}
-            >
-              {(control) => <textarea {...control} {...typed('dependsOn')} rows={2} />}
-            </Field>
+            {line('concurrencyKey', 'Concurrency key', 'customer-17', 'of those with it, only so many run at once')}
+            {line('concurrencyLimit', 'How many at once', '1')}
           </div>
         </details>
+        {!isRepeated && (
+          <details
+            className="new-session-more"
+            open={(draft['startsAt'] ?? draft['dependsOn']) !== undefined || undefined}
+          >
+            <summary>Later, or after others</summary>
+            <div className="fields">
+              <Field label="Not before" hint="in the zone of this browser" wide {...shared('startsAt')}>
+                {(control) => <input {...control} {...typed('startsAt')} type="datetime-local" />}
+              </Field>
+              <Field
+                label="After these succeed"
+                hint="ids of sessions, or addresses of their chains, one a line"
+                wide
+                {...shared('dependsOn')}
+              >
+                {(control) => <textarea {...control} {...typed('dependsOn')} rows={2} />}
+              </Field>
+            </div>
+          </details>
+        )}
       </fieldset>
     </>
   )

@@ -2,11 +2,13 @@ import { useEffect, useState } from 'react'
 import { useClient } from 'urql'
 import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
 import { problemOf } from '../../api/problem.ts'
+import { NextRuns } from '../../app/next-runs.tsx'
 import { Button } from '../../design/button.tsx'
 import { POLICY_FIELDS, type Draft } from '../../policy/policy-fields.ts'
 import { readPreview, type Planned } from '../../policy/read-preview.ts'
 import { ScheduleDrawing, ScheduleFigures } from '../../policy/schedule.tsx'
 import type { RetryDefaults } from './session-defaults.ts'
+import type { TimingGiven } from './timing-draft.ts'
 import { sessionAsCommand, sessionAsGraphQL } from './session-text.ts'
 
 const SETTLED_MS = 250
@@ -14,6 +16,8 @@ const SETTLED_MS = 250
 interface Props {
   draft: Draft
   input: CreateSessionInput
+  /** When it is made again and again; null if it is made once. */
+  timing: TimingGiven | null
   defaults: RetryDefaults
   /** Nothing that is typed is wrong. */
   isReady: boolean
@@ -22,10 +26,20 @@ interface Props {
 }
 
 /** What its retries would be, and how else the same session is created. */
-export function SessionPanel({ draft, input, defaults, isReady, onFaults }: Props) {
+export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults }: Props) {
   const { schedule, error, isStale } = useSchedule(draft, defaults.draft, onFaults)
   return (
     <section className="new-session-panel" aria-label="Schedule">
+      {timing && (
+        <div className="new-session-runs">
+          <h2>Next runs</h2>
+          {timing.times.length > 0 ? (
+            <NextRuns times={timing.times} />
+          ) : (
+            <p className="new-session-hint">They are drawn here once it is said when it runs.</p>
+          )}
+        </div>
+      )}
       {schedule && <ScheduleFigures schedule={schedule} isStale={isStale} />}
       {error && <p role="alert">{problemOf(error).message}</p>}
       {defaults.from.length > 0 && (
@@ -37,7 +51,11 @@ export function SessionPanel({ draft, input, defaults, isReady, onFaults }: Prop
       {schedule?.length === 0 && (
         <p className="new-session-hint">It is not retried: type how many retries there are.</p>
       )}
-      <Copies command={sessionAsCommand(draft, input)} mutation={sessionAsGraphQL(input)} isReady={isReady} />
+      <Copies
+        command={sessionAsCommand(draft, input, timing?.input ?? null)}
+        mutation={sessionAsGraphQL(input, timing?.input ?? null)}
+        isReady={isReady}
+      />
     </section>
   )
 }

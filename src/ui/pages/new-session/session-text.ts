@@ -1,15 +1,19 @@
-import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
+import type { CreateScheduleInput, CreateSessionInput } from '../../../client/schema-types.generated.ts'
 import type { Draft } from '../../policy/policy-fields.ts'
 import { policyAsJson, policyOptions } from '../../policy/policy-text.ts'
 import { shellQuoted } from './shell-words.ts'
 
-/** A command that creates the same session. */
-export function sessionAsCommand(draft: Draft, input: CreateSessionInput): string {
+type Timing = Omit<CreateScheduleInput, 'session'>
+
+/** A command that creates the same session, or schedule. */
+export function sessionAsCommand(draft: Draft, input: CreateSessionInput, timing: Timing | null): string {
   const policy = policyOptions(draft)
   const { name, project, image, resourceGroup, priority, environ, labels, resourceSlots, command, retryPolicy } = input
-  const { secretEnviron, startsAt, dependsOn } = input
+  const { secretEnviron, startsAt, dependsOn, concurrencyKey, concurrencyLimit } = input
   const timeout = draft['timeout']?.trim().replaceAll(/\s+/g, '')
+  const create = timing ? `schedules create ${shellQuoted(timing.name)}` : 'create'
   const options = [
+    ...(timing ? timingOptions(timing) : []),
     option('--name', name),
     option('--project', project),
     option('--image', image),
@@ -21,19 +25,38 @@ export function sessionAsCommand(draft: Draft, input: CreateSessionInput): strin
     option('--resource-group', resourceGroup),
     option('--priority', priority),
     option('--timeout', timeout || undefined),
+    option('--concurrency-key', concurrencyKey),
+    option('--concurrency-limit', concurrencyLimit),
     option('--starts-at', startsAt),
     ...(dependsOn ?? []).map((id) => option('--depends-on', id)),
     ...(labels ?? []).map(({ key, value }) => option('--label', `${key}=${value}`)),
     ...(policy ?? ['--policy -']),
   ].filter((each) => each !== '')
-  const text = ['npx reprise create', ...options, `-- ${command.map(shellQuoted).join(' ')}`].join(' \\\n  ')
+  const text = [`npx reprise ${create}`, ...options, `-- ${command.map(shellQuoted).join(' ')}`].join(' \\\n  ')
   return policy === null ? `${text} <<'JSON'\n${policyAsJson(retryPolicy ?? {})}\nJSON` : text
+}
+
+function timingOptions({ cron, every, timeZone, overlap, catchUp, jitter }: Timing): string[] {
+  return [
+    option('--cron', cron),
+    option('--every', every == null ? null : `${every}s`),
+    option('--timezone', timeZone),
+    option('--overlap', overlap?.toLowerCase()),
+    option('--catch-up', catchUp),
+    option('--spread', jitter == null ? null : `${jitter}s`),
+  ]
 }
 
 function option(name: string, value: string | number | null | undefined): string {
   return value == null ? '' : `${name} ${shellQuoted(String(value))}`
 }
 
+const SCHEDULE_DOCUMENT = `mutation ($input: CreateScheduleInput!) {
+  createSchedule(input: $input) {
+    ... on CreateSchedulePayload { schedule { scheduleId nextRunAt } }
+    ... on Error { code message }
+  }
+}`
 const DOCUMENT = `mutation ($input: CreateSessionInput!) {
   createSession(input: $input) {
     ... on CreateSessionPayload { session { sessionId chainId } }
@@ -42,8 +65,10 @@ const DOCUMENT = `mutation ($input: CreateSessionInput!) {
 }`
 
 /** A mutation that does, with its variables; secrets are left out of what is shown. */
-export function sessionAsGraphQL(input: CreateSessionInput): string {
+export function sessionAsGraphQL(input: CreateSessionInput, timing: Timing | null): string {
   const { secretEnviron } = input
   const hidden = secretEnviron && { secretEnviron: secretEnviron.map(({ name }) => ({ name, value: '…' })) }
-  return `${DOCUMENT}\n\n${JSON.stringify({ input: { ...input, ...hidden } }, null, 2)}`
+  const session = { ...input, ...hidden }
+  const variables = { input: timing ? { ...timing, session } : session }
+  return `${timing ? SCHEDULE_DOCUMENT : DOCUMENT}\n\n${JSON.stringify(variables, null, 2)}`
 }

@@ -6,6 +6,7 @@ import { causeInWords, lookOfCause } from '../../design/causes.ts'
 import { Panel } from '../../design/panel.tsx'
 import { count } from '../../words/count.ts'
 import { countdown } from '../../words/duration.ts'
+import { DueSoon } from './due-soon.tsx'
 import type { UiOverviewRetryFragment } from './overview.generated.ts'
 import type { Overview } from './use-overview.ts'
 
@@ -28,13 +29,16 @@ export function NextRetries({ data, project }: { data: Overview; project: string
       {next.edges.length === 0 ? (
         <p className="panel-empty">No retry waits.</p>
       ) : (
-        <ol className="lines">
-          {next.edges.map(({ node }) => (
-            <li key={node.id}>
-              <Retry retry={node} />
-            </li>
-          ))}
-        </ol>
+        <>
+          <ol className="lines">
+            {next.edges.map(({ node }) => (
+              <li key={node.id}>
+                <Retry retry={node} />
+              </li>
+            ))}
+          </ol>
+          {soon.totalCount > 0 && <DueSoon project={project} />}
+        </>
       )}
     </Panel>
   )

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readSession } from '../../../../src/ui/pages/new-session/session-draft.ts'
+import { readTiming } from '../../../../src/ui/pages/new-session/timing-draft.ts'
 import { sessionAsCommand } from '../../../../src/ui/pages/new-session/session-text.ts'
 import { shellQuoted, shellWords } from '../../../../src/ui/pages/new-session/shell-words.ts'
 
@@ -82,7 +83,7 @@ describe('what is typed of a session', () => {
       retries: '3',
       delay: '5 m',
     }
-    expect(sessionAsCommand(draft, readSession(draft).input)).toBe(
+    expect(sessionAsCommand(draft, readSession(draft).input, null)).toBe(
       [
         'npx reprise create',
         `--name 'two words'`,
@@ -94,8 +95,55 @@ describe('what is typed of a session', () => {
       ].join(' \\\n  '),
     )
     const ruled = { command: 'true', rules: '[{"match": {"exitCodes": [3]}, "action": {"eligible": true}}]' }
-    expect(sessionAsCommand(ruled, readSession(ruled).input)).toMatch(
+    expect(sessionAsCommand(ruled, readSession(ruled).input, null)).toMatch(
       /--policy - \\\n {2}-- true <<'JSON'\n\{[^]*\}\nJSON$/,
     )
+  })
+
+  test('of those with its concurrency key runs so many at once', () => {
+    const draft = { command: 'true', concurrencyKey: 'customer-17', concurrencyLimit: '2' }
+    const { input } = readSession(draft)
+    expect(input).toMatchObject({ concurrencyKey: 'customer-17', concurrencyLimit: 2 })
+    expect(sessionAsCommand(draft, input, null)).toContain('--concurrency-key customer-17 \\\n  --concurrency-limit 2')
+  })
+
+  test('again and again is a command of a schedule', () => {
+    const draft = {
+      command: './report.sh',
+      cron: '30 2 * * *',
+      timeZone: 'Europe/Berlin',
+      overlap: 'QUEUE',
+      spread: '5m',
+    }
+    const { input } = readSession(draft)
+    const timing = readTiming(draft, input.name, Date.UTC(2026, 0, 1))
+    expect(timing).toMatchObject({
+      input: { name: 'report.sh', cron: '30 2 * * *', timeZone: 'Europe/Berlin', overlap: 'QUEUE', jitter: 300 },
+      faults: {},
+    })
+    expect(timing.times[0]).toBe(Date.UTC(2026, 0, 1, 1, 30))
+    expect(sessionAsCommand(draft, input, timing.input)).toBe(
+      [
+        'npx reprise schedules create report.sh',
+        `--cron '30 2 * * *'`,
+        '--timezone Europe/Berlin',
+        '--overlap queue',
+        '--spread 300s',
+        '--name report.sh',
+        '-- ./report.sh',
+      ].join(' \\\n  '),
+    )
+  })
+
+  test.each([
+    [{}, ['cron']],
+    [{ cron: '@daily', every: '5m' }, ['every']],
+    [{ every: 'often' }, ['every']],
+    [{ cron: '@daily', catchUp: 'some' }, ['catchUp']],
+    [{ cron: '@daily', timeZone: 'Nowhere' }, ['timeZone']],
+  ])('is not made again and again by %j', (draft, fields) => {
+    const { faults, times } = readTiming(draft, 'name', 0)
+    expect(Object.keys(faults)).toEqual(fields)
+    if (fields[0] !== 'catchUp') expect(times).toEqual([])
   })
 })

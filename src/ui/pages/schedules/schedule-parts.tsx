@@ -1,0 +1,76 @@
+import { useServerNow } from '../../api/clock.ts'
+import { useMoments } from '../../app/moments.ts'
+import { AttemptStrip, type StripMark } from '../../charts/attempt-strip.tsx'
+import { HeldIcon, WaitingIcon } from '../../design/icons.tsx'
+import type { ChainState, ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
+import { duration } from '../../words/duration.ts'
+import { relativeMoment } from '../../words/moment.ts'
+import type { UiScheduleRowFragment, UiScheduleRunFragment } from './schedules.generated.ts'
+
+type Schedule = UiScheduleRowFragment
+type Run = UiScheduleRunFragment
+
+/** `30 2 * * *` and its zone, or `every 15 m`. */
+export function Timing({ schedule: { cron, every, timeZone } }: { schedule: Schedule }) {
+  if (cron === null) return <span className="schedule-timing">every {duration(every!)}</span>
+  return (
+    <span className="schedule-timing">
+      <code>{cron}</code> <span className="schedule-zone">{timeZone}</span>
+    </span>
+  )
+}
+
+export function ScheduleMark({ schedule: { paused } }: { schedule: Pick<Schedule, 'paused'> }) {
+  return (
+    <span className="with-mark">
+      {paused ? <HeldIcon className="tone-held" /> : <WaitingIcon className="tone-running" />}
+      {paused ? 'paused' : 'active'}
+    </span>
+  )
+}
+
+/** `in 5 m`, by the server's clock; when that is, if it is pointed at. */
+export function Until({ at }: { at: string }) {
+  const then = Date.parse(at)
+  const now = useServerNow()
+  const { absolute } = useMoments()
+  return (
+    <time dateTime={at} title={absolute(then)}>
+      {then > now ? relativeMoment(then, now) : 'due'}
+    </time>
+  )
+}
+
+const STATES: Readonly<Record<ChainState, { words: string; mark: StripMark }>> = {
+  LIVE: { words: 'running', mark: 'running' },
+  WAITING_RETRY: { words: 'waiting for a retry', mark: 'planned' },
+  HELD: { words: 'held', mark: 'planned' },
+  SUCCEEDED: { words: 'succeeded', mark: 'succeeded' },
+  FAILED: { words: 'failed', mark: 'exit' },
+  CANCELLED: { words: 'cancelled', mark: 'unknown' },
+}
+
+const OUTCOMES: Readonly<Record<ScheduleRunOutcome, { words: string; mark: StripMark }>> = {
+  STARTED: { words: 'started', mark: 'unknown' },
+  QUEUED: { words: 'waits for an earlier run', mark: 'queued' },
+  SKIPPED: { words: 'skipped', mark: 'unknown' },
+  MISSED: { words: 'missed', mark: 'unknown' },
+  REFUSED: { words: 'refused', mark: 'exit' },
+}
+
+/** What became of a run: of the chain that it made, or why it made none. */
+export function outcomeOf({ session, outcome }: Run): { words: string; mark: StripMark } {
+  return session ? STATES[session.chain.state] : OUTCOMES[outcome]
+}
+
+/** The last runs as marks, oldest first, and what became of the last one. */
+export function LastRuns({ runs }: { runs: readonly Run[] }) {
+  const [last] = runs
+  if (last === undefined) return <span className="schedule-none">none yet</span>
+  return (
+    <>
+      <AttemptStrip marks={runs.toReversed().map((run) => outcomeOf(run).mark)} hasMore={false} />
+      <span className="schedule-last">{outcomeOf(last).words}</span>
+    </>
+  )
+}
