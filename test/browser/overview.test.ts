@@ -70,6 +70,8 @@ describe.skipIf(missing !== null)('the overview', () => {
     }
     const next = panel(page, 'Next retries').getByRole('link', { name: /comes-later/ })
     expect(await next.innerText()).toMatch(/1[45]:\d\d/)
+    const due = panel(page, 'Next retries').getByRole('img', { name: /^Due in the next hour, each 5 minutes: / })
+    expect(await due.getAttribute('aria-label')).toMatch(/: 0, 0, (1, 0|0, 1)(, 0){8}$/)
     await panel(page, 'Failed for good').getByRole('link', { name: 'lost-for-good' }).waitFor()
     const switches = page.getByRole('list', { name: 'Switches in force' })
     expect(await switches.innerText()).toContain('Retries of project stopped are switched off')

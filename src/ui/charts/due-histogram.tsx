@@ -13,11 +13,15 @@ export function DueHistogram({ counts, stepMinutes }: { counts: readonly number[
   const highest = Math.max(...counts, 1)
   const step = (width + GAP) / counts.length
   const heightOf = (due: number) => (due === 0 ? 0 : Math.max(LOWEST, (HEIGHT * due) / highest))
-  const words = counts.map((due, index) => `${count(due)} within ${(index + 1) * stepMinutes} minutes`)
   return (
     <div className="due-histogram" ref={ref}>
       {width > 0 && (
-        <svg width={width} height={HEIGHT} role="img" aria-label={`Due in the next hour: ${words.join(', ')}`}>
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="img"
+          aria-label={`Due in the next hour, each ${stepMinutes} minutes: ${counts.map(count).join(', ')}`}
+        >
           {counts.map((due, index) => (
             <rect
               // oxlint-disable-next-line react/no-array-index-key -- a bar is what stands at its place
