@@ -10,7 +10,7 @@ interface Timing {
   timeZone?: string | null | undefined
 }
 
-export type Found = { times: number[] } | { fault: string; field: 'cron' | 'timeZone' }
+type Found = { times: number[] } | { fault: string; field: 'cron' | 'timeZone' }
 
 /** The next planned times of what is typed, as the server will plan them, in milliseconds since 1970. */
 export function nextRunsOf({ cron, every, timeZone }: Timing, now: number, count: number): Found {

@@ -30,7 +30,7 @@ import { TimingInputs } from './timing-inputs.tsx'
 import './new-session.css'
 
 /** What is made: one session, or one again and again. */
-export type Made = 'session' | 'schedule'
+type Made = 'session' | 'schedule'
 
 interface PageProps {
   what: Made

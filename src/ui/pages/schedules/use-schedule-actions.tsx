@@ -18,7 +18,7 @@ interface Options {
   onDeleted: () => void
 }
 
-export interface ScheduleActions {
+interface ScheduleActions {
   /** Why it cannot be changed; null if it can. */
   refusal: string | null
   pause: () => void
