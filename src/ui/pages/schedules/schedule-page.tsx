@@ -123,12 +123,17 @@ function When({ schedule }: { schedule: Schedule }) {
       </p>
       <NextRuns times={nextRuns.map((time) => Date.parse(time))} />
       <p className="card-none">
-        {`If an earlier run goes on, ${OVERLAPS[overlap]}. After a downtime ${catchUp === 0 ? 'no missed run is' : `the last ${counted(catchUp, 'missed run')} ${catchUp === 1 ? 'is' : 'are'}`} made.`}
+        {`If an earlier run goes on, ${OVERLAPS[overlap]}. After a downtime ${missedWords(catchUp)} made.`}
         {jitter > 0 && ` Runs are spread over ${duration(jitter)}.`}
         {queued > 0 && ` ${counted(queued, 'run')} ${queued === 1 ? 'waits' : 'wait'} at present.`}
       </p>
     </section>
   )
+}
+
+function missedWords(catchUp: number): string {
+  if (catchUp === 0) return 'no missed run is'
+  return catchUp === 1 ? 'the last missed run is' : `the last ${counted(catchUp, 'missed run')} are`
 }
 
 function Facts({ schedule }: { schedule: Schedule }) {

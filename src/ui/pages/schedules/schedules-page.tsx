@@ -44,7 +44,7 @@ export function SchedulesPage() {
     <div className="list-page">
       <div className="schedules-head">
         <h1 tabIndex={-1}>Schedules</h1>
-        <Link to="/schedules/new" search={kept(search)} className="button primary">
+        <Link to="/schedules/new" search={kept(search)} className="button">
           New schedule
         </Link>
       </div>
