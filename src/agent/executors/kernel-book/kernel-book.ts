@@ -25,7 +25,7 @@ import { hasEnded, type KernelEntry, observeKernel } from './kernel-entry.ts'
  *   launch  → sets `handedOver` once something may run the command, and the watch calls `book.began` when it does
  *   the end → `book.exited`, with `lingers` if something may still run, and then `book.gone`
  *
- * Each kernel has a directory (kernel-directory.ts), whose file `status` is created exclusively by whoever decides
+ * Each kernel has a directory of its own, whose file `status` is created exclusively by whoever decides
  * whether the command ever runs. A crash between any two steps is told by what is in there: `recover` continues.
  */
 export interface KernelSteps<K extends KernelEntry> {
