@@ -1,6 +1,6 @@
 /** Archives of files: written, read, extracted, and refused. */
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, readdir, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readFile, readdir, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -119,6 +119,20 @@ describe('an archive', () => {
     expect(await readlink(join(to, 'link'))).toBe(long)
     expect(await readFile(join(to, 'link'), 'utf8')).toBe('long')
     expect((await stat(join(to, 'run'))).mode & 0o100).toBe(0o100)
+  })
+
+  test.runIf(process.getuid!() === 0)('belongs to its user when it is extracted, all of it (as root)', async () => {
+    const uid = 2_000_000_123
+    const to = join(await fresh(), 'out')
+    const bytes = archive(file('a/b/c', 3), link('a/link', 'b/c'), directory('empty'))
+    await extractArchive(chunksOf(bytes), to, { uid, entriesMax: 10 })
+    const owners = async (name: string) => {
+      const { uid: user, gid: group } = await lstat(join(to, name))
+      return [user, group]
+    }
+    for (const name of ['.', 'a', 'a/b', 'a/b/c', 'a/link', 'empty']) {
+      expect([name, ...(await owners(name))]).toEqual([name, uid, uid])
+    }
   })
 
   test('is the same for the same files, whenever they were written', async () => {
