@@ -40,8 +40,8 @@ test('a server that cannot give it is asked again, and the attempt goes on', asy
   }
   await given.newAgent().start()
   const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
-  await given.reaches(sessionId, 'TERMINATED')
-  expect(failures).toBe(4)
+  const { reschedules } = await given.reaches(sessionId, 'TERMINATED')
+  expect({ failures, reschedules }).toEqual({ failures: 4, reschedules: 0 })
 })
 
 const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> }>, string, string][] = [
