@@ -6,7 +6,7 @@ import { RepriseError } from '../../../src/domain/errors.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
 import { eventually } from '../../support/eventually.ts'
-import { sessionRow } from '../../support/database/session-rows.ts'
+import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { TEST_CODE } from '../../support/servers/test-code.ts'
 import { archiveOf, chunksOf } from '../code/code-archives.ts'
 import { useAgentProgram } from './agent-fixture.ts'
@@ -40,8 +40,9 @@ test('a server that cannot give it is asked again, and the attempt goes on', asy
   }
   await given.newAgent().start()
   const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
-  const { reschedules } = await given.reaches(sessionId, 'TERMINATED')
-  expect({ failures, reschedules }).toEqual({ failures: 4, reschedules: 0 })
+  await given.reaches(sessionId, 'TERMINATED')
+  const [kernel] = await kernelRows(given.db, sessionId)
+  expect({ failures, assignment: kernel!.assignment }).toEqual({ failures: 4, assignment: 1 })
 })
 
 const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> }>, string, string][] = [
