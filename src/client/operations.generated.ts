@@ -559,7 +559,7 @@ export type KernelSummaryFragment = { id: string, kernelId: string, role: string
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
 export type AttemptFragment = (
-  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, parentSession: { sessionId: string } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
+  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, checkpoint: { state: Types.CheckpointState, fromAttempt: number | null, bytes: number | null, store: string | null, note: string | null }, parentSession: { sessionId: string } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
   & SessionSummaryFragment
 );
 
@@ -1813,6 +1813,13 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   usage {
     ...Usage
   }
+  checkpoint {
+    state
+    fromAttempt
+    bytes
+    store
+    note
+  }
   parentSession {
     sessionId
   }
@@ -2113,6 +2120,13 @@ fragment Attempt on Session {
   }
   usage {
     ...Usage
+  }
+  checkpoint {
+    state
+    fromAttempt
+    bytes
+    store
+    note
   }
   parentSession {
     sessionId
@@ -5157,6 +5171,13 @@ fragment Attempt on Session {
   usage {
     ...Usage
   }
+  checkpoint {
+    state
+    fromAttempt
+    bytes
+    store
+    note
+  }
   parentSession {
     sessionId
   }
@@ -5348,6 +5369,13 @@ fragment Attempt on Session {
   }
   usage {
     ...Usage
+  }
+  checkpoint {
+    state
+    fromAttempt
+    bytes
+    store
+    note
   }
   parentSession {
     sessionId

@@ -210,6 +210,26 @@ export type ChangeFilter = {
   project?: string | null | undefined;
 };
 
+/** What a session found of the checkpoint of earlier attempts. */
+export type CheckpointState =
+  /** It was brought there from elsewhere. */
+  | 'FETCHED'
+  /** It was in its directory. */
+  | 'HERE'
+  /** There was one, and it could not be had. */
+  | 'MISSING'
+  /** There was none. */
+  | 'NONE';
+
+/** Whether a retry goes where the checkpoint of earlier attempts is. */
+export type CheckpointWish =
+  /** Anywhere. */
+  | 'IGNORE'
+  /** If an agent that has it fits; otherwise elsewhere, without it. */
+  | 'PREFER'
+  /** Nowhere else, as long as `checkpointWait` says; then as PREFER. */
+  | 'REQUIRE';
+
 /** How the kernels of a session are spread. */
 export type ClusterMode =
   /** On as many agents as needed. */
@@ -969,6 +989,10 @@ export type RetryPolicyInput = {
   backoff?: RetryBackoff | null | undefined;
   /** Factor by which delays grow, if they do; more than 0. */
   backoffMultiplier?: number | null | undefined;
+  /** Whether a retry goes where the checkpoint of earlier attempts is. */
+  checkpoint?: CheckpointWish | null | undefined;
+  /** How long a session that requires its checkpoint waits before it does without: more than 0. */
+  checkpointWait?: number | null | undefined;
   /** False: an attempt that failed before user code started does not use up `maxRetries`. */
   countPreStartFailures?: boolean | null | undefined;
   /** Failures that are retried. */

@@ -6,6 +6,8 @@ export const API_ENUMS = {
   ChainOrderField: ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT', 'DUE_AT'],
   ChainSegmentKind: ['QUEUED', 'PREPARING', 'RUNNING', 'ENDING', 'BACKOFF', 'HELD', 'RESUBMISSION_GAP', 'PLANNED'],
   ChainState: ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
+  CheckpointState: ['NONE', 'HERE', 'FETCHED', 'MISSING'],
+  CheckpointWish: ['PREFER', 'REQUIRE', 'IGNORE'],
   ClusterMode: ['SINGLE_NODE', 'MULTI_NODE'],
   DeploymentEventType: ['CREATED', 'SCALED', 'UPDATED', 'STATUS_CHANGED', 'DESTROYED', 'ROUTE_STATUS_CHANGED'],
   DeploymentOrderField: ['CREATED_AT', 'STATUS_CHANGED_AT', 'NAME'],

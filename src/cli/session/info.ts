@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Session } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { formatFields } from '../output/fields.ts'
+import { binaryBytes } from '../output/bytes.ts'
 import { slotList } from '../output/slot-use.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -54,6 +55,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
       ['ran', session.startedAt ? ranFor(session) : null],
+      ['checkpoint', checkpointOf(session)],
       ['used', session.usage && usedWords(session.usage)],
       ['policy', policyOf(session)],
     ],
@@ -61,6 +63,12 @@ function describe(session: Session, terminal: Terminal): string {
   )
   const chain = drawChain(session.retryChain, session.sessionId, terminal)
   return `${fields}\n\n${terminal.style('dim', 'chain')}\n${chain}`
+}
+
+function checkpointOf({ checkpoint: { state, fromAttempt, bytes, note } }: Session): string | null {
+  if (state === 'NONE') return null
+  const size = bytes === null ? '' : `, ${binaryBytes(bytes)}`
+  return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}`
 }
 
 function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {

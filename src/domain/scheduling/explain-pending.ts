@@ -13,6 +13,8 @@ export interface PendingFacts {
   dependencies: { total: number; open: number; failed: string | null }
   /** ISO 8601; null if it has passed. */
   startsAt: string | null
+  /** Why it waits for its checkpoint, in words; null if it does not. */
+  checkpoint: string | null
   /** Milliseconds until it is in line again; null if it is. */
   restsForMs: number | null
   /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
@@ -44,11 +46,20 @@ export function explainPending(facts: PendingFacts): string {
   )
 }
 
-function beforeLine({ dependencies, startsAt, restsForMs, lastError, drained, key }: PendingFacts): string | undefined {
+function beforeLine({
+  dependencies,
+  startsAt,
+  restsForMs,
+  lastError,
+  drained,
+  key,
+  checkpoint,
+}: PendingFacts): string | undefined {
   const { total, open, failed } = dependencies
   if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
   if (startsAt !== null) return `starts no earlier than ${startsAt}`
   if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
+  if (checkpoint !== null && drained === null) return checkpoint
   const forKey = key === null || drained !== null ? undefined : explainKey(key)
   if (forKey !== undefined || restsForMs === null) return forKey
   const rests = `rests for ${Math.ceil(restsForMs / 1000)} s`

@@ -17,6 +17,7 @@ import {
 } from '../../services/resource-group/read-group-pending.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
 import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
+import { readFoundCheckpoints, type FoundCheckpointRow } from '../../services/session/read-found-checkpoints.ts'
 import { readUsage } from '../../services/session/read-sessions.ts'
 import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
 import { readDependents, type DependentRow } from '../../services/session/read-dependents.ts'
@@ -43,6 +44,7 @@ export interface ReachLoaders {
   /** By session. */
   durations: DataLoader<string, SessionDurations>
   usage: DataLoader<string, KernelUsage | null>
+  checkpoint: DataLoader<string, FoundCheckpointRow | null>
   /** By chain. */
   dependents: DataLoader<string, DependentRow[]>
 }
@@ -107,6 +109,11 @@ export const reachLoaders: Makers<Source, ReachLoaders> = {
     new DataLoader(async (ids) => {
       const usage = await readUsage(source, ids)
       return ids.map((id) => usage.get(id) ?? null)
+    }),
+  checkpoint: (source) =>
+    new DataLoader(async (ids) => {
+      const found = await readFoundCheckpoints(source, ids)
+      return ids.map((id) => found.get(id) ?? null)
     }),
   dependents: (source) =>
     manyLoader(

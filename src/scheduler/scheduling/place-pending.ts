@@ -1,5 +1,6 @@
 import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
 import { byDominantShare } from '../../domain/scheduling/by-dominant-share.ts'
+import { type CheckpointPlacement, preferring } from '../../domain/scheduling/checkpoint-placement.ts'
 import { inOrderOfAge } from '../../domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession, type Placement } from '../../domain/scheduling/place.ts'
 import { addQuantities, parseQuantities, type Quantity } from '../../domain/scheduling/quantity.ts'
@@ -28,6 +29,7 @@ export async function placePending(
   tx: Queryable,
   group: PendingGroup & LockedGroup,
   sessions: readonly PendingSession[],
+  checkpoints: ReadonlyMap<string, CheckpointPlacement>,
   sync: SyncPoints,
 ): Promise<Placement> {
   const quotasOf = group.hasQuotas ? await lockQuotaUse(tx, sessions) : () => []
@@ -39,7 +41,10 @@ export async function placePending(
   const agents = (await readAgentCapacity(tx, [group.name])).get(group.name) ?? []
   const pool = createAgentPool(agents, group.selector, group.roundRobinAt)
   const line = {
-    sessions: sessions.map((session) => toPlaceable(session, quotasOf(session), keyUseOf(session))),
+    sessions: sessions.map((session) => ({
+      ...toPlaceable(session, quotasOf(session), keyUseOf(session)),
+      ...towardsCheckpoint(session, checkpoints.get(session.id), agents),
+    })),
     longClasses: new Set(
       sessions.filter(({ classIsLong }) => classIsLong).map(({ schedulingClass }) => schedulingClass),
     ),
@@ -70,6 +75,16 @@ async function sequenceOf(
   const totals = new Map<string, Quantity>()
   for (const { capacity } of agents) addQuantities(totals, capacity)
   return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
+}
+
+/** What the place of its checkpoint changes for a session. */
+function towardsCheckpoint(
+  session: PendingSession,
+  placement: CheckpointPlacement | undefined,
+  agents: readonly AgentCapacity[],
+): Pick<PlaceableSession, 'avoidAgents'> | undefined {
+  if (placement?.kind !== 'prefer') return undefined
+  return { avoidAgents: preferring(avoidedInOrder(session.avoidAgents), placement.agents, agents) }
 }
 
 function toPlaceable(session: PendingSession, quotas: QuotaUse[], keyUse: KeyUse | null): PlaceableSession {

@@ -1,10 +1,12 @@
 import {
+  CHECKPOINT_PAUSE_MS,
   CLAIM_BATCH_SESSIONS_MAX,
   CONCURRENCY_KEY_PAUSE_MS,
   DEPENDENCY_PAUSE_MAX_MS,
   DEPENDENCY_PAUSE_MIN_MS,
   FREED_KEYS_PER_PASS_MAX,
 } from '../../domain/limits.ts'
+import { placeByCheckpoint, type CheckpointPlacement } from '../../domain/scheduling/checkpoint-placement.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -16,6 +18,7 @@ import {
   type PendingSession,
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import { groupsWithPending, requeueRested, type PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
 import type { Placement } from '../../domain/scheduling/place.ts'
 import type { RunReport } from '../background-service.ts'
 import type { CoordinatorContext } from '../coordinator.ts'
@@ -81,11 +84,14 @@ function scheduleSessions(
     async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       const startable = sessions.filter((session) => mayStart(session, result))
-      const ready = unlessDrained(group, startable, result)
+      const checkpoints = await placeByCheckpoints(tx, startable)
+      const ready = unlessDrained(group, startable, result).flatMap((session) =>
+        goesTo(session, checkpoints.get(session.id), result),
+      )
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ classIsLong }) => classIsLong)
       let found: Pick<Placement, 'placed' | 'forKey'> = { placed: [], forKey: new Map() }
       if (locked && ready.length > 0) {
-        const placement = await placePending(tx, { ...group, ...locked }, ready, sync)
+        const placement = await placePending(tx, { ...group, ...locked }, ready, checkpoints, sync)
         found = placement
         result.successes.push(...placement.placed.map(({ sessionId }) => sessionId))
         for (const { sessionId, kernels } of placement.placed) agents.set(sessionId, agentIds(kernels))
@@ -118,6 +124,33 @@ function unlessDrained(
 ): readonly PendingSession[] {
   if (drained === null) return sessions
   result.skipped.push(...sessions.map(({ id }) => ({ id, reason: drained })))
+  return []
+}
+
+/** Only for sessions of chains that have a checkpoint; first attempts cost nothing. */
+async function placeByCheckpoints(
+  tx: Queryable,
+  sessions: readonly PendingSession[],
+): Promise<Map<string, CheckpointPlacement>> {
+  const stored = await readStoredCheckpoints(tx, sessions)
+  return new Map(
+    sessions.flatMap((session) => {
+      const checkpoint = stored.get(session.id)
+      return checkpoint === undefined ? [] : [[session.id, placeByCheckpoint(checkpoint, session)] as const]
+    }),
+  )
+}
+
+/** A session that requires its checkpoint goes nowhere else, or waits. */
+function goesTo(
+  session: PendingSession,
+  placement: CheckpointPlacement | undefined,
+  result: HandlerResult,
+): PendingSession[] {
+  if (placement?.kind === 'only') return [{ ...session, allowAgents: [...placement.agents] }]
+  if (placement?.kind !== 'wait') return [session]
+  const { reason, leftMs } = placement
+  result.skipped.push({ id: session.id, reason, pauseMs: Math.min(CHECKPOINT_PAUSE_MS, Math.ceil(leftMs)) })
   return []
 }
 

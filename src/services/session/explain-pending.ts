@@ -1,4 +1,5 @@
 import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
+import { placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
 import { explainPending } from '../../domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
 import { firstQuotaShortage, type QuotaUse } from '../../domain/scheduling/quota-use.ts'
@@ -13,6 +14,7 @@ import {
   readPending,
   type PendingDemand,
 } from '../../store/sql/scheduling/read-pending.sql.ts'
+import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 
 /**
@@ -27,7 +29,7 @@ export async function explainPendingSessions(
   const pending = await readPending(db, sessionIds)
   if (pending.length === 0) return new Map()
   const groups = [...new Set(pending.map(({ group }) => group))]
-  const [agents, overdue, absent, keys] = await Promise.all([
+  const [agents, overdue, absent, keys, checkpoints] = await Promise.all([
     readAgentCapacity(db, groups),
     readOverdue(db, groups),
     readAbsentAgents(db, groups),
@@ -37,6 +39,7 @@ export async function explainPendingSessions(
         session.concurrencyKey === null ? [] : [{ ...session, key: session.concurrencyKey }],
       ),
     ),
+    readStoredCheckpoints(db, pending),
   ])
   const quotasOf = await readQuotaUse(db, [...pending, ...overdue])
   for (const [group, theirs] of agents) {
@@ -48,10 +51,14 @@ export async function explainPendingSessions(
   return new Map(
     pending.map((session) => {
       const { id, group, total, open, failed } = session
+      const stored = checkpoints.get(id)
+      const where = stored && placeByCheckpoint(stored, session)
+      const wanted = where?.kind === 'only' ? { ...session, allowAgents: [...where.agents] } : session
       const facts = {
         ...session,
+        checkpoint: where?.kind === 'wait' ? where.reason : null,
         dependencies: { total, open, failed },
-        request: requestOfDemand(session),
+        request: requestOfDemand(wanted),
         agents: overdue.some((one) => one.id === id) ? unreserved(agents.get(group)) : (agents.get(group) ?? []),
         absent: absent.get(group) ?? {},
         quotas: quotasOf(session),

@@ -31,6 +31,7 @@ export const KEYLESS_TYPES = [
   'ChainSessionEdge',
   'ChainStateCount',
   'ChangeBatch',
+  'Checkpoint',
   'ConflictError',
   'CreateDeploymentPayload',
   'CreateDomainPayload',

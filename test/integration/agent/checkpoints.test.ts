@@ -6,6 +6,7 @@ import type { Agent } from '../../../src/agent/agent.ts'
 import { ChainStoreError } from '../../../src/agent/chain-store.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
@@ -66,6 +67,10 @@ async function attempt(chainId: string, number: number): Promise<string> {
 /** Lets the retry begin there. */
 async function retryOn(chainId: string, where: Machine): Promise<void> {
   await workGoesTo(where)
+  await retry(chainId)
+}
+
+async function retry(chainId: string): Promise<void> {
   const { rows } = await given.db.query<{ sessionId: string }>(
     `SELECT tail_id AS "sessionId" FROM chains WHERE chain_id = $1`,
     [chainId],
@@ -173,3 +178,35 @@ test('a directory that is not the one it was is not taken for an empty store', a
   writeFileSync(identity, id)
   await again()
 })
+
+test('a retry prefers the agent that has its checkpoint, and one that requires it waits for that agent and then does without', async () => {
+  const one = await machine('one')
+  await workGoesTo(one)
+  const preferred = await chainOf(['sh', '-c', ADD])
+  const wait = { maxRetries: 5, retryDelay: 3600, checkpoint: 'REQUIRE', checkpointWait: 3600 } as const
+  const required = await chainOf(['sh', '-c', ADD], { retryPolicy: wait })
+  await Promise.all([attempt(preferred, 1), attempt(required, 1)])
+  const two = await machine('two')
+  // Emptier, and so the better place but for the checkpoint.
+  await given.db.query(`UPDATE agents SET drained_at = NULL, status = 'ALIVE'`)
+  await given.db.query(`UPDATE agent_slots SET used = 2 WHERE agent_id = (SELECT id FROM agents WHERE name = 'one')`)
+  await retry(preferred)
+  expect(await attempt(preferred, 2)).toBe('here1:1,')
+
+  await given.db.query(`UPDATE agent_slots SET used = 0`)
+  await retryOn(required, two)
+  const reason = 'its checkpoint of attempt 1 is on agent one, which is DRAINING'
+  const waits = async () => {
+    const { rows } = await given.db.query<{ id: string; reason: string }>(
+      `SELECT id, pending_reason AS reason FROM sessions WHERE chain_id = $1 AND attempt = 2 AND status = 'PENDING'`,
+      [required],
+    )
+    return rows[0]?.reason === reason && rows[0].id
+  }
+  const sessionId = await eventually(waits, { what: reason })
+  expect(await explainPendingSessions(given.server.context, [sessionId])).toEqual(new Map([[sessionId, reason]]))
+  await given.db.query(`UPDATE sessions SET retry_policy = retry_policy || '{"checkpointWait": 0.001}' WHERE id = $1`, [
+    sessionId,
+  ])
+  expect(await attempt(required, 2)).toBe('missing1:')
+}, 60_000)

@@ -87,6 +87,8 @@ export const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
   countPreStartFailures: fc.boolean(),
   maxUncountedRetries: fc.integer({ min: 0, max: 6 }),
   trustVerdicts: fc.boolean(),
+  checkpoint: fc.constantFrom('PREFER', 'REQUIRE', 'IGNORE'),
+  checkpointWait: fc.integer({ min: 1, max: 1_000_000 }),
   rules: fc.array(anyRule, { maxLength: 4 }),
 })
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseAmount } from '../../amounts.ts'
 import {
   BATCH_TIMEOUT_SECONDS_MAX,
+  CHECKPOINT_WAIT_SECONDS_MAX,
   REASON_LENGTH_MAX,
   RETRIES_MAX,
   RETRY_DELAY_CEILING_MS,
@@ -26,6 +27,8 @@ export const JITTERS = ['NONE', 'DETERMINISTIC', 'RANDOM', 'FULL', 'DECORRELATED
 export const RULE_ACTIONS = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL'] as const
 export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
 export const EXCLUSIONS = ['AGENT'] as const
+export const CHECKPOINT_WISHES = ['PREFER', 'REQUIRE', 'IGNORE'] as const
+export type CheckpointWish = (typeof CHECKPOINT_WISHES)[number]
 
 /** An exit code, or a range of them. */
 export const exitCodes = z.unknown().transform((written, context): ExitCodes => {
@@ -126,6 +129,10 @@ export const retryPolicy = z.strictObject({
   maxUncountedRetries: z.int().min(0).max(UNCOUNTED_RETRIES_MAX),
   /** Follow what programs ask for in their verdict files. Their reasons are shown and matched in any case. */
   trustVerdicts: z.boolean(),
+  /** Whether a retry goes where the checkpoint of earlier attempts is. */
+  checkpoint: z.enum(CHECKPOINT_WISHES),
+  /** How long a session that requires it waits before it does without. */
+  checkpointWait: z.number().positive().max(CHECKPOINT_WAIT_SECONDS_MAX),
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),
 })
@@ -146,6 +153,8 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   countPreStartFailures: true,
   maxUncountedRetries: 10,
   trustVerdicts: true,
+  checkpoint: 'PREFER',
+  checkpointWait: 3600,
   rules: [],
 }
 

@@ -17,6 +17,7 @@ import './exit-codes.scalar.ts'
 import {
   AvoidanceEnum,
   BackoffEnum,
+  CheckpointWishEnum,
   ExclusionEnum,
   FailureCauseEnum,
   JitterEnum,
@@ -117,6 +118,15 @@ const POLICY_FIELDS: TwinFields<RetryPolicy> = {
   trustVerdicts: {
     type: 'Boolean',
     description: 'True: what a program asks for in its verdict file is followed.',
+  },
+  checkpoint: {
+    type: CheckpointWishEnum,
+    description: 'Whether a retry goes where the checkpoint of earlier attempts is.',
+  },
+  checkpointWait: {
+    type: 'Float',
+    description: 'How long a session that requires its checkpoint waits before it does without, in seconds.',
+    given: 'How long a session that requires its checkpoint waits before it does without: more than 0.',
   },
   rules: {
     type: [RuleTypes],

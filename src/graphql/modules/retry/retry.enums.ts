@@ -99,6 +99,15 @@ export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
   } as const satisfies Record<NonNullable<RetryRule['avoid']>, Described>,
 })
 
+export const CheckpointWishEnum = builder.enumType('CheckpointWish', {
+  description: 'Whether a retry goes where the checkpoint of earlier attempts is.',
+  values: {
+    PREFER: { description: 'If an agent that has it fits; otherwise elsewhere, without it.' },
+    REQUIRE: { description: 'Nowhere else, as long as `checkpointWait` says; then as PREFER.' },
+    IGNORE: { description: 'Anywhere.' },
+  } as const satisfies Record<RetryPolicy['checkpoint'], Described>,
+})
+
 export const ExclusionEnum = builder.enumType('RetryExclusion', {
   description: 'What the retry excludes: it waits rather than go there.',
   values: {

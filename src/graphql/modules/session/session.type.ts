@@ -6,6 +6,7 @@ import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { historyField } from '../history/history.field.ts'
 import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
+import { CheckpointType, NO_CHECKPOINT } from './checkpoint.type.ts'
 import { ExitSignalType, UsageType } from '../kernel/usage.type.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
@@ -66,6 +67,11 @@ export const SessionNode = builder.prismaNode('Session', {
       description:
         'What this attempt used, its kernels together as far as they have ended; null if none ran, or nothing is known.',
       resolve: ({ id }, _args, { loaders }) => loaders.usage.load(id),
+    }),
+    checkpoint: t.field({
+      type: CheckpointType,
+      description: 'What it found of the checkpoint of earlier attempts when it started.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.checkpoint.load(id)) ?? NO_CHECKPOINT,
     }),
     failureCause: t.expose('failureCause', {
       type: FailureCauseEnum,

@@ -8,6 +8,7 @@ import { DRAINED } from './pending-groups.sql.ts'
 /** What determines where a pending session can be placed. */
 export interface PendingDemand {
   id: string
+  attempt: number
   group: string
   priority: number
   projectId: string
@@ -36,7 +37,7 @@ export interface PendingRow extends PendingDemand {
   before: number
 }
 
-const DEMAND_COLUMNS = `s.id, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
+const DEMAND_COLUMNS = `s.id, s.attempt, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
   s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.exclude_agents AS "excludeAgents",
   s.agent_labels AS "agentLabels", s.concurrency_key AS "concurrencyKey"`

@@ -16,6 +16,8 @@ const POLICY = {
   maxUncountedRetries: 3,
   countPreStartFailures: false,
   trustVerdicts: true,
+  checkpoint: 'REQUIRE',
+  checkpointWait: 60,
   emitRetryEvents: false,
   rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
 }

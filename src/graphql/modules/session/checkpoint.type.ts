@@ -1,0 +1,39 @@
+import type { FoundCheckpointRow } from '../../../services/session/read-found-checkpoints.ts'
+import { builder } from '../../builder.ts'
+
+export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
+  state: FoundCheckpointRow['state'] | 'NONE'
+}
+
+/** Of a session that has not started, too. */
+export const NO_CHECKPOINT: ShownCheckpoint = { state: 'NONE', fromAttempt: null, store: null, bytes: null, note: null }
+
+const CheckpointStateEnum = builder.enumType('CheckpointState', {
+  description: 'What a session found of the checkpoint of earlier attempts.',
+  values: {
+    NONE: { description: 'There was none.' },
+    HERE: { description: 'It was in its directory.' },
+    FETCHED: { description: 'It was brought there from elsewhere.' },
+    MISSING: { description: 'There was one, and it could not be had.' },
+  } satisfies Record<ShownCheckpoint['state'], object>,
+})
+
+export const CheckpointType = builder.objectRef<ShownCheckpoint>('Checkpoint').implement({
+  description: 'What earlier attempts of its chain left for a session.',
+  fields: (t) => ({
+    state: t.expose('state', { type: CheckpointStateEnum, description: 'Whether it had it.' }),
+    fromAttempt: t.exposeInt('fromAttempt', {
+      nullable: true,
+      description: 'The attempt that left it; null if there was none, or nobody knows.',
+    }),
+    bytes: t.exposeFloat('bytes', {
+      nullable: true,
+      description: 'The size of its files; null if it is not known, also of very many files.',
+    }),
+    store: t.exposeString('store', {
+      nullable: true,
+      description: 'Identifies the directory in which it is; agents that share it have the same.',
+    }),
+    note: t.exposeString('note', { nullable: true, description: 'Why it is missing, in words.' }),
+  }),
+})
