@@ -563,9 +563,9 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
@@ -1960,6 +1960,8 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -2152,6 +2154,8 @@ fragment Policy on RetryPolicy {
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -2247,6 +2251,8 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -2295,6 +2301,8 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -4210,6 +4218,8 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -4306,6 +4316,8 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -4376,6 +4388,8 @@ fragment PartialPolicy on PartialRetryPolicy {
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }
@@ -5202,6 +5216,8 @@ fragment Policy on RetryPolicy {
   countPreStartFailures
   maxUncountedRetries
   trustVerdicts
+  checkpoint
+  checkpointWait
   rules {
     ...Rule
   }

@@ -80,8 +80,6 @@ export const VOLUME_PROJECTS_MAX = 1_000
 
 /** Chains in one report of an agent: 40 bytes and three index probes each. */
 export const REPORTED_CHAINS_MAX = 10_000
-/** A month: longer than an agent is repaired. */
-export const CHECKPOINT_WAIT_SECONDS_MAX = 2_592_000
 /** How soon a session that waits for its checkpoint is considered again: an agent may be back. */
 export const CHECKPOINT_PAUSE_MS = 5_000
 /** Files and directories that an agent counts of a checkpoint, and for how long, before it reports the end of a kernel. */

@@ -1,9 +1,9 @@
-import type { CheckpointWish } from '../retry/policy/policy.ts'
 import type { Avoided } from './agent-pool.ts'
 
 /** The checkpoint of a waiting session's chain, and the agents that have its store. */
 export interface StoredCheckpoint {
-  wish: CheckpointWish
+  /** The session goes nowhere else, as long as it waits. */
+  isRequired: boolean
   /** The attempt that left it. */
   attempt: number
   /** All that have it, those that accept work in the session's resource group first. */
@@ -41,8 +41,7 @@ export function placeByCheckpoint(stored: StoredCheckpoint, places: Places): Che
   )
   const ids = mayTake.map(({ id }) => id)
   const leftMs = stored.waitMaxMs - stored.waitedMs
-  if (stored.wish !== 'REQUIRE' || leftMs <= 0 || isBadPlace(stored, places))
-    return { kind: 'prefer', agents: new Set(ids) }
+  if (!stored.isRequired || leftMs <= 0 || isBadPlace(stored, places)) return { kind: 'prefer', agents: new Set(ids) }
   return ids.length > 0 ? { kind: 'only', agents: ids } : { kind: 'wait', reason: explainWait(stored), leftMs }
 }
 

@@ -6,6 +6,10 @@ import { NEWEST_FIRST } from '../paging/orders.ts'
 import type { PageArguments } from '../paging/page-arguments.ts'
 import { explainPendingSessions } from './explain-pending.ts'
 import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
+import {
+  readFoundCheckpoints as readFoundRows,
+  type FoundCheckpointRow,
+} from '../../store/sql/session/read-found-checkpoints.sql.ts'
 import { readUsage as readUsageRows } from '../../store/sql/session/read-usage.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { shownEnviron, type ShownVariable } from './shown-environ.ts'
@@ -102,6 +106,17 @@ export async function readUsage(
   const rows = await readUsageRows(db, sessionIds)
   return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
 }
+
+/** The same of what sessions found of the checkpoint of earlier attempts. */
+export async function readFoundCheckpoints(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, FoundCheckpointRow>> {
+  const rows = await readFoundRows(db, sessionIds)
+  return new Map(rows.map((row) => [row.sessionId, row]))
+}
+
+export type { FoundCheckpointRow }
 
 /** Three statements, and a few more if some of the sessions wait: however many there are. */
 async function withChains<Row extends { id: string; status: string; chainId: string; environ: Prisma.JsonValue }>(

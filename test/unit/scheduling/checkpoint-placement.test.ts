@@ -11,7 +11,7 @@ const agent = (id: string, status = 'ALIVE', isOpen = status === 'ALIVE') => ({ 
 const ANYWHERE = { allowAgents: [], avoidAgents: [], excludeAgents: [] }
 
 function placed(stored: Partial<StoredCheckpoint>, places: Partial<typeof ANYWHERE | Record<string, string[]>> = {}) {
-  const checkpoint = { wish: 'REQUIRE', attempt: 2, agents: [agent('a')], waitedMs: 0, waitMaxMs: 1_000, ...stored }
+  const checkpoint = { isRequired: true, attempt: 2, agents: [agent('a')], waitedMs: 0, waitMaxMs: 1_000, ...stored }
   return inWords(placeByCheckpoint(checkpoint as StoredCheckpoint, { ...ANYWHERE, ...places }))
 }
 
@@ -22,8 +22,8 @@ function inWords(placement: CheckpointPlacement): string {
 
 describe('an attempt goes where its checkpoint is', () => {
   test.each([
-    ['if it can', placed({ wish: 'PREFER' }), 'prefer a'],
-    ['or elsewhere', placed({ wish: 'PREFER', agents: [agent('a', 'LOST')] }), 'prefer '],
+    ['if it can', placed({ isRequired: false }), 'prefer a'],
+    ['or elsewhere', placed({ isRequired: false, agents: [agent('a', 'LOST')] }), 'prefer '],
     ['and nowhere else', placed({}), 'only a'],
     [
       'though not where it may not',

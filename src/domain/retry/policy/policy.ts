@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { parseAmount } from '../../amounts.ts'
 import {
   BATCH_TIMEOUT_SECONDS_MAX,
-  CHECKPOINT_WAIT_SECONDS_MAX,
   REASON_LENGTH_MAX,
   RETRIES_MAX,
   RETRY_DELAY_CEILING_MS,
@@ -28,7 +27,6 @@ export const RULE_ACTIONS = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL'] as const
 export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
 export const EXCLUSIONS = ['AGENT'] as const
 export const CHECKPOINT_WISHES = ['PREFER', 'REQUIRE', 'IGNORE'] as const
-export type CheckpointWish = (typeof CHECKPOINT_WISHES)[number]
 
 /** An exit code, or a range of them. */
 export const exitCodes = z.unknown().transform((written, context): ExitCodes => {
@@ -132,7 +130,7 @@ export const retryPolicy = z.strictObject({
   /** Whether a retry goes where the checkpoint of earlier attempts is. */
   checkpoint: z.enum(CHECKPOINT_WISHES),
   /** How long a session that requires it waits before it does without. */
-  checkpointWait: z.number().positive().max(CHECKPOINT_WAIT_SECONDS_MAX),
+  checkpointWait: z.number().positive(),
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),
 })

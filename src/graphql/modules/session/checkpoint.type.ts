@@ -1,4 +1,4 @@
-import type { FoundCheckpointRow } from '../../../services/session/read-found-checkpoints.ts'
+import type { FoundCheckpointRow } from '../../../services/session/read-sessions.ts'
 import { builder } from '../../builder.ts'
 
 export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
