@@ -12,7 +12,7 @@ const ANYWHERE = { allowAgents: [], avoidAgents: [], excludeAgents: [] }
 
 function placed(stored: Partial<StoredCheckpoint>, places: Partial<typeof ANYWHERE | Record<string, string[]>> = {}) {
   const checkpoint = { isRequired: true, attempt: 2, agents: [agent('a')], waitedMs: 0, waitMaxMs: 1_000, ...stored }
-  return inWords(placeByCheckpoint(checkpoint as StoredCheckpoint, { ...ANYWHERE, ...places }))
+  return inWords(placeByCheckpoint(checkpoint, { ...ANYWHERE, ...places }))
 }
 
 function inWords(placement: CheckpointPlacement): string {
