@@ -13,7 +13,10 @@ const OPTIONS = [
   ['--data-dir <path>', "directory of the agent's id and kernels", 'REPRISE_DATA_DIR'],
   ['--chains-dir <path>', 'directory with what the attempts of chains store', 'REPRISE_CHAINS_DIR'],
   ['--isolation <mode>', 'auto, namespaces, user or none', 'REPRISE_ISOLATION'],
-  ['--executor <name>', 'process or noop', 'REPRISE_EXECUTOR'],
+  ['--executor <name>', 'process, slurm or noop', 'REPRISE_EXECUTOR'],
+  ['--slurm-dir <path>', 'directory that this agent and all nodes of the Slurm cluster share', 'REPRISE_SLURM_DIR'],
+  ['--slurm-partition <name>', 'Slurm partition to run jobs in', 'REPRISE_SLURM_PARTITION'],
+  ['--slurm-queue <factor>', 'slots to offer, as a multiple of what the nodes have', 'REPRISE_SLURM_QUEUE'],
 ] as const
 
 /** `reprise agent`. Loads nothing of the server. */

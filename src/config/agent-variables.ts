@@ -1,9 +1,10 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import { SLURM_VARIABLES } from './slurm-variables.ts'
 import { absolutePaths, bytesOrNone, countOrNone, labels, list, slots, uidRange, wholeNumber } from './values.ts'
 import { variable } from './variable.ts'
 
-const EXECUTORS = ['process', 'noop'] as const
+const EXECUTORS = ['process', 'slurm', 'noop'] as const
 const ISOLATION_MODES = ['auto', 'namespaces', 'user', 'none'] as const
 const MEMORY_LIMITS = ['auto', 'cgroup', 'watch', 'off'] as const
 
@@ -68,7 +69,8 @@ export const AGENT_VARIABLES = {
   executor: variable({
     name: 'REPRISE_EXECUTOR',
     default: 'process',
-    meaning: 'How the agent runs kernels: `process` runs real processes, `noop` runs nothing (for benches).',
+    meaning:
+      'How the agent runs kernels: `process` runs them as processes of its machine, `slurm` as jobs of a Slurm cluster, `noop` runs nothing (for benches).',
     unit: null,
     schema: z.enum(EXECUTORS).default('process'),
   }),
@@ -140,4 +142,5 @@ export const AGENT_VARIABLES = {
     unit: null,
     schema: z.enum(MEMORY_LIMITS).default('auto'),
   }),
+  ...SLURM_VARIABLES,
 }

@@ -88,6 +88,20 @@ export function uidRange() {
   })
 }
 
+export function jsonOf<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text)
+      } catch {
+        context.addIssue('must be JSON')
+        return z.NEVER
+      }
+    })
+    .pipe(schema)
+}
+
 export function absolutePaths() {
   const split = (text: string) => text.split(':').filter(Boolean)
   const error = 'must be absolute paths, separated by colons'

@@ -39,6 +39,8 @@ export interface Executor {
   ): Promise<{ text: string; bytes: number; end: boolean }>
   /** What has been written so far; `final` once the kernel has ended and nothing can follow. Synchronous and cheap. */
   logSizes(kernelId: string): Record<LogStreamName, number> & { final: boolean }
+  /** The fence has been renewed for this long. Missing: it has no use for it. */
+  renewed?(leftMs: number): void
   /** Missing: it keeps nothing for chains. */
   readonly chains?: ChainDirectories
   /** Stops watching but leaves the kernels running; the next instance recovers them. */

@@ -54,6 +54,10 @@ export function executorConformance(
 
     test('one that serves has a port of its own, from before it runs until it is forgotten', async () => {
       const { hang } = fixture.commands
+      if (fixture.servesNothing === true) {
+        const { error } = await reaches(executor, start(hang, { portVariable: 'PORT' }), 'FAILED')
+        return expect(error).toMatchObject({ name: 'submit-refused', message: expect.stringContaining('serve') })
+      }
       const kernelIds = [1, 2, 3].map(() => start(hang, { portVariable: 'PORT' }))
       const running = await Promise.all(kernelIds.map((kernelId) => reaches(executor, kernelId, 'RUNNING')))
       const ports = running.map(({ port }) => port)

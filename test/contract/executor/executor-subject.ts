@@ -20,6 +20,8 @@ export interface Commands {
 export interface ExecutorFixture {
   commands: Commands
   missingImage: string
+  /** Its kernels run where no port can be reached: one that serves fails. */
+  servesNothing?: boolean
   /** Where a kernel cannot make itself vanish: does so from outside, once it runs. */
   killFromOutside?(kernelId: string): Promise<void>
   create(hooks: ExecutorHooks): Executor

@@ -3,6 +3,7 @@ import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 import type { UsageMeters } from './limits/usage-meters.ts'
 import type { Launch } from './isolation/kernel-places.ts'
 import { launchCommand } from './isolation/launch-command.ts'
+import { exportsOf, programOf } from './shell/environment.ts'
 import { quote } from './shell/quote.ts'
 
 /**
@@ -101,7 +102,8 @@ say "used $up|$peak|$cpu|$stat"
 }
 
 function commandOf({ tag, argv, environ, launch, limits }: ShimOptions): string {
-  const command = `${environment(environ)} ${argv.map(quote).join(' ')}`
+  const exports = exportsOf(environ)
+  const command = `${exports === '' ? '' : `${exports} && `}${programOf(environ, argv)}`
   const bounds = `ulimit -c 0; ulimit -n ${limits.openFiles} 2>/dev/null`
   if (launch === null) return `cd ./work && exec 8>&- 9>&- || exit\n${bounds}; ${command}`
   const namespaces = launch.isolation.namespaces !== null
@@ -124,23 +126,3 @@ exec 9>&-
 (${command}) </dev/null
 exit $?`
 }
-
-/** `exec` keeps the shell from running a builtin as the command; `env` serves only names that `export` refuses. */
-function environment(environ: ReadonlyMap<string, string>): string {
-  const all = [...environ]
-  const odd = all.filter(([name]) => !isShellName(name))
-  const exports = all.filter(([name]) => isShellName(name)).map(assignment)
-  const prefix = exports.length === 0 ? 'exec' : `export ${exports.join(' ')} && exec`
-  return odd.length === 0 ? prefix : `${prefix} env ${odd.map(([name, value]) => quote(`${name}=${value}`)).join(' ')}`
-}
-
-function assignment([name, value]: [string, string]): string {
-  return `${name}=${quote(value)}`
-}
-
-/** A valid shell variable name that the shell does not reserve. */
-function isShellName(name: string): boolean {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED_BY_SHELLS.has(name)
-}
-
-const RESERVED_BY_SHELLS = new Set(['UID', 'EUID', 'PPID', 'SHELLOPTS', 'BASHOPTS', 'BASH_VERSINFO', 'OPTIND'])

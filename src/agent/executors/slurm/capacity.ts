@@ -1,0 +1,85 @@
+/** What a partition offers. Amounts are exact decimals as text; `mem` in bytes. */
+export interface Capacity {
+  /** All usable nodes together, whoever's jobs are on them. */
+  slots: Record<string, string>
+  /** Component by component of the largest node. */
+  slotsPerKernelMax: Record<string, string>
+}
+
+export const SINFO_FORMAT = 'NodeList:|,StateLong:|,CPUsState:|,Memory:|,Gres:|'
+
+const MIB = 1024 * 1024
+const UNUSABLE = /^(down|drain|fail|maint|planned|reboot|power|inval|unk|no_respond|future|perfctrs)/
+
+interface Node {
+  name: string
+  usable: boolean
+  amounts: Map<string, number>
+}
+
+/**
+ * @param gres slot → name of Slurm's generic resource
+ * @param factor slots offered, as a multiple of what the nodes have
+ * @throws if a line is not of that format
+ */
+export function parseCapacity(text: string, gres: Readonly<Record<string, string>>, factor: number): Capacity {
+  const nodes = parseNodes(text, gres).filter(({ usable }) => usable)
+  const names = ['cpu', 'mem', ...Object.keys(gres)]
+  const each = (combine: (amounts: number[]) => number) =>
+    Object.fromEntries(
+      names
+        .map((name): [string, number] => [name, combine(nodes.map(({ amounts }) => amounts.get(name) ?? 0))])
+        .filter(([name, amount]) => amount > 0 || name === 'cpu' || name === 'mem')
+        .map(([name, amount]) => [name, String(Math.floor(amount))]),
+    )
+  return {
+    slots: each((amounts) => amounts.reduce((sum, amount) => sum + amount, 0) * factor),
+    slotsPerKernelMax: each((amounts) => Math.max(0, ...amounts)),
+  }
+}
+
+/** A node is listed once for each partition that has it, and here once in all. */
+function parseNodes(text: string, gres: Readonly<Record<string, string>>): Node[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return [...new Map(lines.map((line) => parseNode(line, gres)).map((node) => [node.name, node])).values()]
+}
+
+function parseNode(line: string, gres: Readonly<Record<string, string>>): Node {
+  const [name, state, cpus, memory, resources] = line.split('|')
+  // Allocated, idle, other, total.
+  const total = Number(cpus?.split('/')[3])
+  if (!name || !state || !Number.isFinite(total) || !/^\d+\+?$/.test(memory ?? '')) {
+    throw new Error(`sinfo answers with a line of another format: ${line.slice(0, 200)}`)
+  }
+  const generic = Object.entries(gres).map(([slot, wanted]): [string, number] => [
+    slot,
+    countOf(resources ?? '', wanted),
+  ])
+  return {
+    name,
+    usable: !state.includes('*') && !UNUSABLE.test(state),
+    amounts: new Map([['cpu', total], ['mem', Number.parseInt(memory!, 10) * MIB], ...generic]),
+  }
+}
+
+/** `gpu:a100:4(S:0-1),gpu:2` has six. */
+function countOf(resources: string, wanted: string): number {
+  return resources
+    .replaceAll(/\([^)]*\)/g, '')
+    .split(',')
+    .map((part) => part.split(':'))
+    .filter(([name]) => name === wanted)
+    .map((part) => Number.parseInt(part.at(-1) ?? '', 10) || 0)
+    .reduce((sum, count) => sum + count, 0)
+}
+
+/** Worth another registration: some amount differs by more than a twentieth, or a slot came or went. */
+export function differsMuch(before: Capacity, now: Capacity): boolean {
+  return (['slots', 'slotsPerKernelMax'] as const).some((part) => {
+    const names = new Set([...Object.keys(before[part]), ...Object.keys(now[part])])
+    return [...names].some((name) => {
+      const [old, current] = [Number(before[part][name] ?? 0), Number(now[part][name] ?? 0)]
+      return Math.abs(current - old) > Math.max(old, current) / 20
+    })
+  })
+}

@@ -1,0 +1,115 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { SlurmOptions } from './slurm-options.ts'
+
+const MIB = 1024 * 1024
+/** The server ends a session exactly at its time-out; Slurm's limit stands behind it, and lets it fill gaps. */
+const TIME_SLACK_MS = 120_000
+/** What the resource group may allow its sessions to set. Values are words, and never pass through a shell. */
+export const SESSION_OPTIONS = ['partition', 'account', 'qos', 'constraint', 'reservation', 'exclusive'] as const
+const VALUE = /^[A-Za-z0-9_.,:&|*()[\]-]{1,128}$/
+/** Of a session; see the API. */
+const PRIORITY_MAX = 50
+const NICE_PER_PRIORITY = 10
+
+export interface JobPlaces {
+  /** Where `sbatch` writes what Slurm itself says; `%a` is a task's number. */
+  output: string
+  directory: string
+  name: string
+  comment: string
+}
+
+/** What cannot be submitted as it is, in words. */
+export class JobArgumentsError extends Error {}
+
+/**
+ * Arguments of `sbatch` that depend on what is to run: equal ones may share an array.
+ *
+ * @throws JobArgumentsError
+ */
+export function requestArguments(spec: KernelSpec, options: SlurmOptions): string[] {
+  const gang = spec.gang?.size ?? 1
+  return [
+    ...slotArguments(spec, options, gang),
+    ...timeArguments(spec),
+    ...niceArguments(spec),
+    ...siteArguments(spec, options),
+    ...excluded(spec),
+    ...options.args,
+  ]
+}
+
+/** The rest of them, for one job. */
+export function submissionArguments({ output, directory, name, comment }: JobPlaces): string[] {
+  return [
+    '--parsable',
+    '--no-requeue',
+    // `NONE` and `NIL` would run a login shell for each job.
+    '--export=ALL',
+    '--input=/dev/null',
+    '--open-mode=append',
+    `--output=${output}`,
+    `--chdir=${directory}`,
+    `--job-name=${name}`,
+    `--comment=${comment}`,
+  ]
+}
+
+function slotArguments({ resourceSlots }: KernelSpec, { gres }: SlurmOptions, gang: number): string[] {
+  const cpus = Math.max(1, Math.ceil(Number(resourceSlots['cpu'] ?? 0)))
+  const mebibytes = Math.ceil(Number(resourceSlots['mem'] ?? 0) / MIB)
+  const generic = Object.entries(gres).flatMap(([slot, name]) => {
+    const amount = Math.ceil(Number(resourceSlots[slot] ?? 0))
+    return amount > 0 ? [`${name}:${amount}`] : []
+  })
+  const unknown = Object.keys(resourceSlots).find(
+    (slot) => slot !== 'cpu' && slot !== 'mem' && !Object.hasOwn(gres, slot) && Number(resourceSlots[slot]) > 0,
+  )
+  if (unknown !== undefined) throw new JobArgumentsError(`REPRISE_SLURM_GRES does not say what ${unknown} is in Slurm`)
+  // For a gang, memory goes by processor: Slurm may spread its tasks unevenly over nodes.
+  const memory = gang === 1 ? [`--mem=${mebibytes}M`] : [`--mem-per-cpu=${Math.ceil(mebibytes / cpus)}M`]
+  return [
+    `--cpus-per-task=${cpus}`,
+    ...(mebibytes > 0 ? memory : []),
+    ...(generic.length > 0
+      ? [gang === 1 ? `--gres=${generic.join()}` : `--gpus-per-task=${generic[0]!.split(':')[1]}`]
+      : []),
+    ...(gang > 1 ? [`--ntasks=${gang}`] : []),
+  ]
+}
+
+function timeArguments({ batchTimeoutMs }: KernelSpec): string[] {
+  if (batchTimeoutMs == null) return []
+  return [`--time=${Math.ceil((batchTimeoutMs + TIME_SLACK_MS) / 60_000)}`]
+}
+
+/** Only root may make a job nicer than others' jobs, so what stands above the middle stays there. */
+function niceArguments({ priority }: KernelSpec): string[] {
+  const nice = Math.max(0, (PRIORITY_MAX - (priority ?? PRIORITY_MAX)) * NICE_PER_PRIORITY)
+  return nice === 0 ? [] : [`--nice=${nice}`]
+}
+
+/** The session's choice stands before its project's, and that before the agent's. */
+function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, constraint, reservation }: SlurmOptions) {
+  const ofProject = spec.projectName === undefined ? undefined : accounts[spec.projectName]
+  const chosen: Record<string, string | undefined> = {
+    partition,
+    account: ofProject ?? account,
+    qos,
+    constraint,
+    reservation,
+    ...spec.executorOptions,
+  }
+  return SESSION_OPTIONS.flatMap((name) => {
+    const value = chosen[name]
+    if (value === undefined || value === '') return []
+    if (!VALUE.test(value)) throw new JobArgumentsError(`${name} is no word that Slurm could take`)
+    return [name === 'exclusive' && value === 'true' ? '--exclusive' : `--${name}=${value}`]
+  })
+}
+
+/** Nodes on which an earlier attempt has failed. */
+function excluded({ avoidHosts = [] }: KernelSpec): string[] {
+  const names = avoidHosts.filter((host) => /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/.test(host))
+  return names.length === 0 ? [] : [`--exclude=${names.join()}`]
+}

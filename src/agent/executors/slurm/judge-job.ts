@@ -1,0 +1,163 @@
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { SIGKILLED } from '../exit-codes.ts'
+import { FENCED } from '../fenced.ts'
+import type { JobRow } from './parse-squeue.ts'
+import type { JobStatus } from './slurm-status.ts'
+
+/**
+ * What a kernel's `status` and Slurm's row of it mean together. `status` decides whether and how the command ran; Slurm
+ * adds only the cause. That Slurm says nothing is never an end by itself.
+ */
+export interface JobEvidence {
+  status: JobStatus
+  /** null: squeue answered, twice in a row, and did not list it. unknown: not asked since, or Slurm does not answer. */
+  row: JobRow | null | 'unknown'
+  /** Slurm has started the job that began another time; that start found the claim, and said so. */
+  startedAgain: boolean
+  /** How long the row has been in its state, or has been missing. */
+  rowAgeMs: number
+  /** Since `status` had its last line; null if it has none. */
+  endedForMs: number | null
+  /** A stop was ordered, by the server or by the agent itself. */
+  stopOrdered: boolean
+  /** The reason of the agent's own. */
+  stopError: FailureError | null
+  memoryLimitBytes: number | null
+  /** The last line of what Slurm itself wrote for the job. */
+  slurmOutput: () => string
+}
+
+export type JobVerdict =
+  /** Not begun: goes on waiting, for this reason. */
+  | { kind: 'waits'; reason: string | null }
+  | { kind: 'runs' }
+  /** It ended without having begun. The caller claims it first, and judges again if the claim is lost. */
+  | { kind: 'not-run'; again: boolean; error: FailureError }
+  | { kind: 'ended'; exitCode: number | null; oomKilled: boolean; error: FailureError | null; gone: boolean }
+
+/** How long Slurm may call a job running or completing before its `status` has to be there: files of others come late. */
+export const BEGIN_WAIT_MS = 60_000
+/** How long the cause of a failure is waited for, once the exit code is there. */
+export const CAUSE_WAIT_MS = 10_000
+/** Before a job that ended without an exit line is judged: network file systems show another node's line late. */
+export const EXIT_LINE_WAIT_MS = 10_000
+
+const WAITING = new Set([
+  'PENDING',
+  'CONFIGURING',
+  'REQUEUED',
+  'REQUEUE_HOLD',
+  'REQUEUE_FED',
+  'RESV_DEL_HOLD',
+  'SPECIAL_EXIT',
+])
+const LIVE = new Set(['RUNNING', 'COMPLETING', 'SUSPENDED', 'STOPPED', 'SIGNALING', 'STAGE_OUT', 'RESIZING'])
+const NODE_LOST = new Set(['NODE_FAIL', 'BOOT_FAIL'])
+
+export function judgeJob(evidence: JobEvidence): JobVerdict {
+  const { status, row } = evidence
+  if (status.never) return { kind: 'not-run', again: false, error: vanished('its start was given up') }
+  if (status.exitCode === null && status.killed) return ended(SIGKILLED, ownStop(evidence))
+  if (status.exitCode !== null) return judgeExit(evidence, status.exitCode)
+  if (!status.claimed) return judgeUnbegun(evidence)
+  if (row === 'unknown') return { kind: 'runs' }
+  return judgeSilent(evidence, row)
+}
+
+function judgeUnbegun({ row, rowAgeMs, slurmOutput }: JobEvidence): JobVerdict {
+  if (row === 'unknown') return { kind: 'waits', reason: null }
+  if (row === null) return notRun(true, vanished('Slurm does not know its job any more, and it never began'))
+  const { state, reason } = row
+  if (WAITING.has(state)) return { kind: 'waits', reason: reason || state }
+  if (LIVE.has(state)) {
+    if (rowAgeMs <= BEGIN_WAIT_MS) return { kind: 'waits', reason: null }
+    return notRun(true, vanished('Slurm calls its job running, but it never began'))
+  }
+  // Files of another node come late on a network file system.
+  if (rowAgeMs < EXIT_LINE_WAIT_MS && state !== 'CANCELLED' && state !== 'DEADLINE')
+    return { kind: 'waits', reason: null }
+  if (state === 'CANCELLED') return notRun(false, cancelled())
+  if (state === 'DEADLINE')
+    return notRun(false, { name: 'scheduler-timeout', message: 'Slurm did not start its job before its deadline' })
+  if (reason === 'JobLaunchFailure') {
+    return notRun(false, { name: 'executor-failed', message: slurmOutput() || 'Slurm could not launch its job' })
+  }
+  if (NODE_LOST.has(state)) return notRun(true, nodeFailed(row))
+  if (state === 'PREEMPTED') return notRun(true, preempted())
+  return notRun(true, vanished(`its job ended as ${state} before it began`))
+}
+
+function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
+  const { status, row, stopOrdered, stopError, endedForMs } = evidence
+  if (stopOrdered || status.fenced) return ended(exitCode, ownStop(evidence))
+  if (exitCode === 0 && !status.signalled) return ended(0, stopError)
+  const final = row !== 'unknown' && row !== null && !LIVE.has(row.state) && !WAITING.has(row.state)
+  if (!final) return (endedForMs ?? 0) < CAUSE_WAIT_MS ? { kind: 'runs' } : ended(exitCode, null)
+  if (row.state === 'OUT_OF_MEMORY' && exitCode !== 0) return outOfMemory(evidence, exitCode)
+  if (row.state === 'PREEMPTED') return ended(exitCode, preempted())
+  if (row.state === 'TIMEOUT') return ended(exitCode, timedOut())
+  if (row.state === 'CANCELLED') return ended(exitCode, cancelled())
+  return ended(exitCode, null)
+}
+
+/** It began, and no line says how it ended. */
+function judgeSilent(evidence: JobEvidence, row: JobRow | null): JobVerdict {
+  const { status, startedAgain, stopOrdered, rowAgeMs } = evidence
+  if (startedAgain || (row !== null && (WAITING.has(row.state) || row.restarts > 0))) {
+    return lost({ name: 'node-failed', message: 'Slurm has started its job another time' })
+  }
+  if (row !== null && LIVE.has(row.state)) return { kind: 'runs' }
+  if (rowAgeMs < EXIT_LINE_WAIT_MS) return { kind: 'runs' }
+  if (row === null) {
+    return lost(vanished('Slurm does not know its job any more, and it left no exit status'))
+  }
+  if (NODE_LOST.has(row.state)) return lost(nodeFailed(row))
+  if (row.state === 'OUT_OF_MEMORY') return outOfMemory(evidence, SIGKILLED)
+  if (stopOrdered || status.fenced) return ended(SIGKILLED, ownStop(evidence))
+  if (row.state === 'TIMEOUT') return ended(null, timedOut())
+  if (row.state === 'PREEMPTED') return ended(null, preempted())
+  if (row.state === 'CANCELLED') return ended(null, cancelled())
+  return ended(null, vanished(`its job ended as ${row.state} and left no exit status`))
+}
+
+function ownStop({ status, stopError }: JobEvidence): FailureError | null {
+  return stopError ?? (status.fenced ? FENCED : null)
+}
+
+function outOfMemory({ memoryLimitBytes }: JobEvidence, exitCode: number): JobVerdict {
+  const message = `ran out of its ${memoryLimitBytes ?? '?'} bytes of memory`
+  return { kind: 'ended', exitCode, oomKilled: true, error: { name: 'oom-killed', message }, gone: true }
+}
+
+function ended(exitCode: number | null, error: FailureError | null): JobVerdict {
+  return { kind: 'ended', exitCode, oomKilled: false, error, gone: true }
+}
+
+/** Its processes may live on at a node that nobody hears of. */
+function lost(error: FailureError): JobVerdict {
+  return { kind: 'ended', exitCode: null, oomKilled: false, error, gone: false }
+}
+
+function notRun(again: boolean, error: FailureError): JobVerdict {
+  return { kind: 'not-run', again, error }
+}
+
+function vanished(message: string): FailureError {
+  return { name: 'kernel-vanished', message }
+}
+
+function nodeFailed({ node, state }: JobRow): FailureError {
+  return { name: 'node-failed', message: `Slurm lost its node ${node} (${state})` }
+}
+
+function preempted(): FailureError {
+  return { name: 'preempted', message: 'Slurm preempted its job' }
+}
+
+function cancelled(): FailureError {
+  return { name: 'cancelled-outside', message: 'somebody cancelled its job in Slurm' }
+}
+
+function timedOut(): FailureError {
+  return { name: 'task-timeout', message: 'its job reached its time limit in Slurm' }
+}

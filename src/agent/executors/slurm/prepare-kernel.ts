@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import { messageOf } from '../../../observability/error-message.ts'
+import { type CodeHost, pullCode } from '../kernel-book/pull-code.ts'
+import { verdictPath } from '../kernel-directory/verdict-file.ts'
+import { createKernelDirectory, writeRunScript } from '../kernel-directory/kernel-directory.ts'
+import { kernelEnvironment } from '../process/kernel-environment.ts'
+import { pullImage, withInterpreter } from '../process/image-preset.ts'
+import { chainDirectory, openChainDirectory } from '../process/chain/chain-directory.ts'
+import type { ChainHost } from '../process/chain/chain-host.ts'
+import { execFault } from '../process/shell/exec-fault.ts'
+import { exportsOf, programOf } from '../process/shell/environment.ts'
+import { JobArgumentsError, requestArguments } from './job-arguments.ts'
+import type { SlurmHost } from './slurm-host.ts'
+import type { SlurmImage } from './slurm-options.ts'
+import type { SlurmKernel } from './slurm-kernel.ts'
+
+class RefusedError extends Error {
+  override readonly name: string
+
+  constructor(name: string, message: string) {
+    super(message)
+    this.name = name
+  }
+}
+
+export async function prepareKernel(host: SlurmHost & CodeHost<SlurmKernel>, kernel: SlurmKernel): Promise<void> {
+  const { assignment, spec, path } = kernel
+  try {
+    if (spec.portVariable !== null)
+      throw new RefusedError(
+        'submit-refused',
+        'sessions that serve cannot be reached on Slurm’s nodes: it runs batch work',
+      )
+    kernel.image = imageOf(host, spec.image)
+    kernel.request = [...requestArguments(spec, host.options), ...kernel.image.sbatch]
+    // Slurm jobs outlive a restart of the agent's machine, so its boot says nothing.
+    const record = { version: 1, assignment, bootId: '', spec, port: null } as const
+    await createKernelDirectory(path, record, { uid: null, withTmp: false })
+  } catch (error) {
+    return refuse(host, kernel, error, 'the kernel’s directory could not be prepared')
+  }
+  // A stop or a removal may have happened meanwhile.
+  if (kernel.phase !== 'PREPARING' || host.book.closed) return
+  if (await pullCode(host, kernel, null)) await host.book.prepared(kernel)
+}
+
+/** Writes what the job runs. From here on a later instance goes on. */
+export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKernel): Promise<void> {
+  const { spec, path } = kernel
+  try {
+    kernel.found = await openChainDirectory(host, spec, null)
+    const script = scriptOf(host, kernel, chainDirectory(host, spec))
+    await writeRunScript(path, kernel.token, script)
+  } catch (error) {
+    return refuse(host, kernel, error, 'could not be started')
+  }
+  if (!host.book.closed) host.enqueue(kernel)
+}
+
+function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
+  const { spec, path } = kernel
+  const image = kernel.image ?? imageOf(host, spec.image)
+  const places = { work: join(path, 'work'), chain, verdict: verdictPath(path), path: host.path }
+  const environ = kernelEnvironment(spec, image, places, kernel)
+  if (spec.command.length === 0) throw new Error('the command is empty')
+  if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
+    throw new Error('a command or a variable contains a NUL byte')
+  }
+  const argv = withInterpreter(image, spec.command, environ.get('PATH') ?? host.path)
+  const fault = execFault(argv, environ)
+  if (fault !== null) throw new RefusedError('environment-too-large', fault)
+  const lines = ['cd ./work || exit 126', 'ulimit -c 0', exportsOf(environ), ...image.prolog, programOf(environ, argv)]
+  return `${lines.join('\n')}\n`
+}
+
+function imageOf({ options, presets, path }: SlurmHost, name: string | null): SlurmImage {
+  const own = name !== null && Object.hasOwn(options.images, name) ? options.images[name] : undefined
+  if (own !== undefined) return own
+  const image = pullImage(presets, name, path)
+  if (typeof image === 'string') throw new RefusedError('image-pull-failed', image)
+  return { ...image, prolog: [], sbatch: [] }
+}
+
+function refuse(host: SlurmHost, kernel: SlurmKernel, error: unknown, what: string): void {
+  if (error instanceof RefusedError) return host.book.fail(kernel, error.name, error.message)
+  if (error instanceof JobArgumentsError) {
+    return host.book.fail(kernel, 'submit-refused', error.message)
+  }
+  host.book.fail(kernel, 'executor-failed', `${what}: ${messageOf(error)}`)
+}

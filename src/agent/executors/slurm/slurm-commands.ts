@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { messageOf } from '../../../observability/error-message.ts'
+import { DEFAULT_PATH } from '../process/kernel-environment.ts'
+import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
+import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './parse-squeue.ts'
+
+/** A program takes 9 s to give up a controller that is down. */
+const COMMAND_LIMIT_MS = 30_000
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+
+/** What no repetition mends: the job asks for what the cluster does not have. Anything else is tried again. */
+const REFUSALS = [
+  /Requested node configuration is not available/i,
+  /Invalid partition name/i,
+  /Invalid generic resource/i,
+  /Invalid feature specification/i,
+  /Invalid account or account\/partition combination/i,
+  /Invalid qos specification/i,
+  /Invalid node name specified/i,
+  /Requested time limit is invalid/i,
+  /More processors requested than permitted/i,
+  /CPU count per node can not be satisfied/i,
+  /Memory specification can not be satisfied/i,
+  /Node count specification invalid/i,
+  /Requested reservation (is )?(in)?valid/i,
+  /unrecognized option|invalid option|Invalid --/i,
+]
+
+export type Submission = { kind: 'submitted'; jobId: string } | { kind: 'refused' | 'later'; message: string }
+
+/** Slurm did not answer, or not with what was asked for: nothing may be concluded. */
+export class SlurmSilentError extends Error {}
+
+/** Slurm's own programs. */
+export interface SlurmCommands {
+  /** Never rejects. */
+  submit(args: readonly string[], script: string): Promise<Submission>
+  /** All jobs of these users, ended ones too, as long as Slurm remembers them. @throws SlurmSilentError */
+  list(users: readonly string[]): Promise<JobRow[]>
+  /**
+   * Ends all jobs of this name, or one of them: ids alone may have been given to another job.
+   *
+   * @param signal only sends this one, to the job's own script
+   * @throws SlurmSilentError
+   */
+  cancel(name: string, options?: { jobId?: string | undefined; signal?: 'TERM' | undefined }): Promise<void>
+  /** @throws SlurmSilentError */
+  capacity(partition: string | undefined, gres: Readonly<Record<string, string>>, factor: number): Promise<Capacity>
+  /** Whether the node is there and answers. @throws SlurmSilentError */
+  isNodeUp(node: string): Promise<boolean>
+}
+
+export function createSlurmCommands(): SlurmCommands {
+  return {
+    async submit(args, script) {
+      const { status, output, errors } = await run('sbatch', args, script).catch(silent)
+      // It may say that it has had trouble, and have succeeded.
+      const jobId = /^(\d+)(;\S+)?$/m.exec(output)?.[1]
+      if (status === 0 && jobId !== undefined) return { kind: 'submitted', jobId }
+      const message = lastLine(errors) || lastLine(output) || 'sbatch failed'
+      return { kind: REFUSALS.some((refusal) => refusal.test(errors)) ? 'refused' : 'later', message }
+    },
+    async list(users) {
+      const args = ['--noheader', '--array', '--states=all', `--user=${users.join()}`, `--Format=${SQUEUE_FORMAT}`]
+      return parsed(parseSqueue, await answerOf('squeue', args))
+    },
+    cancel,
+    async capacity(partition, gres, factor) {
+      const of = partition === undefined ? [] : [`--partition=${partition}`]
+      const text = await answerOf('sinfo', ['--noheader', '--Node', ...of, `--Format=${SINFO_FORMAT}`])
+      return parsed((answer) => parseCapacity(answer, gres, factor), text)
+    },
+    async isNodeUp(node) {
+      const state = await answerOf('sinfo', ['--noheader', '--Node', `--nodes=${node}`, '--Format=StateLong:|'])
+      const [first = ''] = state.trim().split('|')
+      return /^(idle|mixed|allocated|draining|drained|reserved)$/.test(first)
+    },
+  }
+}
+
+async function cancel(
+  name: string,
+  { jobId, signal }: { jobId?: string | undefined; signal?: 'TERM' | undefined } = {},
+): Promise<void> {
+  const how = signal === undefined ? [] : ['--batch', `--signal=${signal}`]
+  const which = jobId === undefined ? [] : [jobId]
+  const { status, errors } = await run('scancel', ['--quiet', ...how, `--name=${name}`, ...which]).catch(silent)
+  if (status !== 0 && !/Invalid job id|already completing or completed/i.test(errors)) {
+    throw new SlurmSilentError(lastLine(errors) || 'scancel failed')
+  }
+}
+
+async function answerOf(program: string, args: readonly string[]): Promise<string> {
+  const { status, output, errors } = await run(program, args).catch(silent)
+  if (status !== 0) throw new SlurmSilentError(lastLine(errors) || `${program} failed`)
+  return output
+}
+
+function parsed<T>(parse: (text: string) => T, text: string): T {
+  try {
+    return parse(text)
+  } catch (error) {
+    throw new SlurmSilentError(messageOf(error))
+  }
+}
+
+interface Answer {
+  status: number | null
+  output: string
+  errors: string
+}
+
+function silent(error: unknown): Answer {
+  return { status: null, output: '', errors: messageOf(error) }
+}
+
+/**
+ * With nothing of the agent's environment but what finds the cluster: `sbatch` hands its own on to the job, and reads
+ * options from it.
+ */
+async function run(program: string, args: readonly string[], input = ''): Promise<Answer> {
+  const { PATH = DEFAULT_PATH, SLURM_CONF } = process.env
+  const env = { PATH, LC_ALL: 'C', ...(SLURM_CONF !== undefined && { SLURM_CONF }) }
+  const child = spawn(program, args, { env, cwd: '/', timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' })
+  const closed = once(child, 'close')
+  // An answer that is cut off would hide jobs.
+  const tooLong = () => child.kill('SIGKILL')
+  const [output, errors] = [collect(child.stdout, tooLong), collect(child.stderr, tooLong)]
+  // A program that reads none of it may be gone before it is written.
+  child.stdin.on('error', () => undefined).end(input)
+  const [status] = (await closed) as [number | null]
+  return { status, output: output(), errors: status === null ? `${program} did not answer` : errors() }
+}
+
+function collect(stream: NodeJS.ReadableStream, tooLong: () => void): () => string {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  stream.on('data', (piece: Buffer) => {
+    bytes += piece.length
+    if (bytes <= OUTPUT_BYTES_MAX) pieces.push(piece)
+    else tooLong()
+  })
+  return () => Buffer.concat(pieces).toString()
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.trim() ?? ''
+}

@@ -1,0 +1,170 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { KernelSpec, ObservedKernel } from '../../../domain/agent/protocol.ts'
+import type { Logger } from '../../../observability/log.ts'
+import { readControlFile } from '../../control-file.ts'
+import type { Executor, ExecutorHooks } from '../executor.ts'
+import { type CodeHost } from '../kernel-book/pull-code.ts'
+import { openChainStore } from '../../chain-store.ts'
+import { createKernelBook } from '../kernel-book/kernel-book.ts'
+import { observeKernel } from '../kernel-book/kernel-entry.ts'
+import * as directory from '../kernel-directory/kernel-directory.ts'
+import { leaveChain } from '../process/chain/chain-directory.ts'
+import type { ChainHost } from '../process/chain/chain-host.ts'
+import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
+import { createChainDrops } from '../process/chain/drop-chains.ts'
+import { SHIPPED_PRESETS } from '../process/image-preset.ts'
+import { DEFAULT_PATH } from '../process/kernel-environment.ts'
+import { cancelJob, createJobWatch, hostOf } from './job-watch.ts'
+import { openLease } from './lease.ts'
+import { launchKernel, prepareKernel } from './prepare-kernel.ts'
+import { openSharedDirectory } from './shared-directory.ts'
+import { createSlurmCommands } from './slurm-commands.ts'
+import type { SlurmHost } from './slurm-host.ts'
+import { newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
+import type { SlurmOptions } from './slurm-options.ts'
+import { parseJobStatus } from './slurm-status.ts'
+import { createSubmitQueue } from './submit-queue.ts'
+
+export interface SlurmExecutorOptions {
+  /** Holds what is this agent's alone, as its id. */
+  agentDir: string
+  agentId: string
+  log: Logger
+  /** Of a kernel's uploaded code. */
+  codeBytesMax: number
+  slurm: SlurmOptions
+}
+
+/**
+ * Runs kernels as jobs of a Slurm cluster. Whether and how a command ran is what its kernel's directory says, which agent
+ * and nodes share; Slurm's word adds the cause of a failure. The headers of job script, lease and submit queue describe
+ * what a crash leaves.
+ */
+export function createSlurmExecutor(
+  { agentDir, agentId, log, codeBytesMax, slurm }: SlurmExecutorOptions,
+  hooks: ExecutorHooks,
+): Executor {
+  const shared = openSharedDirectory(slurm.directory, agentId)
+  const { book, port } = createKernelBook<SlurmKernel>(
+    { kernelsDir: shared.kernels, shared: true, log },
+    {
+      create: newSlurmKernel,
+      prepare: (kernel) => prepareKernel(host, kernel),
+      launch: (kernel) => {
+        watch.wake()
+        return launchKernel(host, kernel)
+      },
+      stop: (kernel, first) => stop(host, kernel, first),
+      isEnding: ({ path }) => parseJobStatus(readControlFile(join(path, 'status'))).exitCode !== null,
+      outsideFault: async () => null,
+      leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      settled: () => watch.wake(),
+      removed(kernel) {
+        removeBatch(host, kernel)
+        leaveChain(host, kernel)
+      },
+      recover: async (kernel) => recover(host, kernel),
+    },
+    hooks,
+  )
+  const host: SlurmHost & ChainHost & CodeHost<SlurmKernel> = {
+    agentId,
+    options: slurm,
+    shared,
+    chainsDir: shared.chains,
+    chainStore: openChainStore({ dir: shared.chains, agentDir, byHand: false }),
+    codeBytesMax,
+    fetchCode: hooks.fetchCode,
+    limits: { chainBytes: null, chainFiles: null },
+    presets: SHIPPED_PRESETS,
+    path: process.env['PATH'] ?? DEFAULT_PATH,
+    commands: createSlurmCommands(),
+    lease: openLease(shared.root),
+    book,
+    log,
+    enqueue: (kernel) => queue.add(kernel),
+    dropStopped: () => queue.dropStopped(),
+    wake: () => watch.wake(),
+  }
+  const queue = createSubmitQueue(host)
+  const watch = createJobWatch(host)
+  const chains = createChainDrops(host)
+
+  return {
+    ...port,
+    name: 'slurm',
+    async recover() {
+      await port.recover()
+      removeBatches(host)
+      await chains.resume()
+      watch.wake()
+    },
+    observe: () => [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observe),
+    renewed: (leftMs) => host.lease.renew(leftMs),
+    chains,
+    async close() {
+      queue.close()
+      await port.close()
+      await watch.close()
+    },
+  }
+}
+
+function observe(kernel: SlurmKernel): ObservedKernel {
+  const { phase, note, startWanted, status, lingers } = kernel
+  const waits = startWanted && note !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
+  return {
+    ...observeKernel(kernel),
+    ...(waits && { waiting: { reason: note } }),
+    ...(lingers && { gone: false }),
+    host: hostOf(kernel),
+    slurmJobId: status.began?.jobId ?? null,
+  }
+}
+
+function stop(host: SlurmHost, kernel: SlurmKernel, first: boolean): void {
+  if (kernel.phase === 'LAUNCHING') {
+    if (!directory.claimStatus(kernel.path, 'never')) return
+    host.book.endBeforeRunning(kernel, kernel.stopError)
+    return cancelJob(host, kernel)
+  }
+  // The kernels of a gang are not the job's own script, and only the keeper can tell them apart.
+  const alone = (kernel.spec.gang?.size ?? 1) === 1
+  if (first && alone && (kernel.killAt ?? 0) > Date.now()) cancelJob(host, kernel, 'TERM')
+}
+
+/** One that may be in Slurm is watched as if this instance had submitted it. */
+function recover(host: SlurmHost, kernel: SlurmKernel): void {
+  const { path } = kernel
+  const text = readControlFile(join(path, 'submit'))
+  kernel.status = parseJobStatus(readControlFile(join(path, 'status')))
+  const ran = kernel.status.claimed && !kernel.status.never
+  if (text === null && !ran) return host.book.beginAnew(kernel, directory.wasStartOrdered(path))
+  kernel.submit = text === null ? null : (JSON.parse(text) as SubmitMark)
+  kernel.submissions = kernel.submit?.submissions ?? 1
+  kernel.submittedAt = performance.now()
+  kernel.rowSince = performance.now()
+  kernel.startWanted = true
+  kernel.handedOver = true
+  kernel.phase = kernel.status.began === null ? 'LAUNCHING' : 'RUNNING'
+  if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
+  const mark = directory.readStopMark(path)
+  kernel.killAt = mark?.killAt ?? null
+  kernel.stopError = mark?.error ?? null
+  if (mark !== null) host.book.applyStop(kernel)
+}
+
+function removeBatch({ shared, book }: SlurmHost, { submit }: SlurmKernel): void {
+  if (submit === null || !submit.name.startsWith('rp-b')) return
+  if ([...book.kernels.values()].some((other) => other.submit?.name === submit.name)) return
+  rmSync(join(shared.batches, submit.name), { recursive: true, force: true })
+}
+
+/** Those of which no kernel is left. */
+function removeBatches({ shared, book }: SlurmHost): void {
+  const needed = new Set([...book.kernels.values()].map(({ submit }) => submit?.name))
+  for (const name of readdirSync(shared.batches)) {
+    if (!needed.has(name)) rmSync(join(shared.batches, name), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,28 @@
+import type { Logger } from '../../../observability/log.ts'
+import type { KernelBook } from '../kernel-book/kernel-book.ts'
+import type { ImagePresets } from '../process/image-preset.ts'
+import type { Lease } from './lease.ts'
+import type { SharedDirectory } from './shared-directory.ts'
+import type { SlurmCommands } from './slurm-commands.ts'
+import type { SlurmKernel } from './slurm-kernel.ts'
+import type { SlurmOptions } from './slurm-options.ts'
+
+/** The state that all steps of a kernel's life share. */
+export interface SlurmHost {
+  readonly agentId: string
+  readonly options: SlurmOptions
+  readonly shared: SharedDirectory
+  readonly presets: ImagePresets
+  /** The kernels' default PATH. */
+  readonly path: string
+  readonly commands: SlurmCommands
+  readonly lease: Lease
+  readonly book: KernelBook<SlurmKernel>
+  readonly log: Logger
+  /** Has it submitted, as soon as others like it are there. */
+  enqueue(kernel: SlurmKernel): void
+  /** Ends those that wait for their submission and are to stop. */
+  dropStopped(): void
+  /** Schedules a look at the kernels. */
+  wake(): void
+}

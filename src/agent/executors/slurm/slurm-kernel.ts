@@ -1,0 +1,71 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
+import type { JobRow } from './parse-squeue.ts'
+import type { SlurmImage } from './slurm-options.ts'
+import { type JobStatus, NO_STATUS } from './slurm-status.ts'
+
+/** How a kernel is found among Slurm's jobs; written to `submit` before it is handed to Slurm. */
+export interface SubmitMark {
+  /** The job's name. */
+  name: string
+  /** Number of its task, if the job is an array. */
+  task: number | null
+  /** Wall-clock time in milliseconds. */
+  at: number
+  /** How often it has been submitted. */
+  submissions: number
+}
+
+export interface SlurmKernel extends KernelEntry {
+  image: SlurmImage | null
+  /** Equal for all that may share an array. */
+  request: readonly string[]
+  submit: SubmitMark | null
+  submissions: number
+  /** When `sbatch` has succeeded, or an earlier instance may have called it, as `performance.now()`. */
+  submittedAt: number
+  status: JobStatus
+  row: JobRow | null | 'unknown'
+  /** In how many answers of Slurm, one after the other, it has been missing. */
+  missed: number
+  /** Since when the row is in its state, or missing, as `performance.now()`. */
+  rowSince: number
+  /** When its first line was first seen, as `performance.now()`; null before. What Slurm was asked earlier is outdated. */
+  beganSeenAt: number | null
+  /** When its exit line was first seen; null before. */
+  exitSeenAt: number | null
+  /** Since when it is ended, but not known to be gone. */
+  lingersSince: number
+  /** The last means against a job that ignores its stop has been used. */
+  cancelled: boolean
+}
+
+export function newSlurmKernel(spec: KernelSpec, assignment: number, path: string): SlurmKernel {
+  return {
+    ...newKernelEntry(spec, assignment, path),
+    token: String(assignment),
+    image: null,
+    request: [],
+    submit: null,
+    submissions: 0,
+    submittedAt: 0,
+    status: NO_STATUS,
+    row: 'unknown',
+    missed: 0,
+    rowSince: 0,
+    beganSeenAt: null,
+    exitSeenAt: null,
+    lingersSince: 0,
+    cancelled: false,
+  }
+}
+
+/** By which Slurm lists its job. */
+export function keyOf({ name, task }: SubmitMark): string {
+  return task === null ? name : `${name}_${task}`
+}
+
+export function memoryLimit(spec: KernelSpec): number | null {
+  const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
+  return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
+}

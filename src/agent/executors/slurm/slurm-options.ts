@@ -1,0 +1,41 @@
+import type { PulledImage } from '../process/image-preset.ts'
+
+/** What `image` means in Slurm: besides a preset's environment and interpreter, lines that load it on the node. */
+export interface SlurmImage extends PulledImage {
+  /** Lines of shell that run before the command, like `module load cuda`. */
+  prolog: readonly string[]
+  /** Further arguments of `sbatch`. */
+  sbatch: readonly string[]
+}
+
+export interface SlurmOptions {
+  /** Seen under the same path by this agent and by all nodes. */
+  directory: string
+  partition?: string | undefined
+  account?: string | undefined
+  qos?: string | undefined
+  constraint?: string | undefined
+  reservation?: string | undefined
+  /** Project name → account. */
+  accounts: Readonly<Record<string, string>>
+  /** Slot → generic resource. */
+  gres: Readonly<Record<string, string>>
+  /** Slots offered, as a multiple of what the usable nodes have. */
+  queueFactor: number
+  /** Most jobs in Slurm at a time. */
+  queueJobs: number
+  pollMs: number
+  images: Readonly<Record<string, SlurmImage>>
+  /** Further arguments of `sbatch`, behind all others. */
+  args: readonly string[]
+}
+
+export const SLURM_DEFAULTS = {
+  accounts: {},
+  gres: { 'cuda.device': 'gpu' },
+  queueFactor: 1.25,
+  queueJobs: 1_000,
+  pollMs: 5_000,
+  images: {},
+  args: [],
+} as const satisfies Partial<SlurmOptions>

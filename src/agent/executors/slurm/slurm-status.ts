@@ -1,0 +1,52 @@
+import { splitOnce } from '../kernel-directory/shim-status.ts'
+
+/**
+ * What `status` says of a kernel in Slurm. Its writers are `job.sh`, `keeper.sh` and a claiming agent; a line counts once
+ * its newline is written.
+ */
+export interface JobStatus {
+  /** Somebody has created it: no other job runs the command. */
+  claimed: boolean
+  /** The claim was an agent's: the command never runs. */
+  never: boolean
+  began: { jobId: string; node: string } | null
+  /** Null until `exit` is there. */
+  exitCode: number | null
+  /** A signal of Slurm's or somebody's reached the job, and was passed on to the command. */
+  signalled: boolean
+  /** The keeper has begun to end it, since its lease had run out. */
+  fenced: boolean
+  /** The keeper has ended all of it. */
+  killed: boolean
+}
+
+export const NO_STATUS: JobStatus = {
+  claimed: false,
+  never: false,
+  began: null,
+  exitCode: null,
+  signalled: false,
+  fenced: false,
+  killed: false,
+}
+
+/** @param text null if there is no such file */
+export function parseJobStatus(text: string | null): JobStatus {
+  if (text === null) return NO_STATUS
+  const status: JobStatus = { ...NO_STATUS, claimed: true }
+  for (const line of text.split('\n').slice(0, -1)) {
+    const [word, rest] = splitOnce(line)
+    if (word === 'never' || word === 'failed') status.never = true
+    if (word === 'began') status.began = parseBegan(rest)
+    if (word === 'exit' && /^\d{1,3}$/.test(rest)) status.exitCode = Number(rest)
+    if (word === 'signalled') status.signalled = true
+    if (word === 'ending' || word === 'killed') status.fenced = true
+    if (word === 'killed') status.killed = true
+  }
+  return status
+}
+
+function parseBegan(text: string): { jobId: string; node: string } {
+  const [jobId, node] = splitOnce(text)
+  return { jobId: /^[0-9_]+$/.test(jobId) ? jobId : '', node: /^[A-Za-z0-9_.-]*$/.test(node) ? node : '' }
+}

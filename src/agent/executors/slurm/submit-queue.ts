@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writeControlFile } from '../../control-file.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { claimStatus } from '../kernel-directory/kernel-directory.ts'
+import { quote } from '../process/shell/quote.ts'
+import { submissionArguments } from './job-arguments.ts'
+import type { SlurmHost } from './slurm-host.ts'
+import type { SlurmKernel, SubmitMark } from './slurm-kernel.ts'
+
+const AT_ONCE_MAX = 4
+/** From so many equal ones on, one call submits them all. */
+const ARRAY_MIN = 16
+/** Slurm's own bound where nothing else is configured. */
+const ARRAY_MAX = 1_000
+/** In which equal ones gather. */
+const GATHER_MS = 20
+const PAUSE_MIN_MS = 1_000
+const PAUSE_MAX_MS = 60_000
+
+/**
+ * Hands kernels to Slurm, in the order of their starts: equal ones as one array, those of a session together as one job.
+ * What Slurm does not take now is tried again after 1, 2, 4 … 60 s; meanwhile it says why it waits.
+ *
+ * `submit` is written before `sbatch` is called. A crash in between, or a dying agent's `sbatch` that succeeds late, may
+ * leave a job that nobody counts; the claim lets only one of several run.
+ */
+export function createSubmitQueue(host: SlurmHost): SubmitQueue {
+  const waiting = new Set<SlurmKernel>()
+  let running = 0
+  let failures = 0
+  let retryAt = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function pump(): void {
+    timer = undefined
+    dropStopped()
+    const refusal = host.lease.refusal()
+    if (refusal !== null) return later(refusal, PAUSE_MIN_MS)
+    if (performance.now() < retryAt) return schedule(retryAt - performance.now())
+    while (running < AT_ONCE_MAX) {
+      const room = host.options.queueJobs - jobsOf(host)
+      const batch = nextBatch(waiting, room)
+      if (batch.length === 0) break
+      for (const kernel of batch) waiting.delete(kernel)
+      running += 1
+      void submit(host, batch)
+        .then((again) => (again === null ? succeeded() : failed(batch, again)))
+        .finally(() => {
+          running -= 1
+          schedule(0)
+        })
+    }
+  }
+
+  function succeeded(): void {
+    failures = 0
+  }
+
+  function failed(batch: readonly SlurmKernel[], reason: string): void {
+    failures += 1
+    const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** (failures - 1), PAUSE_MAX_MS)
+    retryAt = performance.now() + pauseMs
+    if (failures === 1) host.log.warn({ reason }, 'Slurm does not take jobs now')
+    for (const kernel of batch) if (isSubmittable(kernel)) waiting.add(kernel)
+    later(reason, pauseMs)
+  }
+
+  function later(reason: string, pauseMs: number): void {
+    if (waiting.size === 0) return
+    let changed = false
+    for (const kernel of waiting) {
+      changed ||= kernel.note !== reason
+      kernel.note = reason
+    }
+    if (changed) host.book.changed()
+    schedule(pauseMs)
+  }
+
+  /** Nothing runs them: the stop is answered here, unless a submission that seemed to fail has not. */
+  function dropStopped(): void {
+    for (const kernel of waiting) {
+      if (isSubmittable(kernel) && kernel.killAt === null) continue
+      waiting.delete(kernel)
+      if (!isSubmittable(kernel)) continue
+      if (kernel.submissions === 0 || claimStatus(kernel.path, 'never')) {
+        host.book.endBeforeRunning(kernel, kernel.stopError)
+      } else {
+        kernel.handedOver = true
+        host.book.applyStop(kernel)
+      }
+    }
+  }
+
+  function schedule(pauseMs: number): void {
+    if (host.book.closed || waiting.size === 0 || timer !== undefined) return
+    timer = setTimeout(pump, pauseMs).unref()
+  }
+
+  return {
+    add(kernel) {
+      waiting.add(kernel)
+      schedule(GATHER_MS)
+    },
+    dropStopped,
+    close: () => clearTimeout(timer),
+  }
+}
+
+export interface SubmitQueue {
+  add(kernel: SlurmKernel): void
+  /** Ends those whose stop was ordered while they waited. */
+  dropStopped(): void
+  close(): void
+}
+
+function isSubmittable({ phase }: SlurmKernel): boolean {
+  return phase === 'LAUNCHING'
+}
+
+function jobsOf({ book }: SlurmHost): number {
+  return [...book.kernels.values()].filter(
+    ({ phase, handedOver }) => handedOver && (phase === 'LAUNCHING' || phase === 'RUNNING'),
+  ).length
+}
+
+/** The first that waits, with all that go with it; empty if there is no room, or if it still lacks kernels of its gang. */
+function nextBatch(waiting: ReadonlySet<SlurmKernel>, room: number): SlurmKernel[] {
+  if (room <= 0) return []
+  for (const first of waiting) {
+    const size = gangSize(first)
+    if (size > 1) {
+      const gang = [...waiting].filter((kernel) => isOfGang(kernel, first))
+      if (gang.length === size) return gang.toSorted(byRole)
+      continue
+    }
+    const key = batchKey(first)
+    const equal = [...waiting].filter((kernel) => gangSize(kernel) === 1 && batchKey(kernel) === key)
+    return equal.length < ARRAY_MIN ? [first] : equal.slice(0, Math.min(ARRAY_MAX, room))
+  }
+  return []
+}
+
+function gangSize({ spec }: SlurmKernel): number {
+  return spec.gang?.size ?? 1
+}
+
+function isOfGang({ spec, assignment }: SlurmKernel, first: SlurmKernel): boolean {
+  return spec.sessionId === first.spec.sessionId && assignment === first.assignment
+}
+
+function byRole(a: SlurmKernel, b: SlurmKernel): number {
+  return a.spec.role.localeCompare(b.spec.role) || a.spec.index - b.spec.index
+}
+
+function batchKey({ request }: SlurmKernel): string {
+  return JSON.stringify(request)
+}
+
+/** Never rejects. @returns why to try again; null if there is no need to */
+async function submit(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<string | null> {
+  try {
+    return await submitBatch(host, batch)
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<string | null> {
+  const [first] = batch as [SlurmKernel]
+  const gang = gangSize(first) > 1
+  const array = batch.length > 1 && !gang
+  const name = batch.length === 1 ? `rp-${first.id}-${first.assignment}` : `rp-b${randomUUID()}`
+  const at = Date.now()
+  const directory = batch.length === 1 ? first.path : makeBatch(host, batch, name)
+  for (const [task, kernel] of batch.entries()) {
+    kernel.submissions += 1
+    note(kernel, { name, task: array ? task : null, at, submissions: kernel.submissions })
+    kernel.handedOver = true
+    kernel.submittedAt = Number.POSITIVE_INFINITY
+  }
+  const args = [
+    ...submissionArguments({
+      output: join(directory, array ? 'slurm.out.%a' : 'slurm.out'),
+      directory: host.shared.root,
+      name,
+      comment: commentOf(host.agentId, first),
+    }),
+    ...(array ? [`--array=0-${batch.length - 1}`] : []),
+    ...first.request,
+  ]
+  const script = scriptOf(host, batch, { gang, array, at, directory })
+  const result = await host.commands.submit(args, script)
+  for (const kernel of batch) kernel.submittedAt = performance.now()
+  host.wake()
+  if (result.kind === 'submitted') return null
+  if (result.kind === 'later') {
+    // It may have taken them all the same: then their claim keeps a second job from running them.
+    for (const kernel of batch) kernel.handedOver = false
+    return result.message
+  }
+  for (const kernel of batch) host.book.fail(kernel, 'submit-refused', `Slurm refuses its job: ${result.message}`)
+  return null
+}
+
+/** By the agent's id in it, jobs are known whose kernel has gone. */
+export function commentOf(agentId: string, { spec }: SlurmKernel): string {
+  return `reprise agent=${agentId} session=${spec.sessionId} attempt=${spec.attempt}`
+}
+
+function makeBatch({ shared }: SlurmHost, batch: readonly SlurmKernel[], name: string): string {
+  const directory = join(shared.batches, name)
+  mkdirSync(directory)
+  writeFileSync(join(directory, 'kernels'), batch.map(({ id, assignment }) => `${id} ${assignment}\n`).join(''))
+  chmodSync(join(directory, 'kernels'), 0o644)
+  chmodSync(directory, 0o755)
+  return directory
+}
+
+function note(kernel: SlurmKernel, mark: SubmitMark): void {
+  writeControlFile(join(kernel.path, 'submit'), JSON.stringify(mark))
+  kernel.submit = mark
+  Object.assign(kernel, { row: 'unknown', missed: 0, rowSince: performance.now() })
+}
+
+function scriptOf(
+  { shared }: SlurmHost,
+  [first, ...others]: readonly SlurmKernel[],
+  { gang, at, directory }: { gang: boolean; array: boolean; at: number; directory: string },
+): string {
+  const common = `/bin/sh ${quote(shared.jobScript)} ${quote(shared.root)} ${Math.floor(at / 1000)}`
+  const list = quote(join(directory, 'kernels'))
+  if (gang) return `#!/bin/sh\nexec srun --kill-on-bad-exit=0 --mem=0 --cpu-bind=none ${common} gang ${list}\n`
+  if (others.length > 0) return `#!/bin/sh\nexec ${common} array ${list}\n`
+  return `#!/bin/sh\nexec ${common} one ${first!.id} ${first!.assignment}\n`
+}

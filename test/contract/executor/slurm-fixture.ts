@@ -1,0 +1,65 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
+import { createSlurmExecutor } from '../../../src/agent/executors/slurm/slurm-executor.ts'
+import { SLURM_DEFAULTS, type SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import { readControlFile } from '../../../src/agent/control-file.ts'
+import { eventually } from '../../support/eventually.ts'
+import type { SlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import type { ExecutorFixture } from './executor-subject.ts'
+import { processCommands, testLog } from './process-fixture.ts'
+
+/** A lease that no test outlives. */
+export const LONG_FENCE_MS = 600_000
+
+export interface SlurmFixture extends ExecutorFixture {
+  readonly agentId: string
+  /** What agent and nodes share. */
+  readonly root: string
+  kernel(kernelId: string): string
+}
+
+/** SLURM_CONF of this process has to name the cluster. */
+export async function createSlurmFixture(
+  cluster: SlurmCluster,
+  overrides: Partial<SlurmOptions> = {},
+): Promise<SlurmFixture> {
+  const directory = await mkdtemp(join(cluster.shared, 'agent-'))
+  const agentId = uuidv7()
+  const slurm = { ...SLURM_DEFAULTS, directory, partition: 'main', pollMs: 500, ...overrides }
+  return {
+    agentId,
+    root: join(directory, agentId),
+    kernel: (kernelId) => join(directory, agentId, 'kernels', kernelId),
+    commands: { ...processCommands, vanish: ['sleep', '1000'] },
+    servesNothing: true,
+    missingImage: 'no-such-image:latest',
+    killFromOutside: (kernelId) => killJobScript(join(directory, agentId, 'kernels', kernelId)),
+    create(hooks: ExecutorHooks): Executor {
+      const executor = createSlurmExecutor(
+        { agentDir: directory, agentId, log: testLog, codeBytesMax: 1024 ** 3, slurm },
+        hooks,
+      )
+      executor.renewed?.(LONG_FENCE_MS)
+      return executor
+    },
+    dispose: () => rm(directory, { recursive: true, force: true, maxRetries: 5 }),
+  }
+}
+
+/** The batch script, as somebody with the right to do so would: the parent of what it runs. */
+async function killJobScript(path: string): Promise<void> {
+  await eventually(() => (readControlFile(join(path, 'status')) ?? '').includes('began'))
+  const pid = await eventually(async () => {
+    const { readdir, readFile, readlink } = await import('node:fs/promises')
+    for (const each of await readdir('/proc')) {
+      const cwd = await readlink(`/proc/${each}/cwd`).catch(() => '')
+      if (cwd !== join(path, 'work')) continue
+      const stat = await readFile(`/proc/${each}/stat`, 'utf8').catch(() => '')
+      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+    }
+    return null
+  })
+  process.kill(pid, 'SIGKILL')
+}
