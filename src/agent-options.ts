@@ -3,6 +3,7 @@ import { ChainStoreError } from './agent/chain-store.ts'
 import type { AgentOptions } from './agent/agent.ts'
 import { chooseExecutor, type ChosenExecutor } from './agent/create-executor.ts'
 import { detectSlots } from './agent/detect-slots.ts'
+import { SlurmSetupError } from './agent/executors/slurm/choose-slurm.ts'
 import { IsolationError } from './agent/executors/process/isolation/isolation.ts'
 import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from './observability/log.ts'
@@ -10,7 +11,7 @@ import type { Logger } from './observability/log.ts'
 /**
  * What the configuration says about an agent, whether it runs within a server or on its own.
  *
- * @throws ConfigurationError if the configured isolation does not work here
+ * @throws ConfigurationError if the configured isolation or cluster does not work here
  */
 export async function agentOptions(
   config: Config,
@@ -19,16 +20,16 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create } = await choose(config, { dataDir, agentDir }, log)
+  const { isolation, create, slots } = await choose(config, { dataDir, agentDir }, log)
   return {
-    createExecutor: (hooks) => orConfigurationError(() => create(hooks)),
+    createExecutor: (hooks, agentId) => orConfigurationError(() => create(hooks, agentId)),
     isolation,
     agentDir,
     name: config.agentName,
     resourceGroup: config.resourceGroup,
     address: config.agentAddress,
     version,
-    slots: config.slots ?? detectSlots(),
+    slots: config.slots ?? slots ?? detectSlots(),
     labels: config.agentLabels,
     log,
   }
@@ -38,7 +39,8 @@ function orConfigurationError<Result>(work: () => Result): Result {
   try {
     return work()
   } catch (error) {
-    if (error instanceof ChainStoreError) throw new ConfigurationError([error.message])
+    if (error instanceof ChainStoreError || error instanceof SlurmSetupError)
+      throw new ConfigurationError([error.message])
     throw error
   }
 }
@@ -52,7 +54,8 @@ async function choose(
     const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), ...config.isolationHide]
     return await chooseExecutor(config, { ...places, hide }, log)
   } catch (error) {
-    if (error instanceof IsolationError) throw new ConfigurationError([error.message])
+    if (error instanceof IsolationError || error instanceof SlurmSetupError)
+      throw new ConfigurationError([error.message])
     throw error
   }
 }

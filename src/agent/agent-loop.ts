@@ -89,20 +89,12 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
   return 'stopped'
 }
 
-async function register({
-  gateway,
-  identity,
-  shipper,
-  chains,
-  fence,
-  changes,
-  log,
-  signal,
-}: LoopParts): Promise<RegisterAnswer> {
+async function register(parts: LoopParts): Promise<RegisterAnswer> {
+  const { gateway, identity, shipper, chains, changes, log, signal } = parts
   const sentAt = uptimeSeconds()
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   const answer = await untilAborted(request, gateway.register(identity, request))
-  fence.renew(sentAt, answer.fenceAfterMs)
+  renew(parts, sentAt, answer.fenceAfterMs)
   shipper.resumeFrom(answer.logOffsets)
   chains.restart()
   changes.raise()
@@ -117,7 +109,7 @@ async function syncOnce(
   sequence: number,
 ): Promise<'reported' | 'waited' | 'repeated'> {
   const { fenceAfterMs } = registered
-  const { executor, identity, shipper, chains, fence, changes, log } = parts
+  const { executor, identity, shipper, chains, changes, log } = parts
   const hasChanges = changes.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
@@ -130,7 +122,7 @@ async function syncOnce(
     shipper.failed()
     throw error
   })
-  fence.renew(sentAt, fenceAfterMs)
+  renew(parts, sentAt, fenceAfterMs)
   shipper.accepted()
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) changes.raise()
@@ -140,6 +132,11 @@ async function syncOnce(
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await wait(Math.max(0, CHANGES_INTERVAL_MS - tookMs))
   return 'reported'
+}
+
+function renew({ fence, executor }: LoopParts, sentAt: number, fenceAfterMs: number): void {
+  fence.renew(sentAt, fenceAfterMs)
+  executor.renewed?.((sentAt - uptimeSeconds()) * 1000 + fenceAfterMs)
 }
 
 function pollMs({ heartbeatMs, fenceAfterMs }: RegisterAnswer): number {

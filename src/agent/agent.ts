@@ -20,7 +20,7 @@ const FENCE_GRACE_MS = 5_000
 
 export interface AgentOptions {
   gateway: Gateway
-  createExecutor(hooks: ExecutorHooks): Executor
+  createExecutor(hooks: ExecutorHooks, agentId: string): Executor
   /** Used by one agent at a time: holds its id, lock, fence and the executor's files. */
   agentDir: string
   name: string
@@ -65,11 +65,16 @@ export function createAgent(options: AgentOptions): Agent {
     resources.defer(() => lock.release())
     const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
     const { agentId } = known
-    const executor = options.createExecutor({
+    const hooks: ExecutorHooks = {
       changed: changes.raise,
       fetchCode: (kernel, signal) => options.gateway.fetchCode({ agentId, ...kernel }, signal),
-    })
-    const identity = { ...known, ...(executor.chains && { chainStore: executor.chains.store }) }
+    }
+    const executor = options.createExecutor(hooks, agentId)
+    const identity = {
+      ...known,
+      executor: executor.name,
+      ...(executor.chains && { chainStore: executor.chains.store }),
+    }
     resources.defer(() => executor.close())
     const fence = createFence(agentDir, () => stopAll(executor, log))
     resources.defer(() => fence.close())

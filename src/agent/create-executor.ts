@@ -6,10 +6,11 @@ import type { MemoryLimitMode } from './executors/process/create-process-host.ts
 import type { IsolationMode } from './executors/process/isolation/isolation.ts'
 import type { UidRange } from './executors/process/isolation/project-uids.ts'
 import { selectIsolation } from './executors/process/isolation/select-isolation.ts'
+import { chooseSlurm, type SlurmConfig } from './executors/slurm/choose-slurm.ts'
 import { createProcessExecutor } from './executors/process/process-executor.ts'
 
-export interface ExecutorConfig {
-  executor: 'process' | 'noop'
+export interface ExecutorConfig extends SlurmConfig {
+  executor: 'process' | 'slurm' | 'noop'
   agentMemoryLimit: MemoryLimitMode
   isolation: IsolationMode
   isolationUids?: UidRange | undefined
@@ -18,18 +19,20 @@ export interface ExecutorConfig {
   chainsDir?: string | undefined
   chainBytesMax: number | null
   chainFilesMax: number | null
-  uploadBytesMax: number
 }
 
 export interface ChosenExecutor {
   isolation: AgentIsolation
-  create(hooks: ExecutorHooks): Executor
+  /** What it has found that it offers; missing: what the machine has. */
+  slots?: Record<string, string>
+  create(hooks: ExecutorHooks, agentId: string): Executor
 }
 
 /**
  * Chooses the configured executor and its isolation, which the agent reports when it registers.
  *
  * @param hide what no kernel may see, besides `dataDir`
+ * @throws SlurmSetupError if the configured cluster cannot be used from here
  * @throws IsolationError if the configured isolation does not work here
  */
 export async function chooseExecutor(
@@ -38,6 +41,7 @@ export async function chooseExecutor(
   log: Logger,
 ): Promise<ChosenExecutor> {
   if (config.executor === 'noop') return { isolation: { name: 'noop', byHand: false }, create: createNoopExecutor }
+  if (config.executor === 'slurm') return await chooseSlurm(config, places.agentDir, log)
   const { isolation: mode, isolationUids: uids } = config
   const { isolation, name, faults } = await selectIsolation({ ...places, mode, uids })
   if (name === 'none' && mode === 'auto') {

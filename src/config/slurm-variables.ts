@@ -19,7 +19,10 @@ export const SLURM_VARIABLES = {
     unit: null,
     schema: z.string().startsWith('/', 'must be an absolute path').optional(),
   }),
-  slurmPartition: word('REPRISE_SLURM_PARTITION', "Slurm partition of its jobs; the cluster's default where it is not set."),
+  slurmPartition: word(
+    'REPRISE_SLURM_PARTITION',
+    "Slurm partition of its jobs; the cluster's default where it is not set.",
+  ),
   slurmAccount: word('REPRISE_SLURM_ACCOUNT', 'Slurm account of its jobs.'),
   slurmQos: word('REPRISE_SLURM_QOS', 'Slurm quality of service of its jobs.'),
   slurmConstraint: word('REPRISE_SLURM_CONSTRAINT', 'Features that nodes must have for its jobs.'),
@@ -44,7 +47,11 @@ export const SLURM_VARIABLES = {
     meaning:
       'Slots that the agent offers, as a multiple of what the usable nodes have: how much more than fits waits in Slurm, which chooses among it. The rest waits in Reprise.',
     unit: null,
-    schema: z.coerce.number().min(1, 'must be a number from 1 to 100').max(100, 'must be a number from 1 to 100').default(1.25),
+    schema: z.coerce
+      .number()
+      .min(1, 'must be a number from 1 to 100')
+      .max(100, 'must be a number from 1 to 100')
+      .default(1.25),
   }),
   slurmQueueJobs: variable({
     name: 'REPRISE_SLURM_QUEUE_JOBS',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import { createSlurmExecutor } from '../../../src/agent/executors/slurm/slurm-executor.ts'
-import { SLURM_DEFAULTS, type SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
 import { readControlFile } from '../../../src/agent/control-file.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { SlurmCluster } from '../../support/slurm/slurm-cluster.ts'
@@ -12,6 +12,17 @@ import { processCommands, testLog } from './process-fixture.ts'
 
 /** A lease that no test outlives. */
 export const LONG_FENCE_MS = 600_000
+
+const DEFAULTS = {
+  partition: 'main',
+  accounts: {},
+  gres: {},
+  queueFactor: 1,
+  queueJobs: 1_000,
+  pollMs: 500,
+  images: {},
+  args: [],
+}
 
 export interface SlurmFixture extends ExecutorFixture {
   readonly agentId: string
@@ -27,7 +38,7 @@ export async function createSlurmFixture(
 ): Promise<SlurmFixture> {
   const directory = await mkdtemp(join(cluster.shared, 'agent-'))
   const agentId = uuidv7()
-  const slurm = { ...SLURM_DEFAULTS, directory, partition: 'main', pollMs: 500, ...overrides }
+  const slurm = { ...DEFAULTS, directory, ...overrides }
   return {
     agentId,
     root: join(directory, agentId),

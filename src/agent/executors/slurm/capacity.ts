@@ -72,14 +72,3 @@ function countOf(resources: string, wanted: string): number {
     .map((part) => Number.parseInt(part.at(-1) ?? '', 10) || 0)
     .reduce((sum, count) => sum + count, 0)
 }
-
-/** Worth another registration: some amount differs by more than a twentieth, or a slot came or went. */
-export function differsMuch(before: Capacity, now: Capacity): boolean {
-  return (['slots', 'slotsPerKernelMax'] as const).some((part) => {
-    const names = new Set([...Object.keys(before[part]), ...Object.keys(now[part])])
-    return [...names].some((name) => {
-      const [old, current] = [Number(before[part][name] ?? 0), Number(now[part][name] ?? 0)]
-      return Math.abs(current - old) > Math.max(old, current) / 20
-    })
-  })
-}

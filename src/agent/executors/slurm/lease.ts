@@ -8,18 +8,16 @@ import { readControlFile } from '../../control-file.ts'
  * The server treats the agent's kernels as gone a while after its fence. The slack before that is for the keeper: the
  * lease may be written 5 s late, it looks every 2 s at a copy that is at most 2 s old, and gives 5 s of grace.
  */
-export const LEASE_SLACK_S = 20
+const LEASE_SLACK_S = 20
 const WRITE_INTERVAL_S = 5
 /** Shorter ones would run out while a job waits for its first sight of them. */
 const TTL_MIN_S = 10
 /** The shortest fence of a resource group with which jobs are started. */
-export const FENCE_MIN_S = LEASE_SLACK_S + TTL_MIN_S
+const FENCE_MIN_S = LEASE_SLACK_S + TTL_MIN_S
 
 export interface Lease {
   /** For how long the fence has been renewed. */
   renew(leftMs: number): void
-  /** How long it lasts from now on, by this machine's clock; null if it was never written. */
-  leftSeconds(): number | null
   readonly ttlSeconds: number | null
   /** Why no job may be started; null if they may. */
   refusal(): string | null
@@ -46,7 +44,6 @@ export function openLease(root: string): Lease {
       ttl = wanted
       writtenAt = now
     },
-    leftSeconds: () => (ttl === null ? null : writtenAt + ttl - uptimeSeconds()),
     get ttlSeconds() {
       return ttl
     },

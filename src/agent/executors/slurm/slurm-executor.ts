@@ -111,13 +111,15 @@ export function createSlurmExecutor(
   }
 }
 
+/** What may still run somewhere is reported as ended once it is gone: no retry may start before. */
+const STILL_RUNNING = { status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null } as const
+
 function observe(kernel: SlurmKernel): ObservedKernel {
   const { phase, note, startWanted, status, lingers } = kernel
   const waits = startWanted && note !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
   return {
-    ...observeKernel(kernel),
+    ...(lingers ? { ...observeKernel(kernel), ...STILL_RUNNING } : observeKernel(kernel)),
     ...(waits && { waiting: { reason: note } }),
-    ...(lingers && { gone: false }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? null,
   }

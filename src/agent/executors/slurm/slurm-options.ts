@@ -29,13 +29,3 @@ export interface SlurmOptions {
   /** Further arguments of `sbatch`, behind all others. */
   args: readonly string[]
 }
-
-export const SLURM_DEFAULTS = {
-  accounts: {},
-  gres: { 'cuda.device': 'gpu' },
-  queueFactor: 1.25,
-  queueJobs: 1_000,
-  pollMs: 5_000,
-  images: {},
-  args: [],
-} as const satisfies Partial<SlurmOptions>

@@ -1,0 +1,79 @@
+import { accessSync, constants } from 'node:fs'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
+import type { ChosenExecutor } from '../../create-executor.ts'
+import { createSlurmCommands } from './slurm-commands.ts'
+import { createSlurmExecutor } from './slurm-executor.ts'
+import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
+
+/** The cluster cannot be used from here. The message is for people. */
+export class SlurmSetupError extends Error {}
+
+export interface SlurmConfig {
+  slurmDir?: string | undefined
+  slurmPartition?: string | undefined
+  slurmAccount?: string | undefined
+  slurmQos?: string | undefined
+  slurmConstraint?: string | undefined
+  slurmReservation?: string | undefined
+  slurmAccounts: Record<string, string>
+  slurmGres: Record<string, string>
+  slurmQueue: number
+  slurmQueueJobs: number
+  slurmPollMs: number
+  slurmImages: Record<string, SlurmImage>
+  slurmArgs: string[]
+  uploadBytesMax: number
+}
+
+/**
+ * Asks the cluster what the partition has, which is what the agent offers.
+ *
+ * @throws SlurmSetupError
+ */
+export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenExecutor> {
+  const slurm = optionsOf(config)
+  const { partition, gres, queueFactor } = slurm
+  const { slots } = await createSlurmCommands()
+    .capacity(partition, gres, queueFactor)
+    .catch((error: unknown) => {
+      throw new SlurmSetupError(`REPRISE_EXECUTOR=slurm: sinfo does not answer here (${messageOf(error)})`)
+    })
+  if (Number(slots['cpu']) === 0) {
+    const where = partition === undefined ? 'the cluster' : `partition ${partition}`
+    throw new SlurmSetupError(`REPRISE_EXECUTOR=slurm: ${where} has no node that takes jobs, or does not exist`)
+  }
+  return {
+    isolation: { name: 'none', byHand: true },
+    slots,
+    create: (hooks, agentId) =>
+      createSlurmExecutor({ agentDir, agentId, log, codeBytesMax: config.uploadBytesMax, slurm }, hooks),
+  }
+}
+
+function optionsOf(config: SlurmConfig): SlurmOptions {
+  const { slurmDir: directory } = config
+  if (directory === undefined) {
+    throw new SlurmSetupError('REPRISE_EXECUTOR=slurm needs REPRISE_SLURM_DIR, a directory that all nodes share')
+  }
+  try {
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new SlurmSetupError(`REPRISE_SLURM_DIR cannot be written: ${messageOf(error)}`)
+  }
+  return {
+    directory,
+    partition: config.slurmPartition,
+    account: config.slurmAccount,
+    qos: config.slurmQos,
+    constraint: config.slurmConstraint,
+    reservation: config.slurmReservation,
+    accounts: config.slurmAccounts,
+    gres: config.slurmGres,
+    queueFactor: config.slurmQueue,
+    queueJobs: config.slurmQueueJobs,
+    pollMs: config.slurmPollMs,
+    images: config.slurmImages,
+    args: config.slurmArgs,
+  }
+}

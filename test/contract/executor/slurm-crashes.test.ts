@@ -1,0 +1,161 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
+
+const missing = whyNoSlurmCluster()
+
+describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: ${missing}`}`, () => {
+  let cluster: SlurmCluster
+  let fixture: SlurmFixture
+  let executor: Executor
+  const before = process.env['SLURM_CONF']
+
+  beforeAll(async () => {
+    cluster = await startSlurmCluster(await temporaryDirectory('slurm'))
+    process.env['SLURM_CONF'] = cluster.config
+  })
+  afterAll(async () => {
+    if (before === undefined) delete process.env['SLURM_CONF']
+    else process.env['SLURM_CONF'] = before
+    await cluster[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    fixture = await createSlurmFixture(cluster)
+    await open()
+  })
+  afterEach(async () => {
+    for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+    await eventually(() => executor.observe().length === 0)
+    await executor.close()
+    await fixture.dispose()
+  })
+
+  async function open(): Promise<void> {
+    executor = fixture.create({ changed: () => undefined })
+    await executor.recover()
+  }
+
+  function start(script: string): string {
+    const spec = kernelSpec({ command: ['sh', '-c', script] })
+    executor.start(spec, 1)
+    return spec.kernelId
+  }
+
+  /** Leaves a line for each time that it begins. */
+  const witnessed = (kernelId: string) => {
+    const path = join(fixture.kernel(kernelId), 'work', 'witness')
+    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0
+  }
+
+  test('equal ones become one array, in which each runs once and has output of its own', async () => {
+    const specs = Array.from({ length: 20 }, (_, n) => kernelSpec({ command: ['sh', '-c', `echo ${n}; exit ${n % 3}`] }))
+    for (const spec of specs) executor.start(spec, 1)
+    for (const [n, { kernelId }] of specs.entries()) {
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: n % 3, error: null })
+      expect(await readAll(executor, kernelId, 'STDOUT')).toMatchObject({ text: `${n}\n` })
+    }
+    expect(readdirSync(join(fixture.root, 'batches'))).toHaveLength(1)
+    for (const { kernelId } of specs) executor.forget(kernelId, 1)
+    await eventually(() => readdirSync(join(fixture.root, 'batches')).length === 0)
+  })
+
+  test('another instance takes over what runs and what waits, and all of it runs once', async () => {
+    const first = start('echo x >>witness; sleep 5; exit 4')
+    await eventually(() => witnessed(first) === 1)
+    const second = start('echo x >>witness; exit 5')
+    await eventually(() => existsSync(join(fixture.kernel(second), 'run.1')))
+    await executor.close()
+    await open()
+    expect(await reaches(executor, first, 'EXITED')).toMatchObject({ exitCode: 4, error: null })
+    expect(await reaches(executor, second, 'EXITED')).toMatchObject({ exitCode: 5, error: null })
+    expect([witnessed(first), witnessed(second)]).toEqual([1, 1])
+  })
+
+  test('a job that is submitted twice runs once', async () => {
+    const kernelId = start('echo x >>witness; sleep 4; exit 6')
+    await eventually(() => witnessed(kernelId) === 1)
+    const script = `/bin/sh ${join(fixture.root, 'bin', readdirSync(join(fixture.root, 'bin'))[0]!, 'job.sh')}`
+    const now = Math.floor(Date.now() / 1000)
+    const job = `${script} ${fixture.root} ${now} one ${kernelId} 1`
+    await cluster.run('sbatch', '--wait', '--output=/dev/null', '--chdir=/', `--wrap=exec ${job}`)
+    expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 6, error: null })
+    expect(witnessed(kernelId)).toBe(1)
+  })
+
+  test('one that somebody cancels has failed for a reason from outside', async () => {
+    const kernelId = start('trap "exit 0" TERM; while :; do sleep 0.1; done')
+    await reaches(executor, kernelId, 'RUNNING')
+    await cluster.run('scancel', `--name=rp-${kernelId}-1`)
+    expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({
+      error: { name: 'cancelled-outside' },
+      stopped: false,
+    })
+  })
+
+  test('one that Slurm is told to start again does not run again', async () => {
+    const kernelId = start('echo x >>witness; trap "" TERM; while :; do sleep 0.1; done')
+    await reaches(executor, kernelId, 'RUNNING')
+    const jobId = find(executor, kernelId)?.slurmJobId
+    await cluster.run('scontrol', 'requeue', `${jobId}`).catch(() => '')
+    await sleep(2_000)
+    executor.stop(kernelId, 1, 0)
+    await reaches(executor, kernelId, 'EXITED')
+    expect(witnessed(kernelId)).toBe(1)
+  })
+
+  test('a controller that is killed right behind a submission and comes back has each job run once', async () => {
+    const kernelIds = Array.from({ length: 3 }, () => start('echo x >>witness; sleep 2; exit 7'))
+    await sleep(1_000)
+    await cluster.controller.stop('SIGKILL')
+    await cluster.controller.start()
+    for (const kernelId of kernelIds) {
+      const ended = await eventually(
+        () => {
+          const kernel = find(executor, kernelId)
+          return (kernel?.status === 'EXITED' || kernel?.status === 'FAILED') && kernel
+        },
+        { withinMs: 100_000 },
+      )
+      expect([7, null]).toContain(ended.exitCode)
+      expect(witnessed(kernelId)).toBeLessThanOrEqual(1)
+    }
+  }, 150_000)
+
+  test('while the controller is away, ends arrive, and stops work', async () => {
+    const short = start('sleep 3; exit 8')
+    const long = start('echo x >>witness; exec sleep 1000')
+    await reaches(executor, short, 'RUNNING')
+    await eventually(() => witnessed(long) === 1)
+    await reaches(executor, long, 'RUNNING')
+    await cluster.controller.stop('SIGTERM')
+    try {
+      executor.stop(long, 1, 3_000)
+      expect(await reaches(executor, long, 'EXITED')).toMatchObject({ error: null, stopped: true })
+      expect(await reaches(executor, short, 'EXITED')).toMatchObject({ exitCode: 8, error: null })
+    } finally {
+      await cluster.controller.start()
+    }
+  }, 120_000)
+
+  test('a lease that nobody renews ends the job', async () => {
+    executor.renewed?.(32_000)
+    const kernelId = start('echo x >>witness; exec sleep 1000')
+    expect(await reaches(executor, kernelId, 'EXITED', 60_000)).toMatchObject({ error: { name: 'agent-fenced' } })
+    expect(witnessed(kernelId)).toBe(1)
+  }, 100_000)
+
+  test('with a fence that is too short nothing is started, and it says so', async () => {
+    executor.renewed?.(20_000)
+    const kernelId = start('echo x >>witness')
+    const waiting = await eventually(() => find(executor, kernelId)?.waiting)
+    expect(waiting.reason).toContain('too short')
+    expect(witnessed(kernelId)).toBe(0)
+  })
+})
