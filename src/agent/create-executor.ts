@@ -41,7 +41,7 @@ export async function chooseExecutor(
   log: Logger,
 ): Promise<ChosenExecutor> {
   if (config.executor === 'noop') return { isolation: { name: 'noop', byHand: false }, create: createNoopExecutor }
-  if (config.executor === 'slurm') return await chooseSlurm(config, places.agentDir, log)
+  if (config.executor === 'slurm') return chooseSlurm(config, places.agentDir, log)
   const { isolation: mode, isolationUids: uids } = config
   const { isolation, name, faults } = await selectIsolation({ ...places, mode, uids })
   if (name === 'none' && mode === 'auto') {

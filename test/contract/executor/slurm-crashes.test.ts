@@ -55,7 +55,9 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
   }
 
   test('equal ones become one array, in which each runs once and has output of its own', async () => {
-    const specs = Array.from({ length: 20 }, (_, n) => kernelSpec({ command: ['sh', '-c', `echo ${n}; exit ${n % 3}`] }))
+    const specs = Array.from({ length: 20 }, (_, n) =>
+      kernelSpec({ command: ['sh', '-c', `echo ${n}; exit ${n % 3}`] }),
+    )
     for (const spec of specs) executor.start(spec, 1)
     for (const [n, { kernelId }] of specs.entries()) {
       expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: n % 3, error: null })

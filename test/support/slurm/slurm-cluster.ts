@@ -22,13 +22,6 @@ export function whyNoSlurmCluster(): string | null {
   return skipReason('slurm', missing.length === 0 ? null : `it takes more: apt-get install ${missing.join(' ')}`)
 }
 
-/** Why Slurm cannot limit the memory of jobs here; null where it can. */
-export function whyNoSlurmMemory(): string | null {
-  const needs = whyNoSlurmCluster()
-  if (needs !== null) return needs
-  return canLimitMemory() ? null : 'Slurm cannot write memory cgroups here'
-}
-
 function canLimitMemory(): boolean {
   if (process.getuid?.() !== 0) return false
   try {

@@ -54,7 +54,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   function wake(): void {
     if (host.book.closed || !hasWork(host)) return
     lookTimer ??= setTimeout(look, lookMs).unref()
-    pollTimer ??= setTimeout(() => (polled = poll()), host.options.pollMs).unref()
+    pollTimer ??= setTimeout(() => void (polled = poll()), host.options.pollMs).unref()
   }
 
   async function poll(): Promise<void> {

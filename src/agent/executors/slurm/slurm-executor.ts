@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { KernelSpec, ObservedKernel } from '../../../domain/agent/protocol.ts'
+import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { readControlFile } from '../../control-file.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
