@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
-import type { ChosenExecutor } from '../../create-executor.ts'
+import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
+import type { Executor, ExecutorHooks } from '../executor.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
@@ -26,12 +27,18 @@ export interface SlurmConfig {
   uploadBytesMax: number
 }
 
+interface ChosenCluster {
+  isolation: AgentIsolation
+  slots: Record<string, string>
+  create(hooks: ExecutorHooks, agentId: string): Executor
+}
+
 /**
  * Asks the cluster what the partition has, which is what the agent offers.
  *
  * @throws SlurmSetupError
  */
-export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenExecutor> {
+export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenCluster> {
   const slurm = optionsOf(config)
   const { partition, gres, queueFactor } = slurm
   const { slots } = await createSlurmCommands()
