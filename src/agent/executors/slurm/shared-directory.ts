@@ -9,7 +9,7 @@ import { JOB_SCRIPT, KEEPER_SCRIPT } from './job-script.ts'
  *
  *   lease                        see openLease
  *   bin/<hash>/job.sh keeper.sh  never changed, since running jobs read them
- *   kernels/<kernel id>/         see kernel-directory.ts; besides:
+ *   kernels/<kernel id>/         as of any kernel; besides:
  *     submit      { name, task, at } written before it is submitted
  *     slurm.out   what Slurm itself says of the job
  *     again       left by a job that Slurm has started another time
