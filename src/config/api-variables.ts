@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import {
   REQUESTS_AT_ONCE_DEFAULT,
-  UPLOAD_BYTES_CEILING,
+  UPLOAD_CEILING_BYTES,
   UPLOAD_BYTES_DEFAULT,
   UPLOAD_PROJECT_BYTES_DEFAULT,
 } from '../domain/limits.ts'
@@ -46,7 +46,7 @@ export const API_VARIABLES = {
     meaning:
       'The largest archive of code that the server takes for a session, and that an agent takes from the server: set it on both.',
     unit: 'bytes, with k, m, g, t (binary)',
-    schema: byteAmount(UPLOAD_BYTES_CEILING).default(UPLOAD_BYTES_DEFAULT),
+    schema: byteAmount(UPLOAD_CEILING_BYTES).default(UPLOAD_BYTES_DEFAULT),
   }),
   uploadProjectBytesMax: variable({
     name: 'REPRISE_UPLOAD_PROJECT_BYTES_MAX',

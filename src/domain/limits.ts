@@ -178,7 +178,7 @@ export const DISCOVERY_INTERVAL_MS = 1_000
 /** Of one archive, unless it is configured: sources, not data. It arrives within one request, at 4.5 megabits per second. */
 export const UPLOAD_BYTES_DEFAULT = 64 * 1024 ** 2
 /** However it is configured: a size in an archive has 11 octal digits. */
-export const UPLOAD_BYTES_CEILING = 8 * 1024 ** 3
+export const UPLOAD_CEILING_BYTES = 8 * 1024 ** 3
 /** Of all archives of a project, unless it is configured. */
 export const UPLOAD_PROJECT_BYTES_DEFAULT = 10 * 1024 ** 3
 /** Files, directories and links of one archive: an agent makes each by itself. */

@@ -187,7 +187,8 @@ async function waitForAll(sessionIds: readonly string[]): Promise<AttemptFragmen
 
 async function runsByChain(): Promise<Map<string, number>> {
   const root = join(dataDir, 'agent/chains')
-  const entries = await readdir(root)
+  // What begins with a dot says something of the others.
+  const entries = (await readdir(root)).filter((name) => !name.startsWith('.'))
   const runs = await Promise.all(
     entries.map(async (id) => {
       const lines = (await readFile(join(root, id, 'runs'), 'utf8')).trim().split('\n')
