@@ -1,8 +1,10 @@
 import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/handlers.ts'
+import type { KernelChange } from '../../../src/domain/agent/reconcile.ts'
 import { Prisma } from '../../../src/generated/prisma/client.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
 import { isSuperuser } from '../../../src/store/postgres/server-role.ts'
+import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/change-agent.sql.ts'
 import {
@@ -188,6 +190,24 @@ function* resubmissions(): Generator<Run> {
 }
 
 /** Runs that have each statement whose text depends on arguments sent in all of its forms. */
+const ENDED: KernelChange = {
+  id: ID,
+  assignment: 1,
+  from: 'RUNNING',
+  to: 'TERMINATED',
+  started: false,
+  ended: true,
+  gone: true,
+  exitCode: 0,
+  oomKilled: false,
+  stopped: false,
+  error: null,
+  port: null,
+  usage: null,
+  foundCheckpoint: null,
+  leftCheckpoint: null,
+}
+
 export const FORMS: readonly Run[] = [
   ...chains(),
   ...audit(),
@@ -239,6 +259,15 @@ export const FORMS: readonly Run[] = [
     (handler): Run =>
       (db) =>
         claimRoutes(db, handler, { limit: 1, watchedMs: 1 }),
+  ),
+  ...[null, { generation: 0, files: 1, bytes: 1, newestAt: null }].map(
+    (leftCheckpoint): Run =>
+      (db) =>
+        applyKernelChanges(
+          db,
+          { agentId: ID, instanceId: ID, sequence: 1 },
+          { changes: [{ ...ENDED, leftCheckpoint }], stale: [] },
+        ),
   ),
   isUnsettled,
   isSuperuser,

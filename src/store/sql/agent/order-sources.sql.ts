@@ -5,8 +5,21 @@ import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
 import type { ClusterMode, SessionType } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
 
+/** What of a kernel's specification is not read for orders. */
+type NotRead =
+  | 'avoidHosts'
+  | 'batchTimeoutMs'
+  | 'checkpoint'
+  | 'executorOptions'
+  | 'gang'
+  | 'imageDigest'
+  | 'mounts'
+  | 'priority'
+  | 'projectName'
+  | 'sessionName'
+
 /** The data from which orders to agents are built. */
-export interface OrderSource extends Omit<KernelSpec, 'checkpoint'> {
+export interface OrderSource extends Omit<KernelSpec, NotRead> {
   secretEnviron: SealedVariable[]
   sessionType: SessionType
   retryCount: number
