@@ -129,13 +129,12 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   const report = await bookReport(context, sync)
-  const channels = heard.channels === null ? {} : { channels: heard.channels }
-  if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
+  if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result
   const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
-  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }), ...channels }, loggedKernelIds }
+  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }) }, loggedKernelIds }
 }
 
 function readWaiting(value: unknown): ObservedKernel['waiting'] {

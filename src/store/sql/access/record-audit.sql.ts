@@ -14,7 +14,6 @@ export interface AuditEntry {
   actor: Actor
   action: string
   projectId: string | null
-  sessionId?: string
   details: object
 }
 
@@ -27,10 +26,9 @@ export function actorValues(parameter: `$${number}`): string {
   return `${actor} ->> 'name', (${actor} ->> 'tokenId')::uuid, (${actor} ->> 'userId')::uuid, ${actor} ->> 'requestId', ${actor} ->> 'address'`
 }
 
-const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details) SELECT ${actorValues('$1')}, $2, $3, $4, $5`
+const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details) SELECT ${actorValues('$1')}, $2, $3, $4`
 
 /** For changes made by several statements; call it in their transaction. */
 export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
-  const { actor, action, projectId, sessionId = null, details } = entry
-  await tx.query(SQL, [JSON.stringify(actor), action, projectId, sessionId, JSON.stringify(details)])
+  await tx.query(SQL, [JSON.stringify(entry.actor), entry.action, entry.projectId, JSON.stringify(entry.details)])
 }
