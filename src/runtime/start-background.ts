@@ -96,8 +96,10 @@ function retentionService(parts: RuntimeParts): BackgroundService {
     keepLogs: logs,
     keepAudit: audit,
     keepAgentHistory: agentHistory,
+    checkpointKeep: succeeded,
+    checkpointKeepFailed: failed,
   } = parts.config
-  const policy = { chains, events, logs, audit, agentHistory }
+  const policy = { chains, events, logs, audit, agentHistory, checkpoints: { succeeded, failed } }
   return createRetentionService({ ...parts, policy, codeKeptDays: parts.config.uploadKeepDays })
 }
 

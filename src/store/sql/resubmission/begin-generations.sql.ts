@@ -1,0 +1,13 @@
+import type { Queryable } from '../../database.ts'
+
+/** Locks: checkpoints, in the order of their chains. Their sessions are locked by the resubmission. */
+const SQL = `
+INSERT INTO checkpoints AS c (chain_id, project_id, generation)
+SELECT s.chain_id, s.project_id, 1 FROM sessions s WHERE s.id = ANY($1::uuid[]) ORDER BY s.id
+ON CONFLICT (chain_id) DO UPDATE SET generation = c.generation + 1, attempt = NULL, store = NULL, files = NULL,
+  bytes = NULL, newest_at = NULL, published_at = NULL, dropped_at = NULL`
+
+/** The next attempt of these chains finds an empty directory. */
+export async function beginGenerations(tx: Queryable, chainIds: readonly string[]): Promise<void> {
+  await tx.query(SQL, [chainIds])
+}
