@@ -127,7 +127,7 @@ async function syncOnce(
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
-  if (known !== undefined) chains.answered(known, answer)
+  if (known !== undefined) chains.answered(known, answer.dropChains ?? [])
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await wait(Math.max(0, CHANGES_INTERVAL_MS - tookMs))

@@ -808,8 +808,6 @@ export type ResubmissionOverrides = {
   environ?: Array<EnvVarInput> | null | undefined;
   /** Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction. */
   excludeAgents?: Array<string> | null | undefined;
-  /** True: starts without what earlier attempts have left. */
-  freshCheckpoint?: boolean | null | undefined;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
   /** Name of the resource group to run in. */

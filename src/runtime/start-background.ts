@@ -96,10 +96,8 @@ function retentionService(parts: RuntimeParts): BackgroundService {
     keepLogs: logs,
     keepAudit: audit,
     keepAgentHistory: agentHistory,
-    checkpointKeep: succeeded,
-    checkpointKeepFailed: failed,
   } = parts.config
-  const policy = { chains, events, logs, audit, agentHistory, checkpoints: { succeeded, failed } }
+  const policy = { chains, events, logs, audit, agentHistory }
   return createRetentionService({ ...parts, policy, codeKeptDays: parts.config.uploadKeepDays })
 }
 

@@ -51,20 +51,14 @@ export interface Executor {
 export interface ChainDirectories {
   /** Identifies the place where they are, whatever its path. */
   readonly store: string
-  /** The chains that have a directory, in the order of their ids, with the oldest generation of theirs. */
-  list(): Promise<StoredChain[]>
+  /** Ids of the chains that have a directory, in order. */
+  list(): Promise<string[]>
   /**
-   * Removes a chain's directories, or those of the generations before one, unless a kernel here needs them. What takes
-   * time is done later.
+   * Removes a chain's directory, unless a kernel here needs it. What takes time is done later.
    *
    * @returns whether there was one, and it is out of the way
    */
-  drop(chainId: string, before?: number): boolean
-}
-
-export interface StoredChain {
-  chainId: string
-  oldest: number
+  drop(chainId: string): boolean
 }
 
 export interface ExecutorHooks {

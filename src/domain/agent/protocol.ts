@@ -205,8 +205,6 @@ export interface ChainReport {
   after: string | null
   upTo: string | null
   chainIds: string[]
-  /** The oldest generation of their directories, where that is not 0. Older agents have no others. */
-  generations?: Record<string, number> | undefined
 }
 
 export interface SyncRequest {
@@ -232,8 +230,6 @@ export interface SyncAnswer {
   forget: { kernelId: string; assignment: number }[]
   /** Of the chains that the sync reported: those that have been removed. Their directories are needed by nobody. */
   dropChains?: string[]
-  /** Of the chains that the sync reported: those with directories of generations that are over, all before this one. */
-  dropGenerations?: { chainId: string; before: number }[]
 }
 
 /** The code of a kernel that the agent has been given. */

@@ -25,8 +25,6 @@ export interface ResubmissionOverrides {
   excludeAgents?: string[]
   /** Applied field by field over the resolved policy. */
   retryPolicy?: Partial<RetryPolicy>
-  /** Starts without what earlier attempts have left. */
-  freshCheckpoint?: boolean
 }
 
 /** The part of a session's spec that overrides can change. */

@@ -12,7 +12,6 @@ import type { CodeStore } from '../../services/code/code-store.ts'
 import { removeCodeLeftovers, removeUnusedCode } from '../../services/code/remove-unused-code.ts'
 import type { Database } from '../../store/database.ts'
 import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
-import { dropOldCheckpoints } from '../../store/sql/retention/drop-old-checkpoints.sql.ts'
 import { removeOldAgentHistory, removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
 import { removeOldChains, removeOldResubmissions } from '../../store/sql/retention/remove-old-chains.sql.ts'
 import {
@@ -60,8 +59,6 @@ export interface RetentionPolicy {
   logs: Retention
   audit: Retention
   agentHistory: Retention
-  /** Of chains that succeeded, and of those that did not. */
-  checkpoints?: { succeeded: Retention; failed: Retention }
 }
 
 /**
@@ -88,23 +85,7 @@ export async function removeOld(
     if (removed > 0) log.info({ removed, what: name }, `retention: ${removed} of ${name} removed`)
     done += removed
   }
-  return { done: done + (await dropCheckpoints({ db, log }, policy, signal)) }
-}
-
-async function dropCheckpoints(
-  { db, log }: { db: Database; log: Logger },
-  { checkpoints }: RetentionPolicy,
-  signal: AbortSignal,
-): Promise<number> {
-  if (checkpoints === undefined || signal.aborted) return 0
-  const ages = {
-    succeededSeconds: checkpoints.succeeded.ageSeconds,
-    failedSeconds: checkpoints.failed.ageSeconds,
-  }
-  const batch = RETENTION_BATCH_CHAINS_MAX
-  const dropped = await drain(signal, batch, () => dropOldCheckpoints(db, ages, batch))
-  if (dropped > 0) log.info({ dropped }, `retention: ${dropped} checkpoints dropped`)
-  return dropped
+  return { done }
 }
 
 /**

@@ -19,7 +19,7 @@ import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
-import { readPastGenerations, recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
+import { recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
 import { readOrderSources, type OrderSource } from '../../store/sql/agent/order-sources.sql.ts'
 import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/fail-unreadable.sql.ts'
 import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
@@ -99,7 +99,6 @@ const schema = z.object({
       after: z.uuid().nullable(),
       upTo: z.uuid().nullable(),
       chainIds: z.array(z.uuid()).max(REPORTED_CHAINS_MAX),
-      generations: z.record(z.uuid(), z.int().min(0).max(2_147_483_647)).optional(),
     })
     .optional(),
 })
@@ -133,26 +132,15 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result
-  const drops = sync.chains === undefined ? {} : await dropsOf(context, agentId, sync.chains)
+  const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
-  return { answer: { orders, forget, ...drops }, loggedKernelIds }
+  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }) }, loggedKernelIds }
 }
 
 function readWaiting(value: unknown): ObservedKernel['waiting'] {
   if (typeof value !== 'object' || value === null) return null
   const reason = toPlainLine((value as Record<string, unknown>)['reason'], REPORTED_TEXT_LENGTH_MAX)
   return { reason: reason ?? 'in the queue of its executor' }
-}
-
-/** What the agent stores for nobody any more. */
-async function dropsOf(
-  { db }: SyncContext,
-  agentId: string,
-  report: ChainReport,
-): Promise<Pick<SyncAnswer, 'dropChains' | 'dropGenerations'>> {
-  const dropChains = await recordChainDirectories(db, agentId, report)
-  const dropGenerations = await readPastGenerations(db, agentId, report)
-  return { ...(dropChains.length > 0 && { dropChains }), ...(dropGenerations.length > 0 && { dropGenerations }) }
 }
 
 function parse(request: SyncRequest): SyncRequest {

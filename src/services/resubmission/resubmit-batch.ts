@@ -5,7 +5,6 @@ import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { attributeReopenings } from '../../store/sql/resubmission/attribute-reopenings.sql.ts'
 import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
-import { beginGenerations } from '../../store/sql/resubmission/begin-generations.sql.ts'
 import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
@@ -70,14 +69,6 @@ export async function resubmitBatch(
   const refused = await insertChildren(tx, children, dependents)
   const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
   const reopened = created.map(({ id: childId }) => childId)
-  if (overrides.freshCheckpoint === true) {
-    // Dependents come back as they were.
-    const fresh = created.filter(({ parentSessionId }) => !dependents.has(parentSessionId!))
-    await beginGenerations(
-      tx,
-      fresh.map(({ chainId }) => chainId),
-    )
-  }
   await attributeReopenings(tx, reopened, `resubmitted by ${resubmission.actor}`)
   const parents = created.map(({ parentSessionId }) => parentSessionId!)
   const decided = await undecided.record(new Set(parents))

@@ -41,7 +41,6 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
       type: RetryPolicyInput,
       description: 'Fields of the retry policy; missing fields stay as resolved.',
     }),
-    freshCheckpoint: t.boolean({ description: 'True: starts without what earlier attempts have left.' }),
   }),
 })
 

@@ -1,6 +1,6 @@
 import { mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
 import { chown, lchown, lstat, readdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import { runInBackground } from './background-command.ts'
@@ -9,7 +9,7 @@ import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import type { ChainHost } from './chain-host.ts'
 
 /** What is older than the record is moved there, beside the directory, by the attempt that left it. */
-export const STALE = '.stale-'
+const STALE = '.stale-'
 
 type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
 
@@ -55,7 +55,7 @@ function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): Fo
     mark,
     isEmpty: isEmpty(path),
   })
-  if (isStale) moveAside(host, path, mark?.attempt ?? 0)
+  if (isStale) moveAside(host, path, spec, mark?.attempt ?? 0)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (mark?.attempt !== spec.attempt) writeChainMark(path, { attempt: spec.attempt, found })
   return found
@@ -78,7 +78,7 @@ function moveAside(host: ChainHost, path: string, { chainId }: KernelSpec, attem
   }
   try {
     renameSync(path, aside)
-    host.log.warn({ attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')
+    host.log.warn({ chainId, attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
@@ -119,8 +119,7 @@ async function handOver(directory: string, uid: number): Promise<void> {
  */
 export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   const path = chainDirectory(host, spec)
-  if (isChainNeeded(host, spec.chainId, generationOf(spec)) || (readChainMark(path)?.attempt ?? 0) > spec.attempt)
-    return
+  if (isChainNeeded(host, spec.chainId) || (readChainMark(path)?.attempt ?? 0) > spec.attempt) return
   try {
     rmdirSync(path)
     removeChainMark(path)
