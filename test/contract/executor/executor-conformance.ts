@@ -230,6 +230,16 @@ export function executorConformance(
       expect(find(executor, spec.kernelId)).toMatchObject({ assignment: 5, status: 'RUNNING' })
     })
 
+    test('a start of a smaller assignment does not run what a greater one has prepared', async () => {
+      const spec = kernelSpec({ command: fixture.commands.hang })
+      executor.prepare(spec, 5)
+      await reaches(executor, spec.kernelId, 'PREPARED')
+      executor.start({ ...spec, command: fixture.commands.succeed }, 4)
+      const other = start(fixture.commands.succeed)
+      await reaches(executor, other, 'EXITED')
+      expect(find(executor, spec.kernelId)).toMatchObject({ assignment: 5, status: 'PREPARED' })
+    })
+
     test('an image that does not exist fails the pull', async () => {
       const kernelId = start(fixture.commands.succeed, { image: fixture.missingImage })
       const { error } = await reaches(executor, kernelId, 'FAILED')
