@@ -105,6 +105,6 @@ async function lastEnded(
 }
 
 function endOf({ exitCode, statusReason }: SessionSummary): string {
-  const why = statusReason === null ? '' : ` (${statusReason})`
-  return exitCode === null ? `ended without an exit code${why}` : `with exit code ${exitCode}${why}`
+  const why = statusReason === null || statusReason === `exited with ${exitCode}` ? '' : ` (${statusReason})`
+  return exitCode === null ? `ended without an exit code${why}` : `exited with ${exitCode}${why}`
 }

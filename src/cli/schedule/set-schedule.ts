@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { CreateSessionInput, ScheduleOverlap } from '../../client/node/index.ts'
-import { act, describedCommand } from '../client-command.ts'
+import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { addPolicyOptions } from '../options/policy-options.ts'
 import { addTemplateOptions, sessionInput, type SessionOptions } from '../options/session-options.ts'
@@ -59,14 +59,38 @@ export function createSchedule(): Command {
 }
 
 export function updateSchedule(): Command {
-  const command = describedCommand('update', 'change when a schedule runs; what it runs stays', [
+  const command = describedCommand('update', 'change when a schedule runs; with a command, also all of what it runs', [
     "reprise schedules update nightly --cron '0 4 * * *'",
     'reprise schedules update poll --every 1h --overlap skip',
-  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
-  return act<TimingOptions>(addTimingOptions(command), async ({ client, out }, options, [text]) => {
-    const change = timingInput(options)
-    if (Object.values(change).every((value) => value === undefined)) throw new UsageError('Nothing is to be changed.')
-    const schedule = await client.updateSchedule({ scheduleId: await findSchedule(client, text!), ...change })
+    'reprise schedules update poll --retries 5 --mem 2g -e MODE=live -- ~/work.sh --fast',
+  ])
+    .argument('<schedule>', SCHEDULE_ARGUMENT)
+    .argument('[command...]', 'command to run from now on, after --, with these options and no others')
+  addPolicyOptions(addTemplateOptions(addTimingOptions(command)))
+  return act<TimingOptions & SessionOptions>(command, async (context, given, [text, ...program]) => {
+    const { client, out } = context
+    const timing = timingInput(given)
+    const template = sessionInput(given, program)
+    if (program.length === 0 && (given.upload !== undefined || isAnySet(template)))
+      throw new UsageError(
+        'What it runs is replaced as a whole: say the command as well, after --, with all its options.',
+      )
+    if (program.length === 0 && !isAnySet(timing)) throw new UsageError('Nothing is to be changed.')
+    const scheduleId = await findSchedule(client, text!)
+    const change = {
+      scheduleId,
+      ...timing,
+      ...(program.length > 0 && { session: await replaced(context, scheduleId, given, program) }),
+    }
+    const schedule = await client.updateSchedule(change)
     out.show(schedule, () => `${schedule.name}: ${timingOf(schedule)}, next run ${relative(schedule.nextRunAt)}`)
   })
 }
+
+/** What a schedule runs from now on; it stays in its project. */
+async function replaced(context: ClientContext, scheduleId: string, given: SessionOptions, program: string[]) {
+  const project = given.project ?? (await context.client.schedule(scheduleId)).project.name
+  return sessionInput(await withUpload(context, { ...given, project }), program) as CreateSessionInput
+}
+
+const isAnySet = (input: object) => Object.values(input).some((value) => value !== undefined)

@@ -165,9 +165,7 @@ test('--wait gives up on a revision that cannot start, and says how it ended', {
   const { status, stdout, stderr } = await reprise('deployments', 'create', 'broken', ...options, '--', ...failing)
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
   expect(stderr).toMatch(/broken: SCALING: 0 of 1 replicas of revision 1 are healthy/)
-  expect(stderr).toMatch(
-    /error: revision 1 of broken cannot start: 3 routes in a row failed; the last with exit code 7/,
-  )
+  expect(stderr).toMatch(/error: revision 1 of broken cannot start: 3 routes in a row failed; the last exited with 7/)
   const lines = [...stderr.matchAll(/^ {2}\| (.*)$/gm)].map(([, line]) => line)
   expect(lines).toEqual(Array.from({ length: 10 }, (_, n) => `line ${n + 1}`))
   const [, session] = stderr.match(/`reprise logs (\S+)` shows all of it/)!
@@ -179,7 +177,7 @@ test('--wait gives up on a revision that cannot start, and says how it ended', {
   const missing = await reprise('deployments', 'update', 'broken', '--wait', '--', 'no-such-program')
   expect(missing.status).toBe(1)
   expect(missing.stderr).toMatch(
-    /revision 3 of broken cannot start: .* exit code 127 \(command not found: no-such-program/,
+    /revision 3 of broken cannot start: .* exited with 127 \(command not found: no-such-program/,
   )
   expect(await answers('broken')).toEqual(['none'])
   expect(await reprise('deployments', 'destroy', 'broken', '--wait')).toMatchObject({ status: 0 })
