@@ -19,6 +19,7 @@ export async function runAgent(environment: NodeJS.ProcessEnv, version: string):
     const agent = createAgent({
       ...options,
       gateway,
+      dial: gateway.dial,
       fatalErrors: REFUSALS,
       onRegistered() {
         if (!ready) console.log(`reprise agent ready ${gateway.url}`)

@@ -14,6 +14,8 @@ import { openDatabaseServer } from './runtime/open-database-server.ts'
 import type { RuntimeParts } from './runtime/runtime-parts.ts'
 import { keepTls, listen, readTls, serveHttp } from './runtime/serve-http.ts'
 import { startBackground } from './runtime/start-background.ts'
+import { dialFrom } from './agent/channel/dial-channel.ts'
+import { createChannelHolders } from './channel/channel-holders.ts'
 import { ensureAdminToken, type AdminToken } from './services/access/ensure-admin-token.ts'
 import { isolationWarning } from './services/access/require-isolation.ts'
 import { openDatabase, type Database } from './store/database.ts'
@@ -102,6 +104,7 @@ export async function startRuntime(
     trace,
     lease,
     server,
+    channels: createChannelHolders(),
   }
   await startRelay(parts)
   await startBackground(parts)
@@ -181,6 +184,7 @@ async function startAgent(parts: RuntimeParts): Promise<void> {
   const agent = createAgent({
     ...(await agentOptions(config, packageJson.version, log)),
     gateway: serverGateway(parts),
+    dial: dialFrom(parts.channels),
   })
   await agent.start()
   resources.defer(() => agent.stop())

@@ -12,6 +12,7 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
 import type { ChainReports } from './chain-reports.ts'
+import type { Channels } from './channel/channels.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
@@ -37,6 +38,7 @@ export interface LoopParts {
   identity: RegisterRequest
   shipper: LogShipper
   chains: ChainReports
+  channels: Channels
   fence: Fence
   changes: ChangeSignal
   log: Logger
@@ -109,7 +111,7 @@ async function syncOnce(
   sequence: number,
 ): Promise<'reported' | 'waited' | 'repeated'> {
   const { fenceAfterMs } = registered
-  const { executor, identity, shipper, chains, changes, log } = parts
+  const { executor, identity, shipper, chains, channels, changes, log } = parts
   const hasChanges = changes.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
@@ -127,6 +129,7 @@ async function syncOnce(
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
+  channels.open(answer.channels ?? [])
   if (known !== undefined) chains.answered(known, answer.dropChains ?? [])
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'

@@ -1,6 +1,6 @@
 import { mkdirSync, lstatSync } from 'node:fs'
 import { v7 as uuidv7, validate } from 'uuid'
-import type { AgentIsolation, Gateway } from '../domain/agent/protocol.ts'
+import type { AgentIsolation, DialChannel, Gateway } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
@@ -9,6 +9,7 @@ import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { FENCED } from './executors/fenced.ts'
 import { isOver } from './executors/is-over.ts'
 import { createChainReports } from './chain-reports.ts'
+import { createChannels } from './channel/channels.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
 import { createChangeSignal } from './change-signal.ts'
@@ -20,6 +21,8 @@ const FENCE_GRACE_MS = 5_000
 
 export interface AgentOptions {
   gateway: Gateway
+  /** Missing: it opens no channels. */
+  dial?: DialChannel
   createExecutor(hooks: ExecutorHooks, agentId: string): Executor
   /** Used by one agent at a time: holds its id, lock, fence and the executor's files. */
   agentDir: string
@@ -82,10 +85,11 @@ export function createAgent(options: AgentOptions): Agent {
     fence.resume()
     const shipper = createLogShipper(executor, log)
     const chains = createChainReports(executor.chains, log)
+    const channels = createChannels({ executor, dial: options.dial ?? nobody, log })
+    resources.defer(() => channels.close())
     const kept = resources.move()
-    return {
-      reason: loop(kept, { ...options, executor, identity, shipper, chains, fence, changes, signal: ending.signal }),
-    }
+    const parts = { ...options, executor, identity, shipper, chains, channels, fence, changes }
+    return { reason: loop(kept, { ...parts, signal: ending.signal }) }
   }
 
   return {
@@ -104,6 +108,8 @@ export function createAgent(options: AgentOptions): Agent {
     done: done.promise,
   }
 }
+
+const nobody: DialChannel = () => Promise.reject(new Error('this agent opens no channels'))
 
 async function loop(resources: AsyncDisposableStack, parts: LoopParts): Promise<'stopped' | 'superseded'> {
   await using _ = resources

@@ -4,9 +4,10 @@ import {
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
 } from '../domain/agent/http-protocol.ts'
-import type { CodeAnswer, Gateway, RegisterAnswer, SyncAnswer } from '../domain/agent/protocol.ts'
+import type { CodeAnswer, DialChannel, Gateway, RegisterAnswer, SyncAnswer } from '../domain/agent/protocol.ts'
 import { ERRORS, RepriseError, type ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
+import { dialAround } from './channel/dial-channel.ts'
 
 interface HttpGatewayOptions {
   /** Servers that share a database; any of them will do. */
@@ -18,6 +19,7 @@ interface HttpGatewayOptions {
 export interface HttpGateway extends Gateway {
   /** The server that receives the next call. */
   readonly url: string
+  readonly dial: DialChannel
 }
 
 const SERVER_FAULTS: readonly ErrorCode[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUEST_TIMEOUT']
@@ -55,6 +57,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
     fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
+    dial: (order, signal) => dialAround(order, [...urls.slice(current), ...urls.slice(0, current)], signal),
     get url() {
       return urls[current]!
     },

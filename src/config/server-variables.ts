@@ -69,6 +69,14 @@ export const SERVER_VARIABLES = {
     unit: null,
     schema: wholeNumber(0, 65_535).default(4000),
   }),
+  advertisedUrl: variable({
+    name: 'REPRISE_ADVERTISED_URL',
+    default: 'none',
+    meaning:
+      'URL at which agents reach this very server, past any load balancer: there they open the channels of `reprise exec` and `reprise port-forward`. Without it they look for the server at the addresses that they have.',
+    unit: null,
+    schema: z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }).optional(),
+  }),
   tlsCertFile: variable({
     name: 'REPRISE_TLS_CERT_FILE',
     default: 'none',

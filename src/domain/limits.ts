@@ -496,3 +496,34 @@ export const SCHEDULE_QUEUE_MAX = 100
 export const SCHEDULE_NEXT_RUNS_MAX = 20
 /** Last runs shown with a schedule. */
 export const SCHEDULE_LAST_RUNS_MAX = 100
+
+// Channels: commands and connections into kernels
+/** Of one session on one server: a person's terminals, and a browser's connections to a notebook. */
+export const CHANNELS_PER_SESSION_MAX = 64
+/** Of one server: each has two sockets and at most four windows of data. */
+export const CHANNELS_PER_SERVER_MAX = 1_000
+/** Of one agent, whatever servers ask for. */
+export const CHANNELS_PER_AGENT_MAX = 256
+/** Data of one direction that nobody has taken yet: all that a slow reader makes anybody keep. */
+export const CHANNEL_WINDOW_BYTES = 256 * 1024
+/** Data of one message. */
+export const CHANNEL_CHUNK_BYTES_MAX = 32 * 1024
+/** Of one message: a request whose command takes all that it may, escaped. */
+export const CHANNEL_MESSAGE_BYTES_MAX = 1024 * 1024
+/** Of a command's words together. */
+export const CHANNEL_COMMAND_BYTES_MAX = 128 * 1024
+export const CHANNEL_COMMAND_WORDS_MAX = 1_024
+/** Of the command as the audit log shows it. */
+export const CHANNEL_COMMAND_NOTED_LENGTH_MAX = 4_096
+/** For the client to say what it wants. */
+export const CHANNEL_REQUEST_WITHIN_MS = 10_000
+/** For the agent to open a channel: a poll that was under way, and several tries to find the server. */
+export const CHANNEL_OPENED_WITHIN_MS = 20_000
+/** A peer that has not answered a ping when the next is due is gone. Shorter than the idle timeouts of proxies. */
+export const CHANNEL_PING_INTERVAL_MS = 12_000
+/** Without a byte in either direction: a forgotten terminal. */
+export const CHANNEL_IDLE_MS = 3_600_000
+export const CHANNEL_LIFETIME_MS = 24 * 3_600_000
+/** Between the hang-up of a command whose client has left and its SIGKILL. */
+export const CHANNEL_GRACE_MS = 5_000
+export const TERMINAL_SIDE_MAX = 1_000

@@ -5,17 +5,18 @@ import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { takeSessionCookie } from '../rest/access/browser-sessions.ts'
+import { serveChannels, type ChannelOptions } from '../rest/channel/serve-channels.ts'
 import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
 import { indexPage } from './index-page.ts'
 import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
 import type { Mount } from './mount.ts'
-import { pathOf } from './request-head.ts'
+import { pathOf, requestIdOf } from './request-head.ts'
 import { respond } from './respond.ts'
 import type { ServedRoute } from './route-table.ts'
 import type { UiFiles } from './ui-files.ts'
 
-export interface HttpAppDependencies extends GraphQLDependencies, Pick<RestDependencies, 'code'> {
+export interface HttpAppDependencies extends GraphQLDependencies, Pick<RestDependencies, 'code'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
   /** Null: it is switched off. Undefined: it has not been bundled. */
@@ -47,6 +48,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const graphql = createGraphQL(options)
   const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
   const rest = createRest({ ...options, ...graphql.streams })
+  const channels = serveChannels({ ...options, ...graphql.streams })
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   return {
@@ -72,7 +74,10 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {
-      if (pathOf(request) !== GRAPHQL_PATH) return false
+      if (pathOf(request) !== GRAPHQL_PATH) {
+        if (channels.upgrade(request, socket, head, requestIdOf(request))) return true
+        return mounts.some((mount) => mount.upgrade?.(request, socket, head) === true)
+      }
       if (ui) takeSessionCookie(request)
       webSockets.handleUpgrade(request, socket, head, (webSocket) => webSockets.emit('connection', webSocket, request))
       return true
@@ -82,11 +87,13 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       // subscription.
       const disposed = sockets.dispose()
       graphql.endSubscriptions()
+      const ended = channels.end()
       for (const mount of mounts) mount.end()
-      await disposed
+      await Promise.all([disposed, ended])
     },
     cutOff() {
       for (const webSocket of webSockets.clients) webSocket.terminate()
+      channels.cutOff()
     },
   }
 }

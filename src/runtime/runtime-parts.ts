@@ -7,6 +7,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
+import type { ChannelHolders } from '../channel/channel-holders.ts'
 import type { SecretBox } from '../services/access/secret-box.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
@@ -29,4 +30,5 @@ export interface RuntimeParts {
   trace: Tracer
   lease: Lease
   server: ServerIdentity
+  channels: ChannelHolders
 }

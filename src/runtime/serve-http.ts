@@ -101,6 +101,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     metrics,
     trace,
     metricsPage,
+    channels: parts.channels,
+    advertisedUrl: config.advertisedUrl,
     warning: () => isolationWarning(db),
     mounts: [
       agentApi(parts, authenticate),
@@ -142,6 +144,7 @@ const DATABASE_WORDS: Record<DatabaseAccess['pooling'], string> = {
 }
 
 function agentApi(parts: RuntimeParts, authenticate: Authenticate): AgentApi {
-  const { db, log } = parts
-  return createAgentApi({ gateway: serverGateway(parts), authenticate, ownership: createAgentOwnership(db), log })
+  const { db, log, channels } = parts
+  const ownership = createAgentOwnership(db)
+  return createAgentApi({ gateway: serverGateway(parts), authenticate, ownership, log, channels })
 }

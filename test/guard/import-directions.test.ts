@@ -23,14 +23,15 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
   observability: ['waiting'],
   waiting: [],
   generated: [],
+  channel: ['domain'],
   client: [],
   store: ['domain', 'generated', 'observability', 'waiting'],
-  services: ['archive', 'domain', 'store', 'observability', 'waiting'],
+  services: ['channel', 'archive', 'domain', 'store', 'observability', 'waiting'],
   events: ['domain', 'store', 'services', 'observability', 'waiting'],
-  agent: ['archive', 'domain', 'services', 'observability', 'waiting'],
+  agent: ['channel', 'archive', 'domain', 'services', 'observability', 'waiting'],
   scheduler: ['domain', 'store', 'services', 'events', 'observability', 'waiting'],
   graphql: ['domain', 'services', 'events', 'generated', 'observability'],
-  rest: ['domain', 'services', 'events', 'observability'],
+  rest: ['channel', 'domain', 'services', 'events', 'observability'],
   http: ['graphql', 'rest', 'ui', 'observability', 'waiting'],
   cli: ['archive', 'client', 'observability'],
   ui: ['client'],
@@ -171,6 +172,7 @@ describe('imports', () => {
       'agent',
       'agent-options.ts',
       'archive',
+      'channel',
       'command.ts',
       'config',
       'config.ts',
@@ -183,7 +185,7 @@ describe('imports', () => {
       .filter(({ path }) => reached.has(path))
       .flatMap(({ imports }) => imports.filter((name) => name !== null))
       .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
-    expect([...new Set(packages)].toSorted()).toEqual(['leven', 'pino', 'pino-pretty', 'uuid', 'zod'])
+    expect([...new Set(packages)].toSorted()).toEqual(['leven', 'pino', 'pino-pretty', 'uuid', 'ws', 'zod'])
   })
 
   test('of what traces need are lazy', async () => {

@@ -1,22 +1,32 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import type { Duplex } from 'node:stream'
 import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { Hono, type Context } from 'hono'
+import { WebSocketServer } from 'ws'
 import { z } from 'zod'
 import {
   AGENT_CODE_PATH,
+  AGENT_CHANNEL_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
 } from '../../domain/agent/http-protocol.ts'
 import type { CodeRequest, RegisterRequest, SyncRequest } from '../../domain/agent/protocol.ts'
 import { RepriseError, ERRORS, maskedFault } from '../../domain/errors.ts'
-import { AGENT_BODY_WITHIN_MS, REGISTER_BYTES_MAX, SYNC_BYTES_MAX } from '../../domain/limits.ts'
+import {
+  AGENT_BODY_WITHIN_MS,
+  CHANNEL_MESSAGE_BYTES_MAX,
+  REGISTER_BYTES_MAX,
+  SYNC_BYTES_MAX,
+} from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { AgentOwnership } from '../../services/agent/agent-ownership.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
+import type { ChannelHolders } from '../../channel/channel-holders.ts'
+import { webSocketPort } from '../../channel/web-socket-port.ts'
 import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
 import { parseInput } from '../../services/input/parse-input.ts'
 import { parseJson, readBody, RequestGone } from '../../services/input/read-body.ts'
@@ -46,6 +56,8 @@ export interface AgentApiContext {
   authenticate: Authenticate
   ownership: AgentOwnership
   log: Logger
+  /** Missing: nobody waits for any. */
+  channels?: ChannelHolders
   /** Limit for receiving a request body, in milliseconds. */
   bodyWithinMs?: number
 }
@@ -54,6 +66,8 @@ export interface AgentApiContext {
 export interface AgentApi {
   readonly paths: readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
+  /** An agent's end of a channel. Takes over the socket. @returns false if nobody here waits for it */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
   /** The server is stopping: answers waiting polls at once and refuses new requests. */
   end(): void
 }
@@ -70,6 +84,11 @@ interface AgentEnvironment {
 export function createAgentApi(context: AgentApiContext): AgentApi {
   const { gateway, authenticate, ownership, log, bodyWithinMs: withinMs = AGENT_BODY_WITHIN_MS } = context
   const polls = createPolls()
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: CHANNEL_MESSAGE_BYTES_MAX,
+    perMessageDeflate: false,
+  })
   const app = new Hono<AgentEnvironment>()
 
   app.use(async (c, next) => {
@@ -130,6 +149,16 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
         },
       })
       await listener(request, response)
+    },
+    upgrade(request, socket, head) {
+      const { authorization = '' } = request.headers
+      const [path = ''] = request.url!.split('?', 1)
+      if (!path.startsWith(AGENT_CHANNEL_PATH)) return false
+      const channelId = path.slice(AGENT_CHANNEL_PATH.length)
+      const take = context.channels?.find({ channelId, secret: authorization.replace(/^Bearer +/i, '') })
+      if (!take) return false
+      sockets.handleUpgrade(request, socket, head, (webSocket) => take(webSocketPort(webSocket)))
+      return true
     },
     end: () => polls.end(),
   }

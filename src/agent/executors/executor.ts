@@ -1,3 +1,5 @@
+import type { Readable, Writable } from 'node:stream'
+import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
 import type { CodeAnswer, CodeRequest, KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
@@ -41,10 +43,39 @@ export interface Executor {
   logSizes(kernelId: string): Record<LogStreamName, number> & { final: boolean }
   /** The fence has been renewed for this long. Missing: it has no use for it. */
   renewed?(leftMs: number): void
+  /**
+   * Runs a command beside the kernel's own, with the same rights, limits, directories and environment, and no others.
+   * It ends with the kernel.
+   *
+   * @throws RepriseError SESSION_NOT_RUNNING, CHANNEL_NOT_OPENED, CHANNEL_UNSUPPORTED
+   */
+  exec?(kernelId: string, assignment: number, request: ExecRequest): Promise<KernelChannel>
+  /**
+   * Connects to a port on which a program of this very kernel listens.
+   *
+   * @throws RepriseError SESSION_NOT_RUNNING, PORT_NOT_SERVED
+   */
+  connect?(kernelId: string, assignment: number, port: number): Promise<KernelChannel>
   /** Missing: it keeps nothing for chains. */
   readonly chains?: ChainDirectories
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
+}
+
+/** A command, or a connection, in a kernel. */
+export interface KernelChannel {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  /** Null of a terminal and of a connection. */
+  readonly stderr: Readable | null
+  /** When it has ended; its output may still be on the way. Never rejects. */
+  readonly ended: Promise<{ exitCode: number | null; message?: string }>
+  /** Of a terminal. */
+  resize?(columns: number, rows: number): void
+  /** Of a command. */
+  signal?(signal: ChannelSignal): void
+  /** Nobody is there any more. Resolves when it has ended; what does not end by itself is killed. */
+  hangUp(): Promise<void>
 }
 
 /** What attempts of a chain have stored for each other. */

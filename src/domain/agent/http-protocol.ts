@@ -5,6 +5,8 @@ export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
 /** Answers with the archive itself, of the length that it says. */
 export const AGENT_CODE_PATH = '/agent/v1/code'
+/** A WebSocket, followed by the channel's id, with its secret as the bearer's token. 404 if another server has it. */
+export const AGENT_CHANNEL_PATH = '/agent/v1/channels/'
 
 export interface AgentErrorAnswer {
   /** A code from the table of errors, or INTERNAL. */

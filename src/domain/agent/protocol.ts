@@ -1,4 +1,5 @@
 import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
+import type { ChannelPort } from './channel-port.ts'
 import type { KernelUsage } from './kernel-usage.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
@@ -230,6 +231,17 @@ export interface SyncAnswer {
   forget: { kernelId: string; assignment: number }[]
   /** Of the chains that the sync reported: those that have been removed. Their directories are needed by nobody. */
   dropChains?: string[]
+  /** Channels that the agent is to open, repeated until it has. Agents of older versions do not. */
+  channels?: ChannelOrder[]
+}
+
+/** Somebody waits at a server for a channel to a kernel of this agent, for a limited time. */
+export interface ChannelOrder {
+  channelId: string
+  /** Shows that the agent was asked; good for this channel alone. */
+  secret: string
+  /** Where that server says that it can be reached; null: at one of the addresses that the agent has. */
+  url: string | null
 }
 
 /** The code of a kernel that the agent has been given. */
@@ -254,3 +266,10 @@ export interface Gateway {
   /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer this agent's), CODE_NOT_FOUND */
   fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
 }
+
+/**
+ * Opens a channel to the server that waits for it.
+ *
+ * @throws if that cannot be reached, or waits no more
+ */
+export type DialChannel = (order: ChannelOrder, signal: AbortSignal) => Promise<ChannelPort>

@@ -129,12 +129,13 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   const report = await bookReport(context, sync)
-  if (!report) return { answer: { orders: [], forget: [] }, loggedKernelIds }
+  const channels = heard.channels === null ? {} : { channels: heard.channels }
+  if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result
   const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
-  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }) }, loggedKernelIds }
+  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }), ...channels }, loggedKernelIds }
 }
 
 function readWaiting(value: unknown): ObservedKernel['waiting'] {

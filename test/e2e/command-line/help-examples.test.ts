@@ -97,6 +97,11 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
   'reprise info': () => session({ command: ['true'] }),
   'reprise cancel': () => session({}),
+  async 'reprise exec'() {
+    const sessionId = await session({})
+    await eventually(async () => (await client.session(sessionId)).status === 'RUNNING')
+  },
+  'reprise port-forward': () => session({ name: 'notebook' }),
   'reprise retry now': waiting,
   'reprise retry cancel': waiting,
   'reprise retry update': waiting,
@@ -121,6 +126,8 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
 const ENDS_WITH: Readonly<Record<string, number>> = {
   'reprise resubmissions abort': 5,
   'reprise agents remove': 5,
+  // The shell finds no program in what it reads.
+  'reprise exec nightly -- sh': 127,
 }
 
 /** What stands in an example for things of a real place. */
@@ -165,6 +172,8 @@ test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
 test.each(examples)('$example', { timeout: 60_000 }, async ({ path, example }) => {
   const id = await BEFORE[path]?.(example)
   const follows = path.endsWith(' watch') || (path.endsWith(' events') && example.includes('--follow'))
-  const { line, status, output } = await type(here(example, id), follows ? /watching from/ : undefined)
-  expect({ line, status, output }).toEqual({ line, status: follows ? 130 : (ENDS_WITH[path] ?? 0), output })
+  const until = path.endsWith(' port-forward') ? /leads to/ : follows ? /watching from/ : undefined
+  const { line, status, output } = await type(here(example, id), until)
+  const expected = until ? 130 : (ENDS_WITH[example] ?? ENDS_WITH[path] ?? 0)
+  expect({ line, status, output }).toEqual({ line, status: expected, output })
 })

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
 import { chainDirectory, openChainDirectory } from './chain/chain-directory.ts'
 import { execFault } from './shell/exec-fault.ts'
-import { withInterpreter } from './image-preset.ts'
+import { type PulledImage, withInterpreter } from './image-preset.ts'
 import { isBelow } from './isolation/hidden-paths.ts'
 import { devicesFor } from './isolation/devices.ts'
 import type { Launch } from './isolation/kernel-places.ts'
@@ -15,6 +15,8 @@ import { verdictPath } from '../kernel-directory/verdict-file.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
+
+const NO_IMAGE: PulledImage = { environ: {}, interpreter: [] }
 
 let launches = 0
 
@@ -40,14 +42,21 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
   host.wakeTicker()
 }
 
+/** What a program of the kernel finds. */
+export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
+  const { spec, path } = kernel
+  const [work, chain] = [join(path, 'work'), chainDirectory(host, spec)]
+  const places = { work, chain, verdict: verdictPath(path), path: host.path }
+  return kernelEnvironment(spec, kernel.image ?? NO_IMAGE, places, kernel)
+}
+
 async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { spec, path } = kernel
   const chain = chainDirectory(host, spec)
   kernel.found = await openChainDirectory(host, spec, kernel.uid)
   const work = join(path, 'work')
-  const image = kernel.image ?? { environ: {}, interpreter: [] }
-  const places = { work, chain, verdict: verdictPath(path), path: host.path }
-  const environ = kernelEnvironment(spec, image, places, kernel)
+  const image = kernel.image ?? NO_IMAGE
+  const environ = environmentOf(host, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
     throw new Error('a command or a variable contains a NUL byte')

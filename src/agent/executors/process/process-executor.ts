@@ -1,6 +1,9 @@
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { createChainDrops } from './chain/drop-chains.ts'
 import { createProcessHost, type ProcessExecutorOptions } from './create-process-host.ts'
+import { connectToKernel } from './exec/connect-to-kernel.ts'
+import { execInKernel } from './exec/exec-in-kernel.ts'
+import { runningKernel } from './exec/running-kernel.ts'
 
 /**
  * Runs kernels as processes on this machine (Linux only, since it reads /proc). Each runs under a shim in its own
@@ -8,21 +11,27 @@ import { createProcessHost, type ProcessExecutorOptions } from './create-process
  * leaves.
  */
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
-  const { host, port, close } = createProcessHost(options, hooks)
+  const { host, port: common, close } = createProcessHost(options, hooks)
   const chains = createChainDrops(host)
   return {
-    ...port,
+    ...common,
     name: 'process',
     async recover() {
       host.keeper.open()
       host.forkServer.open()
-      await port.recover()
+      await common.recover()
       await chains.resume()
+    },
+    async exec(kernelId, assignment, request) {
+      return execInKernel(host, runningKernel(host, kernelId, assignment), request)
+    },
+    async connect(kernelId, assignment, port) {
+      return connectToKernel(host, runningKernel(host, kernelId, assignment), port)
     },
     chains,
     async close() {
       close()
-      await port.close()
+      await common.close()
       host.forkServer.close()
       host.keeper.close(host.book.kernels.size > 0)
       host.cgroups?.close()

@@ -14,6 +14,7 @@ export interface AuditEntry {
   actor: Actor
   action: string
   projectId: string | null
+  sessionId?: string
   details: object
 }
 
@@ -26,9 +27,10 @@ export function actorValues(parameter: `$${number}`): string {
   return `${actor} ->> 'name', (${actor} ->> 'tokenId')::uuid, (${actor} ->> 'userId')::uuid, ${actor} ->> 'requestId', ${actor} ->> 'address'`
 }
 
-const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details) SELECT ${actorValues('$1')}, $2, $3, $4`
+const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details) SELECT ${actorValues('$1')}, $2, $3, $4, $5`
 
 /** For changes made by several statements; call it in their transaction. */
 export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
-  await tx.query(SQL, [JSON.stringify(entry.actor), entry.action, entry.projectId, JSON.stringify(entry.details)])
+  const { actor, action, projectId, sessionId = null, details } = entry
+  await tx.query(SQL, [JSON.stringify(actor), action, projectId, sessionId, JSON.stringify(details)])
 }

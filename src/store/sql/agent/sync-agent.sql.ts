@@ -1,3 +1,4 @@
+import type { ChannelOrder } from '../../../domain/agent/protocol.ts'
 import type { BookedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
 import type { Queryable } from '../../database.ts'
 import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './checkpoint-changes.sql.ts'
@@ -18,15 +19,25 @@ WITH known AS (
   SELECT 'AGENT', id, 'agent-sync', status::text, now::text, 'SUCCESS', 'heard again' FROM heard
   WHERE status IN ('SUSPECT', 'LOST')
 )
-SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway" FROM known`
+SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway",
+  (SELECT json_agg(json_build_object('channelId', c.id, 'secret', c.secret, 'url', c.url))
+    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > now()) AS channels
+FROM known`
 
-/** Undefined if the agent is unknown. */
+interface Heartbeat {
+  current: boolean
+  wasAway: boolean
+  /** Null if nobody waits for any. */
+  channels: ChannelOrder[] | null
+}
+
+/** Undefined if the agent is unknown. Index: channels_agent_id_idx, almost always of an empty table. */
 export async function recordHeartbeat(
   db: Queryable,
   agentId: string,
   instanceId: string,
-): Promise<{ current: boolean; wasAway: boolean } | undefined> {
-  return (await db.query<{ current: boolean; wasAway: boolean }>(HEARD_SQL, [agentId, instanceId])).rows[0]
+): Promise<Heartbeat | undefined> {
+  return (await db.query<Heartbeat>(HEARD_SQL, [agentId, instanceId])).rows[0]
 }
 
 /**

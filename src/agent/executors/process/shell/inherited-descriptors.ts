@@ -10,7 +10,7 @@ let nowhere: number | undefined
  * to the child, become `/dev/null` there. Node opens its own so that no child inherits them, and does the same to the
  * low ones that it finds; nothing in Node can do it to the others.
  */
-export function withoutInherited(stdio: readonly IOType[]): Array<IOType | number> {
+export function withoutInherited(stdio: readonly (IOType | number)[]): Array<IOType | number> {
   const all: Array<IOType | number> = [...stdio]
   for (const fd of inherited().filter((each) => each >= stdio.length)) {
     while (all.length < fd) all.push('ignore')

@@ -1,0 +1,163 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import type { Socket } from 'node:net'
+import { type Readable, Writable } from 'node:stream'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { ExecRequest } from '../../../../domain/agent/channel-protocol.ts'
+import { RepriseError } from '../../../../domain/errors.ts'
+import { CHANNEL_GRACE_MS } from '../../../../domain/limits.ts'
+import type { KernelChannel } from '../../executor.ts'
+import { DEFAULT_PATH } from '../kernel-environment.ts'
+import { isAlive, type ProcStat, scanProcesses } from '../proc-stat.ts'
+import type { ProcessHost } from '../process-host.ts'
+import type { ProcessKernel } from '../process-kernel.ts'
+import { execFault } from '../shell/exec-fault.ts'
+import { withoutInherited } from '../shell/inherited-descriptors.ts'
+import { signalProcess } from '../signal-process.ts'
+import { fullEnvironment } from './full-environment.ts'
+import { commandScript, enterKernel, entryScript, hasBegun, userOf, type Entry } from './enter-kernel.ts'
+import { openTerminal } from './pseudo-terminal.ts'
+import { isRunning } from './running-kernel.ts'
+
+/** How long the output of an ended command is waited for while others of it hold a terminal or a pipe open. */
+const OUTPUT_QUIET_MS = 300
+const GRACE_CHECK_MS = 50
+const END_OF_TRANSMISSION = '\x04'
+/** How soon it is seen that the kernel ends. */
+const LIFE_CHECK_MS = 500
+
+/**
+ * The command has a process session of its own. What it leaves behind belongs to the kernel, and ends with it: it is in
+ * its cgroup or its PID namespace, or has its id in the environment.
+ */
+export async function execInKernel(
+  host: ProcessHost,
+  kernel: ProcessKernel,
+  request: ExecRequest,
+): Promise<KernelChannel> {
+  const begun = await hasBegun(kernel)
+  const environ = fullEnvironment(host, kernel)
+  if (request.tty) environ.set('TERM', request.term)
+  const fault = execFault(request.command, environ)
+  if (fault !== null) throw new RepriseError('CHANNEL_NOT_OPENED', fault)
+  const entry = enterKernel(kernel, begun)
+  try {
+    return start(host, kernel, entry, { request, environ })
+  } catch (error) {
+    entry.close()
+    throw error
+  }
+}
+
+function start(
+  host: ProcessHost,
+  kernel: ProcessKernel,
+  entry: Entry,
+  { request, environ }: { request: ExecRequest; environ: ReadonlyMap<string, string> },
+): KernelChannel {
+  const { path } = kernel
+  const uid = userOf(kernel)
+  const bounds = `ulimit -c 0; ulimit -n ${host.limits.openFiles} 2>/dev/null`
+  const file = join(path, `exec.${randomBytes(8).toString('hex')}`)
+  const script = commandScript(entry, { work: join(path, 'work'), argv: request.command, environ, bounds })
+  writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
+  const command = ['/bin/sh', '-c', entryScript(entry, kernel, file), 'reprise-exec']
+  const env = { PATH: process.env['PATH'] ?? DEFAULT_PATH }
+  if (request.tty) {
+    const { columns, rows } = request
+    const { child, stream, resize } = openTerminal(command, { cwd: path, env, uid, columns, rows })
+    return { ...channelOf(kernel, entry, child, { stdin: keyboardOf(stream), stdout: stream, stderr: null }), resize }
+  }
+  const [program = '', ...args] = command
+  const child = spawn(program, args, {
+    cwd: path,
+    env,
+    detached: true,
+    stdio: withoutInherited(['pipe', 'pipe', 'pipe']),
+  })
+  const [stdout, stderr] = [child.stdout as Socket, child.stderr as Socket]
+  return channelOf(kernel, entry, child, { stdin: child.stdin!, stdout, stderr })
+}
+
+/** Node has all of them as sockets. */
+type Output = Pick<Socket, 'bytesRead'> & Readable
+
+/** A terminal has no end of input but a key for it. */
+function keyboardOf(terminal: Writable): Writable {
+  return new Writable({
+    write: (chunk, _, done) => void terminal.write(chunk, done),
+    final: (done) => void terminal.write(END_OF_TRANSMISSION, done),
+  })
+}
+
+interface Streams {
+  stdin: Writable
+  stdout: Output
+  stderr: Output | null
+}
+
+function channelOf(kernel: ProcessKernel, entry: Entry, child: ChildProcess, streams: Streams): KernelChannel {
+  const { stdin, stdout, stderr } = streams
+  const outputs = stderr === null ? [stdout] : [stdout, stderr]
+  let hungUp: Promise<void> | undefined
+  for (const stream of [stdin, ...outputs]) stream.on('error', () => undefined)
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once('error', () => resolve({ code: 127, signal: null }))
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+  const watch = setInterval(() => void (isRunning(kernel) || (hungUp ??= hangUp())), LIFE_CHECK_MS)
+  const ended = exited.then(({ code, signal }) => {
+    clearInterval(watch)
+    entry.close()
+    for (const output of outputs) void endWhenQuiet(output)
+    const exitCode = code ?? 128 + constants.signals[signal!]
+    return isRunning(kernel) ? { exitCode } : { exitCode, message: 'the kernel has ended' }
+  })
+
+  async function hangUp(): Promise<void> {
+    stdin.destroy()
+    const members = membersOf(child)
+    for (const { pid } of members) signalProcess(pid, 'SIGHUP')
+    const until = performance.now() + CHANNEL_GRACE_MS
+    while (members.some(isAlive) && performance.now() < until) await sleep(GRACE_CHECK_MS)
+    // As long as one of them is there, no other session has this number.
+    if (members.some(isAlive)) for (const { pid } of processesOf(child.pid!)) signalProcess(pid, 'SIGKILL')
+    await ended
+    for (const output of outputs) output.destroy()
+  }
+
+  return {
+    ...streams,
+    ended,
+    signal: (signal) => membersOf(child).forEach(({ pid }) => signalProcess(pid, signal)),
+    hangUp: () => (hungUp ??= hangUp()),
+  }
+}
+
+/** The command's process session, which has the child's number for as long as nobody has waited for the child. */
+function membersOf({ pid, exitCode, signalCode }: ChildProcess): ProcStat[] {
+  return pid === undefined || exitCode !== null || signalCode !== null ? [] : processesOf(pid)
+}
+
+function processesOf(sessionId: number): ProcStat[] {
+  return scanProcesses().filter(({ session }) => session === sessionId)
+}
+
+/**
+ * Programs that the command has left may hold its output open for as long as they run: then it ends when nothing comes
+ * any more. What is there is read first, however late this process is, and what nobody has taken yet is not lost.
+ */
+async function endWhenQuiet(output: Output): Promise<void> {
+  let read = -1
+  while (!output.destroyed && (output.bytesRead !== read || output.readableLength > 0)) {
+    read = output.bytesRead
+    output.read(0)
+    await sleep(OUTPUT_QUIET_MS)
+    // Timers come before what has arrived.
+    for (let turns = 0; turns < 2; turns++) await nextTurn()
+  }
+  output.destroy()
+}

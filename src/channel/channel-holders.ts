@@ -1,0 +1,35 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { ChannelPort } from '../domain/agent/channel-port.ts'
+import type { ChannelOrder } from '../domain/agent/protocol.ts'
+
+/** The channels for which somebody waits at this server. */
+export interface ChannelHolders {
+  /** Resolves with the agent's end. `stop`: it is not waited for any more. */
+  expect(order: Pick<ChannelOrder, 'channelId' | 'secret'>): { agent: Promise<ChannelPort>; stop(): void }
+  /** Called for an agent. @returns what takes its end; null if nobody waits here, or for another secret */
+  find(order: Pick<ChannelOrder, 'channelId' | 'secret'>): ((agent: ChannelPort) => void) | null
+}
+
+export function createChannelHolders(): ChannelHolders {
+  const waiting = new Map<string, { secret: Buffer; take: (agent: ChannelPort) => void }>()
+  return {
+    expect({ channelId, secret }) {
+      const { promise, resolve } = Promise.withResolvers<ChannelPort>()
+      const stop = () => void waiting.delete(channelId)
+      waiting.set(channelId, { secret: Buffer.from(secret), take: resolve })
+      return { agent: promise, stop }
+    },
+    find({ channelId, secret }) {
+      const found = waiting.get(channelId)
+      const given = Buffer.from(secret)
+      if (found === undefined || given.length !== found.secret.length || !timingSafeEqual(given, found.secret))
+        return null
+      return (agent) => {
+        // The first one has it.
+        if (waiting.get(channelId) !== found) return agent.close(1008, 'another connection has this channel')
+        waiting.delete(channelId)
+        found.take(agent)
+      }
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { pipeline } from 'node:stream/promises'
+import { InvalidArgumentError, type Command } from 'commander'
+import { connectToSession, InvalidStateError, NotFoundError, type FoundServer } from '../../client/node/index.ts'
+import { messageOf } from '../../observability/error-message.ts'
+import { act, describedCommand, type ClientContext } from '../client-command.ts'
+import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
+import { exitStatus } from '../exit-codes.ts'
+import { UsageError } from '../present-error.ts'
+
+interface PortForwardOptions {
+  kernel?: string
+}
+
+interface Ports {
+  local: number
+  remote: number
+}
+
+/** Connections that wait for the kernel; each is a channel, of which a session has a bounded number. */
+const BACKLOG = 32
+const LOCALHOST = '127.0.0.1'
+
+export function portForwardCommand(): Command {
+  const command = describedCommand('port-forward', 'reach ports of a running session on this machine', [
+    'reprise port-forward notebook 8888',
+    'reprise port-forward notebook 9000:8888 6006',
+    'reprise port-forward notebook 0:8888    # any free port here',
+  ])
+    .argument('<session>', SESSION_ARGUMENT)
+    .argument('<ports...>', 'port of the session, or LOCAL:PORT for another one here')
+    .option('--kernel <name>', 'of this kernel: main1, sub1, …; the default is the first')
+  return act<PortForwardOptions>(
+    command,
+    async (context, { kernel }, [session, ...texts]) => {
+      const ports = texts.map(parsePorts)
+      const sessionId = await findSession(context.client, session!)
+      const ended = Promise.withResolvers<Error>()
+      await using listeners = new AsyncDisposableStack()
+      for (const each of ports) {
+        const accept = (socket: Socket) =>
+          forward(context, { sessionId, kernel, port: each.remote }, socket, ended.resolve)
+        const listener = await listen(each.local, accept)
+        listeners.defer(() => closeAll(listener))
+        const { port } = listener.server.address() as AddressInfo
+        const line = `${LOCALHOST}:${port} leads to port ${each.remote} of the session`
+        context.out.item({ local: port, remote: each.remote, sessionId }, () => line)
+      }
+      const interrupted = once(context.signal, 'abort').then(() => null)
+      const end = context.signal.aborted ? null : await Promise.race([ended.promise, interrupted])
+      if (end !== null) throw end
+      return exitStatus('INTERRUPTED')
+    },
+    { endsItself: true },
+  )
+}
+
+/** @throws InvalidArgumentError */
+function parsePorts(text: string): Ports {
+  const [, local, remote] = /^(?:(\d{1,5}):)?(\d{1,5})$/.exec(text) ?? []
+  const ports = { local: Number(local ?? remote), remote: Number(remote) }
+  if (remote !== undefined && ports.local <= 65_535 && ports.remote >= 1 && ports.remote <= 65_535) return ports
+  throw new InvalidArgumentError(`${text} is no port, and no LOCAL:PORT.`)
+}
+
+interface Listener {
+  server: Server
+  sockets: Set<Socket>
+}
+
+async function listen(port: number, accept: (socket: Socket) => Promise<void>): Promise<Listener> {
+  const sockets = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => sockets.delete(socket))
+    void accept(socket)
+  })
+  server.listen({ port, host: LOCALHOST, backlog: BACKLOG })
+  await once(server, 'listening').catch((error: unknown) => {
+    throw new UsageError(`Port ${port} of this machine cannot be used: ${messageOf(error)}`)
+  })
+  return { server, sockets }
+}
+
+async function closeAll({ server, sockets }: Listener): Promise<void> {
+  for (const socket of sockets) socket.destroy()
+  server.close()
+  await once(server, 'close')
+}
+
+async function forward(
+  { server, out }: Pick<ClientContext, 'out'> & { server: FoundServer },
+  options: { sessionId: string; kernel: string | undefined; port: number },
+  socket: Socket,
+  end: (error: Error) => void,
+): Promise<void> {
+  try {
+    const channel = await connectToSession(server, options)
+    socket.once('close', () => channel.close())
+    const both = [pipeline(socket, channel.stdin), pipeline(channel.stdout, socket)]
+    // One side may break off: the end of the channel says how it went.
+    await Promise.all([channel.ended, Promise.allSettled(both)])
+  } catch (error) {
+    if (socket.destroyed) return
+    socket.resetAndDestroy()
+    if (isOver(error)) return end(error)
+    out.note(`a connection to port ${options.port}: ${messageOf(error)}`)
+  }
+}
+
+/** No later connection can succeed either. */
+function isOver(error: unknown): error is Error {
+  return error instanceof NotFoundError || (error instanceof InvalidStateError && error.code === 'SESSION_NOT_RUNNING')
+}

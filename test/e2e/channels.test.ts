@@ -1,0 +1,229 @@
+import { createServer, connect } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { openTerminal } from '../../src/agent/executors/process/exec/pseudo-terminal.ts'
+import { readAdminToken } from '../../src/cli/demo/server-process.ts'
+import { openDatabase, type Database } from '../../src/store/database.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { cleanEnvironment, commandLine, MAIN, startCommand, type Ended } from '../support/programs/command-line.ts'
+import { type SpawnedProgram, spawnProgram } from '../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+
+/**
+ * `reprise exec` and `reprise port-forward` with two servers on one database, of which the agent asks one and the
+ * command line the other.
+ */
+
+let database: TestDatabase
+let db: Database
+let directory: string
+let servers: SpawnedProgram[]
+let agent: SpawnedProgram
+let agentToken: string | undefined
+let reprise: (...args: string[]) => Promise<Ended>
+let environment: Record<string, string>
+const created: string[] = []
+
+const ready = /^reprise ready (http:\S+)$/
+
+const startServer = (name: string) =>
+  spawnProgram({
+    args: [MAIN, 'serve'],
+    environment: {
+      REPRISE_DATABASE_URL: database.connectionString,
+      REPRISE_PORT: '0',
+      REPRISE_ROLES: name === 'a' ? 'api,scheduler' : 'api',
+      REPRISE_DATA_DIR: join(directory, 'data'),
+    },
+    ready,
+  })
+
+async function startAgent(): Promise<SpawnedProgram> {
+  return spawnProgram({
+    args: [MAIN, 'agent'],
+    environment: {
+      // It stays with the first that answers; the channels are wanted at the other.
+      REPRISE_SERVER_URL: servers.map(({ ready: url }) => url).join(),
+      REPRISE_TOKEN: (agentToken ??= await tokenOf('--role', 'agent')),
+      REPRISE_DATA_DIR: join(directory, 'agent'),
+    },
+    ready: /^reprise agent ready (http:\S+)$/,
+  })
+}
+
+async function tokenOf(...args: string[]): Promise<string> {
+  const { stdout, stderr } = await reprise('tokens', 'create', `t${Math.random()}`, ...args, '--json')
+  const { secret } = JSON.parse(stdout || stderr) as { secret: string }
+  return secret
+}
+
+async function create(...command: string[]): Promise<string> {
+  const { stdout, stderr } = await reprise('create', '--', ...command)
+  const sessionId = stdout.trim()
+  expect(stderr).toBe('')
+  created.push(sessionId)
+  await eventually(async () => JSON.parse((await reprise('info', sessionId, '--json')).stdout).status === 'RUNNING')
+  return sessionId
+}
+
+async function audited(sessionId: string, action: string) {
+  const values = [sessionId, action]
+  const { rows } = await db.query<{ actor: string; details: Record<string, unknown> }>(
+    'SELECT actor, details FROM audit_log WHERE session_id = $1 AND action = $2 ORDER BY id',
+    values,
+  )
+  return rows
+}
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase({ connectionString: database.connectionString, connectionsMax: 2, onError: () => {} })
+  directory = await temporaryDirectory('channels')
+  servers = [await startServer('a'), await startServer('b')]
+  const token = await readAdminToken(join(directory, 'data'))
+  environment = { REPRISE_URL: servers[1]!.ready, REPRISE_TOKEN: token, REPRISE_DATA_DIR: join(directory, 'none') }
+  reprise = commandLine(environment)
+  agent = await startAgent()
+}, 120_000)
+/** The agent has room for as many as the machine has processors. */
+afterEach(async () => {
+  for (const sessionId of created.splice(0)) await reprise('cancel', sessionId)
+})
+afterAll(async () => {
+  await agent.stop()
+  for (const server of servers) await server.stop()
+  await db.close()
+  await database.close()
+})
+
+test('a command has its input, its output and its status, and is written down', async () => {
+  const sessionId = await create('sleep', '1000')
+  const { status, stdout, stderr } = await startCommand(
+    ['exec', sessionId, '--', 'sh', '-c', 'cat; echo aside >&2; exit 42'],
+    environment,
+    'over there',
+  ).ended
+  expect({ status, stdout, stderr }).toEqual({ status: 42, stdout: 'over there', stderr: 'aside\n' })
+  expect(await audited(sessionId, 'session.exec')).toMatchObject([
+    { actor: 'admin', details: { kernel: 'main1', command: 'sh -c cat; echo aside >&2; exit 42', tty: false } },
+  ])
+  const ended = () => audited(sessionId, 'session.exec.ended')
+  await eventually(async () => (await ended()).length === 1)
+  expect(await ended()).toMatchObject([{ details: { exitCode: 42, bytesIn: 10, bytesOut: 16 } }])
+}, 60_000)
+
+test('a terminal of this machine is one there: keys, Ctrl-C and its size, and it is given back', async () => {
+  const sessionId = await create('sleep', '1000')
+  const command = [process.execPath, MAIN, 'exec', sessionId, '--', 'sh', '-c', SHELL]
+  const program = ['sh', '-c', `"$@"; echo "status $?"; stty -a`, 'sh', ...command]
+  const env = cleanEnvironment(environment)
+  const { child, stream, resize } = openTerminal(program, { cwd: directory, env, uid: null, columns: 91, rows: 31 })
+  let shown = ''
+  stream.setEncoding('utf8').on('data', (more: string) => (shown += more))
+  stream.on('error', () => undefined)
+  const shows = (what: string | RegExp) =>
+    eventually(() => (typeof what === 'string' ? shown.includes(what) : what.test(shown)), { what: `${what}` })
+  await shows('31 91')
+  stream.write('\x03')
+  await shows('interrupted')
+  resize(61, 21)
+  await eventually(() => {
+    stream.write('size\r')
+    return /21 61/.test(shown)
+  })
+  stream.write('end\r')
+  await shows('status 5')
+  await shows(/ icanon[\s\S]* echo /)
+  await once(child, 'exit')
+  stream.destroy()
+}, 90_000)
+
+const SHELL =
+  'trap "echo interrupted" INT; stty size; while :; do read -r word || continue; [ $word = size ] && stty size; [ $word = end ] && exit 5; done'
+
+test('connections lead to a port of the session, and to no other port of the machine', async () => {
+  const script =
+    'const s=require("net").createServer({allowHalfOpen:true},c=>c.pipe(c)).listen(0,"127.0.0.1",()=>console.log("port "+s.address().port+"!"))'
+  const sessionId = await create(process.execPath, '-e', script)
+  const port = await eventually(async () => /port (\d+)!/.exec((await reprise('logs', sessionId)).stdout)?.[1])
+  const others = createServer((socket) => socket.end('not for you')).listen(0, '127.0.0.1')
+  await once(others, 'listening')
+  const { port: other } = others.address() as { port: number }
+  const forward = startCommand(['port-forward', sessionId, `0:${port}`, `0:${other}`], environment)
+  const [, mine, foreign] = await eventually(() => /:(\d+) leads[^]*:(\d+) leads/.exec(forward.output.stdout))
+  const echo = async (to: number, what: string) => {
+    const socket = connect({ host: '127.0.0.1', port: to, allowHalfOpen: true })
+    socket.end(what)
+    return text(socket).catch((error: NodeJS.ErrnoException) => error.code)
+  }
+  const sizes = [1, 1_000, 1_000_000]
+  const answers = await Promise.all(sizes.map((size) => echo(Number(mine), 'x'.repeat(size))))
+  expect(answers.map((answer) => answer?.length)).toEqual(sizes)
+  expect(await echo(Number(foreign), 'let me in')).toBe('ECONNRESET')
+  await eventually(() => forward.output.stderr.includes(`no program of the kernel listens on port ${other}`))
+  forward.child.kill('SIGINT')
+  expect((await forward.ended).status).toBe(130)
+  others.close()
+  expect((await audited(sessionId, 'session.connect')).length).toBe(4)
+}, 90_000)
+
+test('who may not change a session may not enter it, and a cookie counts for nothing', async () => {
+  const sessionId = await create('sleep', '1000')
+  const viewer = await tokenOf('--role', 'viewer', '--project', 'default')
+  await reprise('projects', 'create', 'elsewhere')
+  const stranger = await tokenOf('--role', 'member', '--project', 'elsewhere')
+  const as = (token: string) => statusOf(sessionId, { authorization: `Bearer ${token}` })
+  expect(await as(viewer)).toBe(403)
+  expect(await as(stranger)).toBe(404)
+  expect(await as('rpr_nonsense')).toBe(401)
+  const { REPRISE_TOKEN: token } = environment
+  const origin = servers[1]!.ready
+  const login = await fetch(`${origin}/ui/session`, { method: 'POST', headers: { authorization: `Bearer ${token}` } })
+  expect([login.status, await login.text()]).toEqual([200, expect.any(String)])
+  const [cookie] = login.headers.get('set-cookie')!.split(';')
+  expect(await statusOf(sessionId, { cookie: cookie!, origin, 'sec-fetch-site': 'same-origin' })).toBe(401)
+  expect(await as(token!)).toBe(101)
+  expect(await statusOf('00000000-0000-7000-8000-00000000000a', { authorization: `Bearer ${token}` })).toBe(404)
+}, 90_000)
+
+async function statusOf(sessionId: string, headers: Record<string, string>): Promise<number> {
+  const url = `${servers[1]!.ready.replace('http', 'ws')}/v2/sessions/${sessionId}/exec`
+  const socket = new WebSocket(url, { headers })
+  const { promise, resolve } = Promise.withResolvers<number>()
+  socket.once('open', () => resolve(101))
+  socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode!))
+  socket.on('error', () => resolve(0))
+  const status = await promise
+  socket.terminate()
+  return status
+}
+
+test('a command ends with its session, with its agent and with its server, and it is said why', async () => {
+  const sessionId = await create('sleep', '1000')
+  const stubborn = ['--no-stdin', '--', 'sh', '-c', 'trap "" HUP TERM; echo ready; while :; do sleep 0.1; done']
+  const start = async (id: string) => {
+    const command = startCommand(['exec', id, ...stubborn], environment)
+    await eventually(() => command.output.stdout.includes('ready'))
+    return command
+  }
+  const first = await start(sessionId)
+  await reprise('cancel', sessionId)
+  expect(await first.ended).toMatchObject({ status: 137, stderr: expect.stringContaining('the kernel has ended\n') })
+
+  const other = await create('sleep', '1000')
+  const second = await start(other)
+  await agent.kill()
+  expect(await second.ended).toMatchObject({ status: 5, stderr: expect.stringContaining('CHANNEL_LOST') })
+  agent = await startAgent()
+
+  const third = await start(other)
+  await servers[1]!.kill()
+  expect(await third.ended).toMatchObject({ status: 69, stderr: expect.stringContaining('CONNECTION_LOST') })
+  servers[1] = await startServer('b')
+  environment['REPRISE_URL'] = servers[1].ready
+  reprise = commandLine(environment)
+}, 120_000)
