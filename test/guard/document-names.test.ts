@@ -104,7 +104,7 @@ describe.each(codes)('$page', ({ code }) => {
   })
 
   test('shows commands that there are', () => {
-    const commands = code.flatMap((text) => /^(?:npx )?reprise ([a-z-]+(?: [a-z]+)?)/.exec(text)?.slice(1) ?? [])
+    const commands = code.flatMap((text) => /^(?:npx )?reprise ([a-z][a-z-]*(?: [a-z]+)?)/.exec(text)?.slice(1) ?? [])
     expect(commands.filter((command) => !isCommand(command.split(' ')))).toEqual([])
     const scripts = code.flatMap((text) => /^npm (?:run )?([a-z]+)/.exec(text)?.slice(1) ?? [])
     expect(scripts.filter((script) => script !== 'ci' && !(script in packageJson.scripts))).toEqual([])
