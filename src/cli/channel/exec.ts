@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import { execInSession, type Channel } from '../../client/node/index.ts'
+import { execInSession, type Channel } from './open-channel.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 import { UsageError } from '../present-error.ts'

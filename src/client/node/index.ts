@@ -12,7 +12,6 @@ import { WebSocket } from 'ws'
 
 export * from '../exports.ts'
 export { CLIENT_VARIABLES, readEnvironment } from './environment.ts'
-export { connectToSession, execInSession, type Channel, type ConnectOptions, type ExecOptions } from './channel.ts'
 export { findServer, type FoundServer } from './find-server.ts'
 export { profilesPath, readProfiles, writeProfiles, type Profile, type Profiles } from './profiles.ts'
 

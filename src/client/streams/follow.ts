@@ -5,6 +5,7 @@ import type { OnProgress } from '../progress.ts'
 import { reconnectDelay } from '../retry/network-schedule.ts'
 import { pause } from '../retry/pause.ts'
 import type { ReconnectRetry } from '../retry/retry-config.ts'
+import { deferred } from './deferred.ts'
 import type { EventSocket } from './event-socket.ts'
 import type { Subscription } from './subscription.ts'
 
@@ -166,17 +167,12 @@ class Mailbox<T> {
   }
 
   async #change(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = deferred()
+    const { promise, resolve: done } = deferred<void>()
+    const resolve = () => done()
     this.#wake = resolve
     signal.addEventListener('abort', resolve, { once: true })
     await promise
     signal.removeEventListener('abort', resolve)
     this.#wake = undefined
   }
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve!: () => void
-  const promise = new Promise<void>((done) => (resolve = done))
-  return { promise, resolve }
 }

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { Readable, Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import { WebSocket, type RawData } from 'ws'
-import { type ApiError, type Issue, typeOfCode, UnavailableError } from '../api-errors.ts'
-import { ConnectError, ConnectionLostError, HttpStatusError } from '../errors.ts'
+import { type ApiError, type Issue, typeOfCode, UnavailableError } from '../../client/api-errors.ts'
+import { deferred } from '../../client/streams/deferred.ts'
+import { ConnectError, ConnectionLostError, HttpStatusError } from '../../client/errors.ts'
 
 /** The kernel of a session: `main1` if none is named. */
 interface ChannelPlace {
@@ -97,7 +98,7 @@ function connected(url: URL, token: string | undefined): Promise<WebSocket> {
     handshakeTimeout: HANDSHAKE_WITHIN_MS,
     perMessageDeflate: false,
   })
-  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>()
+  const { promise, resolve, reject } = deferred<WebSocket>()
   socket.once('open', () => {
     // What comes now is for whoever gets the socket.
     socket.pause()
@@ -137,8 +138,8 @@ async function refusalOf(response: IncomingMessage): Promise<Error> {
 
 /** The start of the text resolves when the agent has opened the channel. */
 function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promise<void> } {
-  const opened = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<{ exitCode: number | null; message?: string }>()
+  const opened = deferred<void>()
+  const ended = deferred<{ exitCode: number | null; message?: string }>()
   const control = (what: object) => socket.send(JSON.stringify(what), () => {})
   const window = createWindow(socket)
   const taken = (bytes: number) => control({ type: 'taken', bytes })
@@ -196,7 +197,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
 /** Input, sent no faster than it is taken. */
 function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number): void; end(): void } {
   let left = WINDOW_BYTES
-  let more = Promise.withResolvers<void>()
+  let more = deferred<void>()
   async function sendAll(chunk: Buffer): Promise<void> {
     for (let rest = chunk; rest.length > 0 && socket.readyState === socket.OPEN;) {
       if (left <= 0) {
@@ -220,7 +221,7 @@ function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number
   })
   const wake = () => {
     more.resolve()
-    more = Promise.withResolvers()
+    more = deferred<void>()
   }
   return {
     stdin,
