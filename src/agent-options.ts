@@ -3,7 +3,7 @@ import { ChainStoreError } from './agent/chain-store.ts'
 import type { AgentOptions } from './agent/agent.ts'
 import { chooseExecutor, type ChosenExecutor } from './agent/create-executor.ts'
 import { detectSlots } from './agent/detect-slots.ts'
-import { SlurmSetupError } from './agent/executors/slurm/choose-slurm.ts'
+import { ExecutorSetupError } from './agent/executors/setup-error.ts'
 import { IsolationError } from './agent/executors/process/isolation/isolation.ts'
 import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from './observability/log.ts'
@@ -11,7 +11,7 @@ import type { Logger } from './observability/log.ts'
 /**
  * What the configuration says about an agent, whether it runs within a server or on its own.
  *
- * @throws ConfigurationError if the configured isolation or cluster does not work here
+ * @throws ConfigurationError if the configured isolation, cluster or container engine does not work here
  */
 export async function agentOptions(
   config: Config,
@@ -39,7 +39,7 @@ function orConfigurationError<Result>(work: () => Result): Result {
   try {
     return work()
   } catch (error) {
-    if (error instanceof ChainStoreError || error instanceof SlurmSetupError)
+    if (error instanceof ChainStoreError || error instanceof ExecutorSetupError)
       throw new ConfigurationError([error.message])
     throw error
   }
@@ -54,7 +54,7 @@ async function choose(
     const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), ...config.isolationHide]
     return await chooseExecutor(config, { ...places, hide }, log)
   } catch (error) {
-    if (error instanceof IsolationError || error instanceof SlurmSetupError)
+    if (error instanceof IsolationError || error instanceof ExecutorSetupError)
       throw new ConfigurationError([error.message])
     throw error
   }

@@ -6,11 +6,12 @@ import type { MemoryLimitMode } from './executors/process/create-process-host.ts
 import type { IsolationMode } from './executors/process/isolation/isolation.ts'
 import type { UidRange } from './executors/process/isolation/project-uids.ts'
 import { selectIsolation } from './executors/process/isolation/select-isolation.ts'
+import { chooseContainer, type ContainerConfig } from './executors/container/choose-container.ts'
 import { chooseSlurm, type SlurmConfig } from './executors/slurm/choose-slurm.ts'
 import { createProcessExecutor } from './executors/process/process-executor.ts'
 
-export interface ExecutorConfig extends SlurmConfig {
-  executor: 'process' | 'slurm' | 'noop'
+export interface ExecutorConfig extends SlurmConfig, ContainerConfig {
+  executor: 'process' | 'container' | 'slurm' | 'noop'
   agentMemoryLimit: MemoryLimitMode
   isolation: IsolationMode
   isolationUids?: UidRange | undefined
@@ -32,7 +33,7 @@ export interface ChosenExecutor {
  * Chooses the configured executor and its isolation, which the agent reports when it registers.
  *
  * @param hide what no kernel may see, besides `dataDir`
- * @throws SlurmSetupError if the configured cluster cannot be used from here
+ * @throws ExecutorSetupError if the configured cluster or container engine cannot be used from here
  * @throws IsolationError if the configured isolation does not work here
  */
 export async function chooseExecutor(
@@ -42,6 +43,7 @@ export async function chooseExecutor(
 ): Promise<ChosenExecutor> {
   if (config.executor === 'noop') return { isolation: { name: 'noop', byHand: false }, create: createNoopExecutor }
   if (config.executor === 'slurm') return chooseSlurm(config, places.agentDir, log)
+  if (config.executor === 'container') return chooseContainer(config, places.agentDir, log)
   const { isolation: mode, isolationUids: uids } = config
   const { isolation, name, faults } = await selectIsolation({ ...places, mode, uids })
   if (name === 'none' && mode === 'auto') {

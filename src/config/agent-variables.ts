@@ -1,10 +1,11 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import { CONTAINER_VARIABLES } from './container-variables.ts'
 import { SLURM_VARIABLES } from './slurm-variables.ts'
 import { absolutePaths, bytesOrNone, countOrNone, labels, list, slots, uidRange, wholeNumber } from './values.ts'
 import { variable } from './variable.ts'
 
-const EXECUTORS = ['process', 'slurm', 'noop'] as const
+const EXECUTORS = ['process', 'container', 'slurm', 'noop'] as const
 const ISOLATION_MODES = ['auto', 'namespaces', 'user', 'none'] as const
 const MEMORY_LIMITS = ['auto', 'cgroup', 'watch', 'off'] as const
 
@@ -70,7 +71,7 @@ export const AGENT_VARIABLES = {
     name: 'REPRISE_EXECUTOR',
     default: 'process',
     meaning:
-      'How the agent runs kernels: `process` runs them as processes of its machine, `slurm` as jobs of a Slurm cluster, `noop` runs nothing (for benches).',
+      'How the agent runs kernels: `process` runs them as processes of its machine, `container` as containers of Docker or Podman, `slurm` as jobs of a Slurm cluster, `noop` runs nothing (for benches).',
     unit: null,
     schema: z.enum(EXECUTORS).default('process'),
   }),
@@ -142,5 +143,6 @@ export const AGENT_VARIABLES = {
     unit: null,
     schema: z.enum(MEMORY_LIMITS).default('auto'),
   }),
+  ...CONTAINER_VARIABLES,
   ...SLURM_VARIABLES,
 }

@@ -39,9 +39,11 @@ const OTHERS = [
   '--gres',
   '--help',
   '--init',
+  '--live-restore',
   '--mem',
   '--max-semi-space-size',
   '--only',
+  '--time',
 ]
 
 /** Of Relay, Apollo Client and urql: what test/contract/caches uses. */

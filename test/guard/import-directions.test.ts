@@ -185,7 +185,7 @@ describe('imports', () => {
       .filter(({ path }) => reached.has(path))
       .flatMap(({ imports }) => imports.filter((name) => name !== null))
       .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
-    expect([...new Set(packages)].toSorted()).toEqual(['leven', 'pino', 'pino-pretty', 'uuid', 'ws', 'zod'])
+    expect([...new Set(packages)].toSorted()).toEqual(['leven', 'pino', 'pino-pretty', 'undici', 'uuid', 'ws', 'zod'])
   })
 
   test('of what traces need are lazy', async () => {

@@ -47,6 +47,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/agents.md', language: 'sh' },
     { page: 'docs/agents.md', language: 'ini' },
   ],
+  'test/e2e/containers.test.ts': [{ page: 'docs/containers.md' }],
   'test/e2e/container-image.test.ts': [{ page: 'docs/installation.md', heading: 'Containers' }],
   'test/e2e/secrets.test.ts': [{ page: 'docs/security.md', heading: 'Secrets', language: 'sh' }],
   'test/guard/architecture.test.ts': [

@@ -20,10 +20,14 @@ export interface Commands {
 export interface ExecutorFixture {
   commands: Commands
   missingImage: string
+  /** What the failure is called; `image-pull-failed` if it says nothing more precise. */
+  missingImageError?: string
   /** Its kernels run where no port can be reached: one that serves fails. */
   servesNothing?: boolean
   /** Where a kernel cannot make itself vanish: does so from outside, once it runs. */
   killFromOutside?(kernelId: string): Promise<void>
+  /** What that is called; `kernel-vanished` if nothing more is known. */
+  vanishedError?: string
   create(hooks: ExecutorHooks): Executor
   dispose(): Promise<void>
 }

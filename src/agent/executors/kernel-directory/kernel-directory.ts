@@ -136,11 +136,11 @@ export function wasStartOrdered(path: string): boolean {
 
 /**
  * Claims the start in place of the shim, so that the command cannot run any more. `never` marks a kernel that may be
- * started again.
+ * started again. `claimed`: of a container, by its id; the agent itself starts it.
  *
- * @returns false if the shim was first
+ * @returns false if somebody else was first
  */
-export function claimStatus(path: string, word: 'never' | 'failed'): boolean {
+export function claimStatus(path: string, word: 'never' | 'failed' | `claimed ${string}`): boolean {
   try {
     writeFileSync(join(path, 'status'), `${word}\n`, { flag: 'wx' })
     return true

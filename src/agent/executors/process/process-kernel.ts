@@ -61,7 +61,8 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
   }
 }
 
-function memoryLimit(spec: KernelSpec): number | null {
+/** Null if it asks for none. */
+export function memoryLimit(spec: KernelSpec): number | null {
   const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
 }

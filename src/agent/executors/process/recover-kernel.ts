@@ -1,8 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
-import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { chainDirectory } from './chain/chain-directory.ts'
-import { readChainMark } from './chain/chain-mark.ts'
+import { foundBefore } from './chain/chain-directory.ts'
 import { endKernel } from './end-kernel.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { isAlive } from './proc-stat.ts'
@@ -56,11 +53,6 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   const { exitCode, used } = parseStatus(directory.readStatus(kernel.path))
   kernel.used = used
   endKernel(host, kernel, exitCode, directory.statusTimes(kernel.path).endedAt)
-}
-
-function foundBefore(host: ProcessHost, spec: KernelSpec): FoundCheckpoint | null {
-  const mark = readChainMark(chainDirectory(host, spec))
-  return mark?.attempt === spec.attempt ? mark.found : null
 }
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {

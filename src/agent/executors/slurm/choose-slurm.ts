@@ -3,12 +3,10 @@ import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
+import { ExecutorSetupError } from '../setup-error.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
-
-/** The cluster cannot be used from here. The message is for people. */
-export class SlurmSetupError extends Error {}
 
 export interface SlurmConfig {
   slurmDir?: string | undefined
@@ -36,7 +34,7 @@ interface ChosenCluster {
 /**
  * Asks the cluster what the partition has, which is what the agent offers.
  *
- * @throws SlurmSetupError
+ * @throws ExecutorSetupError
  */
 export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenCluster> {
   const slurm = optionsOf(config)
@@ -44,11 +42,11 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
   const { slots } = await createSlurmCommands()
     .capacity(partition, gres, queueFactor)
     .catch((error: unknown) => {
-      throw new SlurmSetupError(`REPRISE_EXECUTOR=slurm: sinfo does not answer here (${messageOf(error)})`)
+      throw new ExecutorSetupError(`REPRISE_EXECUTOR=slurm: sinfo does not answer here (${messageOf(error)})`)
     })
   if (Number(slots['cpu']) === 0) {
     const where = partition === undefined ? 'the cluster' : `partition ${partition}`
-    throw new SlurmSetupError(`REPRISE_EXECUTOR=slurm: ${where} has no node that takes jobs, or does not exist`)
+    throw new ExecutorSetupError(`REPRISE_EXECUTOR=slurm: ${where} has no node that takes jobs, or does not exist`)
   }
   return {
     isolation: { name: 'none', byHand: true },
@@ -61,12 +59,12 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
 function optionsOf(config: SlurmConfig): SlurmOptions {
   const { slurmDir: directory } = config
   if (directory === undefined) {
-    throw new SlurmSetupError('REPRISE_EXECUTOR=slurm needs REPRISE_SLURM_DIR, a directory that all nodes share')
+    throw new ExecutorSetupError('REPRISE_EXECUTOR=slurm needs REPRISE_SLURM_DIR, a directory that all nodes share')
   }
   try {
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw new SlurmSetupError(`REPRISE_SLURM_DIR cannot be written: ${messageOf(error)}`)
+    throw new ExecutorSetupError(`REPRISE_SLURM_DIR cannot be written: ${messageOf(error)}`)
   }
   return {
     directory,

@@ -61,6 +61,12 @@ function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): Fo
   return found
 }
 
+/** What a kernel of an earlier instance was told to find. */
+export function foundBefore(host: ChainHost, spec: KernelSpec): FoundCheckpoint | null {
+  const mark = readChainMark(chainDirectory(host, spec))
+  return mark?.attempt === spec.attempt ? mark.found : null
+}
+
 /** The one whose look at the end goes on record. */
 export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'>): boolean {
   return role === 'main' && index === 1

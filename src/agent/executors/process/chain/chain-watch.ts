@@ -1,6 +1,16 @@
+import type { KernelBook } from '../../kernel-book/kernel-book.ts'
+import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { overfull } from './chain-bound.ts'
-import type { ProcessHost } from '../process-host.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
+import type { ChainHost } from './chain-host.ts'
+
+interface WatchedKernel extends KernelEntry {
+  /** As `performance.now()`. */
+  readonly launchedAt: number
+  /** Not null: its end is known. */
+  readonly ending: object | null
+}
+
+type WatchedHost<K extends WatchedKernel> = Omit<ChainHost, 'book'> & { readonly book: KernelBook<K> }
 
 /** Between two checks, and what a kernel has after its start to clear up what earlier attempts have left. */
 const CHECK_INTERVAL_MS = 5_000
@@ -11,7 +21,7 @@ const STOP_GRACE_MS = 5_000
 /**
  * Stops the kernels of a chain whose directory has outgrown its bound: one check of each chain that has some running.
  */
-export function createChainWatch(host: ProcessHost): { wake(): void; close(): void } {
+export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>): { wake(): void; close(): void } {
   const isBounded = host.limits.chainBytes !== null || host.limits.chainFiles !== null
   let timer: NodeJS.Timeout | null = null
   let tookMs = 0
@@ -43,7 +53,7 @@ export function createChainWatch(host: ProcessHost): { wake(): void; close(): vo
   return { wake, close: () => clearTimeout(timer ?? undefined) }
 }
 
-function running(host: ProcessHost): ProcessKernel[] {
+function running<K extends WatchedKernel>(host: WatchedHost<K>): K[] {
   return [...host.book.kernels.values()].filter(
     ({ phase, killAt, ending }) => phase === 'RUNNING' && killAt === null && ending === null,
   )

@@ -1,0 +1,178 @@
+import { appendFileSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { FENCED } from '../fenced.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { hasEnded } from '../kernel-book/kernel-entry.ts'
+import * as directory from '../kernel-directory/kernel-directory.ts'
+import { readProcStat, uptimeSeconds } from '../process/proc-stat.ts'
+import { concludeKernel } from './conclude-kernel.ts'
+import type { ContainerHost } from './container-host.ts'
+import { containerName, type ContainerKernel } from './container-kernel.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts'
+import type { CreateBody } from './engine/create-body.ts'
+import { EngineError, EngineSilentError } from './engine/engine-client.ts'
+import type { ContainerDescription } from './engine/engine.ts'
+import { isOver, isUnstarted, refusedProgram } from './judge-container.ts'
+import { note } from './prepare-kernel.ts'
+
+const ASK_AGAIN_MS = 1_000
+
+/**
+ * Brings a kernel from what its directory says to what the engine says, step by step. It is called again after whatever
+ * may have changed either, and what it does depends on both alone: so it goes on where an earlier instance stopped.
+ */
+export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  kernel.askAt = Number.POSITIVE_INFINITY
+  try {
+    if (kernel.phase === 'LAUNCHING') await launch(host, kernel)
+    else if (kernel.phase === 'RUNNING') await look(host, kernel)
+  } catch (error) {
+    if (hasEnded(kernel)) return
+    if (!(error instanceof EngineSilentError)) {
+      host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container could not be looked after')
+    }
+    kernel.askAt = performance.now() + ASK_AGAIN_MS
+    if (kernel.phase === 'LAUNCHING') note(host, kernel, 'the container engine does not answer')
+  }
+}
+
+async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  if (kernel.containerId === null) await host.turns(() => createAndClaim(host, kernel))
+  const { containerId } = kernel
+  if (containerId === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  const found = await host.turns(() => startOnce(host, kernel, containerId))
+  if (found === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  // Without the line, a keeper knows the container by its id alone.
+  const stat = found.pid > 0 ? readProcStat(found.pid) : null
+  appendStatus(kernel, `began ${stat === null ? '' : readFileSync(`/proc/${found.pid}/stat`, 'latin1').trim()}`)
+  host.book.began(kernel, (found.startedAt ?? new Date()).toISOString())
+  host.wake()
+  if (isOver(found)) await concludeKernel(host, kernel, found)
+}
+
+/** Sets its `containerId`, unless it has ended instead. */
+async function createAndClaim(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  if (kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  const containerId = await createContainer(host, kernel)
+  if (containerId === null) return
+  // Whoever stops it before this has claimed it, and it never runs.
+  if (!directory.claimStatus(kernel.path, `claimed ${containerId}`)) return host.engine.remove(containerId)
+  kernel.containerId = containerId
+}
+
+async function createContainer(host: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
+  const { engine, book } = host
+  const body = { ...kernel.body!, HostConfig: { ...kernel.body!.HostConfig, Init: host.hasInit } } satisfies CreateBody
+  try {
+    return await engine.create(containerName(kernel), body)
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error
+    if (error.status === 409 || /already in use/.test(error.message)) return adopt(host, kernel)
+    if (noInit(host, error)) return createContainer(host, kernel)
+    if (/no such image|image not known/i.test(error.message)) {
+      book.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
+    } else book.fail(kernel, 'executor-failed', `its container could not be created: ${error.message}`)
+    return null
+  }
+}
+
+/** Of an earlier call of this agent, whose answer was lost. */
+async function adopt(host: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
+  const found = await host.engine.inspect(containerName(kernel))
+  if (found === null) throw new Error('its container is being removed')
+  const { [AGENT_LABEL]: agentId, [KERNEL_LABEL]: kernelId, [ASSIGNMENT_LABEL]: assignment } = found.labels
+  if (agentId === host.agentId && kernelId === kernel.id && assignment === String(kernel.assignment)) {
+    kernel.maybeStarted = true
+    return found.id
+  }
+  host.book.fail(kernel, 'executor-failed', `there is another container ${containerName(kernel)}`)
+  return null
+}
+
+/** @returns the container, which has begun; null if the kernel has ended instead */
+async function startOnce(
+  host: ContainerHost,
+  kernel: ContainerKernel,
+  containerId: string,
+): Promise<ContainerDescription | null> {
+  if (kernel.phase !== 'LAUNCHING' || host.book.closed) return null
+  const { engine, book } = host
+  let found = kernel.maybeStarted ? await engine.inspect(containerId) : null
+  if (kernel.maybeStarted && found === null) {
+    await concludeKernel(host, kernel, null)
+    return null
+  }
+  if (found === null || isUnstarted(found)) {
+    if (isFenced(host)) book.stop(kernel, 0, FENCED)
+    if (kernel.killAt !== null) {
+      await engine.remove(containerId)
+      book.endBeforeRunning(kernel, kernel.stopError)
+      return null
+    }
+    const refused = await start(host, kernel, containerId)
+    found = await engine.inspect(containerId)
+    if (refused !== null && (found === null || isUnstarted(found) || found.startedAt === null)) {
+      await refuse(host, kernel, refused)
+      return null
+    }
+  }
+  if (found !== null) return found
+  await concludeKernel(host, kernel, null)
+  return null
+}
+
+async function start(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<EngineError | null> {
+  try {
+    await host.engine.start(containerId)
+    return null
+  } catch (error) {
+    if (error instanceof EngineError) return error
+    // Whether it was started is not known.
+    kernel.maybeStarted = true
+    throw error
+  }
+}
+
+async function refuse(host: ContainerHost, kernel: ContainerKernel, error: EngineError): Promise<void> {
+  const missing = refusedProgram(error.message)
+  if (noInit(host, error)) {
+    await host.engine.remove(kernel.containerId!)
+    // It cannot have run, and nobody else starts it: it is created and claimed anew.
+    rmSync(join(kernel.path, 'status'), { force: true })
+    kernel.containerId = null
+    host.advance(kernel)
+  } else if (missing !== null) host.book.fail(kernel, 'command-not-found', missing)
+  else host.book.fail(kernel, 'executor-failed', `its container could not be started: ${error.message}`)
+}
+
+/** @returns whether the engine lacks the program, which is not asked for again */
+function noInit(host: ContainerHost, { message }: EngineError): boolean {
+  if (!host.hasInit || !/docker-init|container-init binary|catatonit/.test(message)) return false
+  host.hasInit = false
+  host.log.warn(
+    { error: message },
+    'the container engine has no init program (packages tini, catatonit): programs that do not heed SIGTERM themselves are killed after the grace',
+  )
+  return true
+}
+
+async function look(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  if (kernel.ending !== null || kernel.containerId === null) return
+  const found = await host.engine.inspect(kernel.containerId)
+  if (hasEnded(kernel) || host.book.closed) return
+  if (found === null || isOver(found)) await concludeKernel(host, kernel, found)
+}
+
+function appendStatus({ path }: ContainerKernel, line: string): void {
+  appendFileSync(join(path, 'status'), `${line}\n`)
+}
+
+/** The agent may have stood still behind its last word with the server. */
+function isFenced({ agentDir, bootId }: ContainerHost): boolean {
+  try {
+    const [until, boot] = readFileSync(join(agentDir, 'fence'), 'latin1').trim().split(' ')
+    return boot === bootId && uptimeSeconds() >= Number(until)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,127 @@
+import { accessSync, constants } from 'node:fs'
+import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
+import type { Executor, ExecutorHooks } from '../executor.ts'
+import type { UidRange } from '../process/isolation/project-uids.ts'
+import { ExecutorSetupError } from '../setup-error.ts'
+import { createContainerExecutor } from './container-executor.ts'
+import type { ContainerOptions } from './container-options.ts'
+import { type Engine, type EngineDescription, openEngine } from './engine/engine.ts'
+import { engineSockets, socketFault } from './engine/find-engine.ts'
+import type { PullPolicy } from './engine/pull-image.ts'
+
+export interface ContainerConfig {
+  containerEngine?: string | undefined
+  containerImage?: string | undefined
+  containerAllow: string[]
+  containerPull: PullPolicy
+  containerAuthFile?: string | undefined
+  containerNetwork: string
+  containerUids?: UidRange | undefined
+  containerRuntime?: string | undefined
+  containerPids: number
+  containerShm: number
+  containerReadonly: boolean
+  containerParallel: number
+  chainsDir?: string | undefined
+  chainBytesMax: number | null
+  chainFilesMax: number | null
+  uploadBytesMax: number
+}
+
+/**
+ * Finds the engine and checks at the start what no container could have.
+ *
+ * @throws ExecutorSetupError
+ */
+export async function chooseContainer(
+  config: ContainerConfig,
+  agentDir: string,
+  log: Logger,
+): Promise<{ isolation: AgentIsolation; create(hooks: ExecutorHooks, agentId: string): Executor }> {
+  const container = optionsOf(config)
+  const { engine, description } = await findEngine(config)
+  try {
+    assertUsable(description)
+    await assertThere(engine, description, container)
+  } catch (error) {
+    await engine.close()
+    throw error instanceof ExecutorSetupError ? error : new ExecutorSetupError(messageOf(error))
+  }
+  const { name, version, rootless } = description
+  log.info(`containers of ${name} ${version}${rootless ? ', rootless' : ''} at ${engine.socket}`)
+  const { chainsDir, containerUids: uids, uploadBytesMax: codeBytesMax } = config
+  const limits = { chainBytes: config.chainBytesMax, chainFiles: config.chainFilesMax }
+  return {
+    isolation: { name: 'container', byHand: true },
+    create: (hooks, agentId) =>
+      createContainerExecutor(
+        { agentDir, agentId, chainsDir, log, limits, codeBytesMax, uids, engine, description, container },
+        hooks,
+      ),
+  }
+}
+
+function optionsOf(config: ContainerConfig): ContainerOptions {
+  const { containerAuthFile: authFile } = config
+  try {
+    if (authFile !== undefined) accessSync(authFile, constants.R_OK)
+  } catch (error) {
+    throw new ExecutorSetupError(`REPRISE_CONTAINER_AUTH_FILE cannot be read: ${messageOf(error)}`)
+  }
+  return {
+    image: config.containerImage,
+    allow: config.containerAllow,
+    pull: config.containerPull,
+    authFile,
+    network: config.containerNetwork,
+    runtime: config.containerRuntime,
+    processes: config.containerPids,
+    shmBytes: config.containerShm,
+    readOnly: config.containerReadonly,
+    parallel: config.containerParallel,
+  }
+}
+
+async function findEngine(config: ContainerConfig): Promise<{ engine: Engine; description: EngineDescription }> {
+  const faults: string[] = []
+  for (const socket of engineSockets(config.containerEngine, process.env)) {
+    const fault = socketFault(socket)
+    if (fault !== null) {
+      faults.push(fault)
+      continue
+    }
+    const engine = openEngine(socket)
+    try {
+      return { engine, description: await engine.describe() }
+    } catch (error) {
+      await engine.close()
+      faults.push(`${socket}: ${messageOf(error)}`)
+    }
+  }
+  throw new ExecutorSetupError(
+    `REPRISE_EXECUTOR=container: no container engine answers (${faults.join('; ')}). Start Docker, or Podman with: podman system service --time=0, and name its socket in REPRISE_CONTAINER_ENGINE`,
+  )
+}
+
+/** @throws ExecutorSetupError */
+function assertUsable({ name, rootless, remapsUsers }: EngineDescription): void {
+  if (remapsUsers) {
+    throw new ExecutorSetupError(`${name} remaps users (userns-remap): the files of kernels would belong to others`)
+  }
+  // Who may use the socket of root's engine is root; yet the fence has to end what this process may not signal.
+  if (!rootless && process.getuid?.() !== 0) {
+    throw new ExecutorSetupError(
+      `the engine is root's, and this agent is not root: run it as root, or use an engine of its own user (rootless)`,
+    )
+  }
+}
+
+/** @throws ExecutorSetupError */
+async function assertThere(engine: Engine, { name }: EngineDescription, options: ContainerOptions): Promise<void> {
+  const { network } = options
+  if (!['default', 'none', 'host'].includes(network) && !(await engine.hasNetwork(network))) {
+    throw new ExecutorSetupError(`REPRISE_CONTAINER_NETWORK: ${name} has no network ${network}`)
+  }
+}

@@ -1,0 +1,146 @@
+import { appendFileSync, closeSync, constants, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { hasEnded } from '../kernel-book/kernel-entry.ts'
+import * as directory from '../kernel-directory/kernel-directory.ts'
+import { parseStatus } from '../kernel-directory/shim-status.ts'
+import type { ContainerHost } from './container-host.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import type { ContainerDescription } from './engine/engine.ts'
+import { completeLogs } from './follow-logs.ts'
+import { judgeContainer, missingProgram } from './judge-container.ts'
+import { within } from '../../../waiting/wait.ts'
+
+/** Of more output than this, the copy that runs is waited for rather than begun again. */
+const COPIED_ANEW_BYTES_MAX = 8 * 1024 * 1024
+const LAST_OUTPUT_WITHIN_MS = 5_000
+const COMPLETE_WITHIN_MS = 60_000
+const FIRST_LINE_BYTES = 512
+
+/**
+ * Takes what is missing of its output, writes its end down, and reports it.
+ *
+ * @param container null if it was removed by somebody else
+ * @throws EngineSilentError, and then it is to be called again
+ */
+export async function concludeKernel(
+  host: ContainerHost,
+  kernel: ContainerKernel,
+  container: ContainerDescription | null,
+): Promise<void> {
+  kernel.ending = {}
+  try {
+    if (container !== null) await takeOutput(host, kernel, container.id)
+    else await kernel.follower?.stop()
+  } catch (error) {
+    kernel.ending = null
+    throw error
+  }
+  if (hasEnded(kernel) || host.book.closed) return
+  const { path, memoryLimitBytes, group, spec } = kernel
+  const noted = parseStatus(directory.readStatus(path)).exitCode
+  const exitCode = noted ?? container?.exitCode ?? null
+  const usage = usageOf(host, kernel, container)
+  const mark = directory.readStopMark(path)
+  const stopOrdered = kernel.killAt !== null || kernel.removing || mark !== null
+  const stopError = kernel.stopError ?? mark?.error ?? null
+  const verdict = judgeContainer({
+    container,
+    notedExitCode: noted,
+    stopOrdered,
+    stopError,
+    ranOutOfMemory:
+      directory.readOomMark(path) !== null ||
+      (!stopOrdered &&
+        group !== null &&
+        memoryLimitBytes !== null &&
+        exitCode !== null &&
+        (host.groups?.ranOutOfMemory(group, memoryLimitBytes, exitCode) ?? false)),
+    memoryLimitBytes,
+    missing: missingProgram(exitCode, firstLine(directory.logPath(path, 'STDERR')), spec.command),
+    otherBoot: (directory.readRecord(path)?.bootId ?? host.bootId) !== host.bootId,
+    outages: host.outages,
+  })
+  writeDown(host, kernel, { exitCode, noted, oomKilled: verdict.oomKilled, usage })
+  const endedAt = (container?.finishedAt ?? new Date()).toISOString()
+  host.book.exited(kernel, {
+    ...verdict,
+    // Clocks of engines have been seen to end a container a millisecond before it began.
+    endedAt: kernel.startedAt !== null && endedAt < kernel.startedAt ? kernel.startedAt : endedAt,
+    stopOrdered,
+    stopError,
+    usage,
+  })
+}
+
+async function takeOutput(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<void> {
+  const { path, follower } = kernel
+  if (kernel.logsComplete) return
+  const bytes = directory.logSize(path, 'STDOUT') + directory.logSize(path, 'STDERR')
+  if (follower !== null && bytes > COPIED_ANEW_BYTES_MAX) {
+    await within(
+      LAST_OUTPUT_WITHIN_MS,
+      follower.ended.catch(() => undefined),
+    )
+  }
+  await follower?.stop()
+  kernel.follower = null
+  try {
+    const signal = AbortSignal.timeout(COMPLETE_WITHIN_MS)
+    await completeLogs({ engine: host.engine, containerId, path }, signal)
+  } catch (error) {
+    // Without the engine there is no end to report either; a full disk is none.
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'output of a kernel could not be taken')
+  }
+  kernel.logsComplete = true
+}
+
+/** What a later instance must know although engine and cgroup may have forgotten it. */
+function writeDown(
+  host: ContainerHost,
+  { id, path, memoryLimitBytes }: ContainerKernel,
+  end: { exitCode: number | null; noted: number | null; oomKilled: boolean; usage: KernelUsage | null },
+): void {
+  try {
+    if (end.oomKilled) {
+      const limitBytes = memoryLimitBytes ?? 0
+      directory.writeMark(path, 'oom', { usedBytes: end.usage?.peakMemoryBytes ?? limitBytes, limitBytes })
+    }
+    if (end.usage !== null) directory.writeMark(path, 'usage', end.usage)
+    if (end.noted === null && end.exitCode !== null) appendFileSync(join(path, 'status'), `exit ${end.exitCode}\n`)
+  } catch (error) {
+    host.log.warn({ kernelId: id, error: messageOf(error) }, 'the end of a kernel could not be written down')
+  }
+}
+
+function usageOf(
+  { groups }: ContainerHost,
+  { path, group, startedAt }: ContainerKernel,
+  container: ContainerDescription | null,
+): KernelUsage | null {
+  const noted = directory.readUsageMark(path)
+  if (noted !== null) return { ...noted, source: 'CGROUP' }
+  const ended = container?.finishedAt?.getTime()
+  const began = startedAt === null ? undefined : Date.parse(startedAt)
+  const wallSeconds = ended === undefined || began === undefined ? null : Math.max(0, (ended - began) / 1000)
+  const metered = group === null || groups === null ? null : groups.read(group)
+  if (metered === null)
+    return wallSeconds === null ? null : { peakMemoryBytes: null, cpuSeconds: null, wallSeconds, source: 'PROCESSES' }
+  return { ...metered, wallSeconds, source: 'CGROUP' }
+}
+
+function firstLine(path: string): string {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      const buffer = Buffer.alloc(FIRST_LINE_BYTES)
+      return buffer.toString('utf8', 0, readSync(fd, buffer, 0, buffer.length, 0)).split('\n', 1)[0]!
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    return ''
+  }
+}

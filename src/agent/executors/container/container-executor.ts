@@ -1,0 +1,214 @@
+import { mkdirSync, realpathSync, chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
+import { openChainStore } from '../../chain-store.ts'
+import { readControlFile } from '../../control-file.ts'
+import type { Executor, ExecutorHooks } from '../executor.ts'
+import { createKernelBook } from '../kernel-book/kernel-book.ts'
+import { observeKernel } from '../kernel-book/kernel-entry.ts'
+import * as directory from '../kernel-directory/kernel-directory.ts'
+import { parseStatus } from '../kernel-directory/shim-status.ts'
+import { spreadDirectories } from '../kernel-directory/spread-directories.ts'
+import { overfull } from '../process/chain/chain-bound.ts'
+import { foundBefore, leaveChain } from '../process/chain/chain-directory.ts'
+import type { ChainLimits } from '../process/chain/chain-host.ts'
+import { createChainWatch } from '../process/chain/chain-watch.ts'
+import { createChainDrops } from '../process/chain/drop-chains.ts'
+import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
+import { createKeeper } from '../process/fence/keeper.ts'
+import type { UidRange } from '../process/isolation/project-uids.ts'
+import { readBootId } from '../process/proc-stat.ts'
+import { advanceKernel } from './advance-kernel.ts'
+import { openContainerGroups } from './container-groups.ts'
+import type { ContainerHost } from './container-host.ts'
+import { containerName, type ContainerKernel, newContainerKernel } from './container-kernel.ts'
+import type { ContainerOptions } from './container-options.ts'
+import { openContainerUsers } from './container-users.ts'
+import { createContainerWatch } from './container-watch.ts'
+import type { Engine, EngineDescription } from './engine/engine.ts'
+import { launchKernel, type RunScript } from './launch-kernel.ts'
+import { prepareKernel } from './prepare-kernel.ts'
+import { createImagePuller } from './engine/pull-image.ts'
+import { stopKernel } from './stop-kernel.ts'
+import { createTurns } from './turns.ts'
+
+export interface ContainerExecutorOptions {
+  agentDir: string
+  agentId: string
+  /** With the directories that attempts share, if somebody named it. */
+  chainsDir?: string | undefined
+  log: Logger
+  limits: ChainLimits
+  /** Of a kernel's uploaded code. */
+  codeBytesMax: number
+  uids?: UidRange | undefined
+  engine: Engine
+  description: EngineDescription
+  container: ContainerOptions
+}
+
+/**
+ * Runs kernels as containers of Docker or Podman. What a kernel's directory says decides what becomes of it, and the
+ * engine adds how it ended; the headers of launchKernel and of the kernel directory describe what a crash leaves.
+ */
+export function createContainerExecutor(options: ContainerExecutorOptions, hooks: ExecutorHooks): Executor {
+  const { agentId, log, limits, codeBytesMax, engine, description, container } = options
+  mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
+  const agentDir = realpathSync(options.agentDir)
+  const users = openContainerUsers(agentDir, description, options.uids)
+  const [kernelsDir, wanted] = [join(agentDir, 'kernels'), options.chainsDir ?? join(agentDir, 'chains')]
+  mkdirSync(wanted, { recursive: true })
+  chmodSync(wanted, users.areOthers ? 0o711 : 0o700)
+  const chainsDir = realpathSync(wanted)
+  spreadDirectories([chainsDir])
+  const { book, port } = createKernelBook<ContainerKernel>(
+    { kernelsDir, shared: users.areOthers, log },
+    {
+      create: newContainerKernel,
+      prepare: (kernel) => prepareKernel(host, kernel),
+      launch: (kernel) => launchKernel(host, kernel),
+      stop: (kernel, first) => stopKernel(host, kernel, first),
+      isEnding: ({ ending }) => ending !== null,
+      outsideFault: ({ spec }) => overfull(host, spec),
+      leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      settled: () => watch.wake(),
+      remove: (kernel) => remove(host, kernel),
+      removed: (kernel) => leaveChain(host, kernel),
+      recover: async (kernel, record) => recover(host, kernel, record),
+    },
+    hooks,
+  )
+  const host: ContainerHost = {
+    agentId,
+    agentDir,
+    bootId: readBootId(),
+    options: container,
+    engine,
+    description,
+    users,
+    chainsDir,
+    chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
+    limits,
+    codeBytesMax,
+    fetchCode: hooks.fetchCode,
+    groups: openContainerGroups(agentDir, description),
+    images: createImagePuller(engine, { authFile: container.authFile }),
+    turns: createTurns(container.parallel),
+    keeper: createKeeper(kernelsDir, log),
+    book,
+    log,
+    hasInit: true,
+    outages: [],
+    silence: null,
+    advance: (kernel) => advance(host, kernel),
+    wake() {
+      watch.wake()
+      chainWatch.wake()
+    },
+  }
+  const watch = createContainerWatch(host)
+  const chainWatch = createChainWatch(host)
+  const chains = createChainDrops(host)
+
+  return {
+    ...port,
+    name: 'container',
+    async recover() {
+      host.keeper.open()
+      await port.recover()
+      await chains.resume()
+      host.groups?.removeOthers(new Set(book.kernels.keys()))
+      watch.open()
+      host.wake()
+    },
+    observe: () =>
+      [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+    chains,
+    async close() {
+      host.images.close()
+      chainWatch.close()
+      const closed = port.close()
+      await watch.close()
+      await closed
+      await settleDown(host)
+      host.keeper.close(book.kernels.size > 0)
+      host.groups?.close()
+      await engine.close()
+    },
+  }
+}
+
+function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
+  const { phase, note, startWanted, image } = kernel
+  const observed = observeKernel(kernel)
+  const waits = startWanted && host.silence !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
+  const prepares = note !== null && (phase === 'PREPARING' || phase === 'PULLING')
+  return {
+    ...observed,
+    ...(waits && { waiting: { reason: 'the container engine does not answer' } }),
+    ...(prepares && { progress: note }),
+    imageDigest: image?.digest ?? null,
+  }
+}
+
+/** One step of a kernel at a time; what comes meanwhile leads to another. */
+function advance(host: ContainerHost, kernel: ContainerKernel): void {
+  if (host.book.closed) return
+  kernel.again = true
+  if (kernel.advancing !== null) return
+  kernel.advancing = (async () => {
+    while (kernel.again && !host.book.closed) {
+      kernel.again = false
+      await advanceKernel(host, kernel)
+    }
+    kernel.advancing = null
+  })()
+}
+
+/** No step of an executor that is closed is left half done. */
+async function settleDown({ book }: ContainerHost): Promise<void> {
+  await Promise.all([...book.kernels.values()].map(async ({ advancing }) => advancing))
+}
+
+/** What cannot be removed now is, when the engine answers: it has no kernel any more. */
+async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  await kernel.advancing
+  await kernel.follower?.stop()
+  try {
+    await host.engine.remove(kernel.containerId ?? containerName(kernel))
+  } catch (error) {
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container is not removed yet')
+  }
+  if (kernel.group !== null) host.groups?.remove(kernel.group)
+}
+
+/** Goes on where the directory says that an earlier instance stopped; the engine is asked when it answers. */
+function recover(host: ContainerHost, kernel: ContainerKernel, record: directory.KernelRecord): void {
+  const { path } = kernel
+  const script = readControlFile(join(path, `run.${kernel.token}`))
+  const text = directory.readStatus(path)
+  const status = parseStatus(text)
+  const mark = directory.readStopMark(path)
+  kernel.uid = host.users.of(record.spec.projectId ?? null).uid
+  if (status.never) return host.book.endBeforeRunning(kernel, mark?.error ?? null)
+  if (script === null) return host.book.beginAnew(kernel, false)
+  const { digest, body } = JSON.parse(script) as RunScript
+  kernel.body = body
+  kernel.image = { id: body.Image, digest, pulled: false }
+  kernel.found = foundBefore(host, record.spec)
+  kernel.group = host.groups?.existing(kernel.id) ?? null
+  kernel.startWanted = true
+  kernel.handedOver = true
+  kernel.maybeStarted = true
+  kernel.launchedAt = performance.now()
+  kernel.containerId = /^claimed ([0-9a-f]+)$/m.exec(text)?.[1] ?? null
+  kernel.killAt = mark?.killAt ?? null
+  kernel.stopError = mark?.error ?? null
+  kernel.logsComplete = status.exitCode !== null
+  kernel.phase = /^began /m.test(text) ? 'RUNNING' : 'LAUNCHING'
+  if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
+  if (mark !== null) host.book.applyStop(kernel)
+  host.advance(kernel)
+}

@@ -1,0 +1,41 @@
+import type { Logger } from '../../../observability/log.ts'
+import type { CodeHost } from '../kernel-book/pull-code.ts'
+import type { KernelBook } from '../kernel-book/kernel-book.ts'
+import type { ChainHost } from '../process/chain/chain-host.ts'
+import type { Keeper } from '../process/fence/keeper.ts'
+import type { ContainerGroups } from './container-groups.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import type { ContainerOptions } from './container-options.ts'
+import type { ContainerUsers } from './container-users.ts'
+import type { Engine, EngineDescription } from './engine/engine.ts'
+import type { Outage } from './judge-container.ts'
+import type { ImagePuller } from './engine/pull-image.ts'
+import type { Turns } from './turns.ts'
+
+/** The state that all steps of a kernel's life share. */
+export interface ContainerHost extends Omit<ChainHost, 'book'>, Omit<CodeHost<ContainerKernel>, 'book'> {
+  readonly agentId: string
+  readonly agentDir: string
+  readonly bootId: string
+  readonly options: ContainerOptions
+  readonly engine: Engine
+  readonly description: EngineDescription
+  readonly users: ContainerUsers
+  /** Null where the agent can make none. */
+  readonly groups: ContainerGroups | null
+  readonly images: ImagePuller
+  /** In which containers are created and started. */
+  readonly turns: Turns
+  readonly keeper: Keeper
+  readonly book: KernelBook<ContainerKernel>
+  readonly log: Logger
+  /** The engine has a program that passes on signals and waits for orphans; found out with the first container. */
+  hasInit: boolean
+  readonly outages: Outage[]
+  /** Why the engine cannot be asked at present; null if it answers. */
+  silence: string | null
+  /** Takes the next step of a kernel, as the engine tells. */
+  advance(kernel: ContainerKernel): void
+  /** Schedules a look at the kernels. */
+  wake(): void
+}

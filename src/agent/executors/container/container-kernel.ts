@@ -1,0 +1,61 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
+import { memoryLimit } from '../process/process-kernel.ts'
+import type { ContainerGroup } from './container-groups.ts'
+import type { CreateBody } from './engine/create-body.ts'
+import type { LogFollower } from './follow-logs.ts'
+import type { ResolvedImage } from './engine/pull-image.ts'
+
+export interface ContainerKernel extends KernelEntry {
+  image: ResolvedImage | null
+  /** To whom its directories belong; null for the agent's own user. */
+  uid: number | null
+  memoryLimitBytes: number | null
+  /** Written to its run script: what the container is created from. */
+  body: CreateBody | null
+  containerId: string | null
+  /** The container may have been started, by this instance or an earlier one: one that has ended is not started again. */
+  maybeStarted: boolean
+  group: ContainerGroup | null
+  follower: LogFollower | null
+  /** Its output is complete in its files. */
+  logsComplete: boolean
+  /** As `performance.now()`. */
+  launchedAt: number
+  /** The container has ended; its output is being taken. */
+  ending: object | null
+  /** As `performance.now()`. */
+  killAgainAt: number
+  /** The engine is to be asked again, at this time of `performance.now()`. */
+  askAt: number
+  /** The step of it that is under way; another is to follow. */
+  advancing: Promise<void> | null
+  again: boolean
+}
+
+export function newContainerKernel(spec: KernelSpec, assignment: number, path: string): ContainerKernel {
+  return {
+    ...newKernelEntry(spec, assignment, path),
+    token: String(assignment),
+    image: null,
+    uid: null,
+    memoryLimitBytes: memoryLimit(spec),
+    body: null,
+    containerId: null,
+    maybeStarted: false,
+    group: null,
+    follower: null,
+    logsComplete: false,
+    launchedAt: 0,
+    ending: null,
+    killAgainAt: 0,
+    askAt: Number.POSITIVE_INFINITY,
+    advancing: null,
+    again: false,
+  }
+}
+
+/** By it, the engine refuses a second container of the same assignment. */
+export function containerName({ id, assignment }: ContainerKernel): string {
+  return `reprise-${id}-${assignment}`
+}

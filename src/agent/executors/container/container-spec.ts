@@ -1,0 +1,154 @@
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { homeVariables, kernelVariables } from '../process/kernel-environment.ts'
+import type { ContainerGroup } from './container-groups.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import type { ContainerOptions } from './container-options.ts'
+import type { CreateBody } from './engine/create-body.ts'
+import type { EngineDescription } from './engine/engine.ts'
+
+/** Where a kernel finds its own files. */
+export const WORK = '/work'
+const CHAIN = '/chain'
+const VERDICT = `${WORK}/.reprise-verdict.json`
+
+/** The container cannot be what the session asks for. The message is for people. */
+export class ContainerSpecError extends Error {}
+
+export const AGENT_LABEL = 'reprise.agent'
+export const KERNEL_LABEL = 'reprise.kernel'
+export const ASSIGNMENT_LABEL = 'reprise.assignment'
+
+/** Given out by Docker to the program of a container, device by device. */
+const GPU_SLOT = 'cuda.device'
+/** What of it the engine's own limit leaves to the group around it, which is to be the first that is reached. */
+const GROUP_SLACK_BYTES = 4 * 1024 * 1024
+const NANO = 1e9
+const CPU_MIN = 0.01
+
+export interface ContainerPlaces {
+  agentId: string
+  /** The kernel's working directory and its chain's, outside. */
+  work: string
+  chain: string
+  /** As whom it runs inside. */
+  user: string
+  group: ContainerGroup | null
+  /** Numbers of the devices that it gets. */
+  gpus: readonly number[]
+}
+
+/**
+ * No session has a say in rights, devices, host directories, labels or names: it chooses the image, the command, the
+ * variables.
+ *
+ * @throws ContainerSpecError
+ */
+export function containerSpec(
+  kernel: ContainerKernel,
+  options: ContainerOptions,
+  engine: EngineDescription,
+  places: ContainerPlaces,
+): CreateBody {
+  const { spec, assignment, image, port, memoryLimitBytes } = kernel
+  if (spec.command.length === 0) throw new ContainerSpecError('the command is empty')
+  return {
+    Image: image!.id,
+    Cmd: spec.command,
+    ...(spec.executorOptions?.['entrypoint'] === 'none' && { Entrypoint: [] }),
+    Env: environmentOf(kernel),
+    User: places.user,
+    WorkingDir: WORK,
+    Tty: false,
+    OpenStdin: false,
+    AttachStdin: false,
+    AttachStdout: false,
+    AttachStderr: false,
+    Labels: {
+      [AGENT_LABEL]: places.agentId,
+      [KERNEL_LABEL]: spec.kernelId,
+      [ASSIGNMENT_LABEL]: String(assignment),
+      'reprise.session': spec.sessionId,
+      'reprise.attempt': String(spec.attempt),
+    },
+    ...(port !== null && options.network !== 'host' && { ExposedPorts: { [`${port}/tcp`]: {} } }),
+    HostConfig: {
+      ...memoryOf(memoryLimitBytes, places.group),
+      ...cpusOf(spec, engine),
+      ...(places.group !== null && { CgroupParent: places.group.parent }),
+      PidsLimit: options.processes,
+      ShmSize: options.shmBytes,
+      OomScoreAdj: engine.rootless ? 0 : 500,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: options.readOnly,
+      Tmpfs: { '/tmp': `rw,exec,nosuid,nodev,mode=1777,size=${memoryLimitBytes ?? DEFAULT_TMP_BYTES}` },
+      Init: true,
+      RestartPolicy: { Name: 'no' },
+      AutoRemove: false,
+      LogConfig: logsOf(engine),
+      Mounts: [bind(places.work, WORK, false), bind(places.chain, CHAIN, false)],
+      NetworkMode: options.network,
+      ...portsOf(kernel, options),
+      ...(options.runtime !== undefined && { Runtime: options.runtime }),
+      ...gpusOf(places.gpus),
+    },
+  }
+}
+
+const DEFAULT_TMP_BYTES = 1024 ** 3
+
+function environmentOf(kernel: ContainerKernel): string[] {
+  const { spec } = kernel
+  const environ = new Map([
+    ...homeVariables(WORK),
+    ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
+    ...kernelVariables(spec, { chain: CHAIN, verdict: VERDICT }, kernel),
+  ])
+  if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
+    throw new ContainerSpecError('a command or a variable contains a NUL byte')
+  }
+  return Array.from(environ, ([name, value]) => `${name}=${value}`)
+}
+
+function memoryOf(bytes: number | null, group: ContainerGroup | null): object {
+  if (bytes === null) return {}
+  const limit = group === null ? bytes : bytes + GROUP_SLACK_BYTES
+  return { Memory: limit, MemorySwap: limit }
+}
+
+function cpusOf({ resourceSlots }: KernelSpec, { cpus }: EngineDescription): object {
+  const amount = Number(resourceSlots['cpu'] ?? 0)
+  if (!(amount > 0)) return {}
+  return { NanoCpus: Math.round(Math.min(Math.max(amount, CPU_MIN), cpus || amount) * NANO) }
+}
+
+/** Both keep every byte; Docker's usual driver does not. */
+function logsOf({ name }: EngineDescription): object {
+  if (name === 'podman') return { Type: 'k8s-file', Config: {} }
+  return { Type: 'local', Config: { 'max-size': '64m', 'max-file': '2', compress: 'false' } }
+}
+
+function bind(source: string, target: string, readOnly: boolean): object {
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly }
+}
+
+function portsOf({ port }: ContainerKernel, { network }: ContainerOptions): object {
+  if (port === null || network === 'host') return {}
+  return { PortBindings: { [`${port}/tcp`]: [{ HostIp: '', HostPort: String(port) }] } }
+}
+
+function gpusOf(gpus: readonly number[]): object {
+  if (gpus.length === 0) return {}
+  return { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: gpus.map(String), Capabilities: [['gpu']] }] }
+}
+
+/** How many it asks for. */
+export function gpuCount({ resourceSlots }: KernelSpec): number {
+  return Math.ceil(Number(resourceSlots[GPU_SLOT] ?? 0)) || 0
+}
+
+/** The devices of a container that was created, or is to be. */
+export function gpusOfBody(body: CreateBody | null): number[] {
+  const requests = (body?.HostConfig['DeviceRequests'] ?? []) as { DeviceIDs?: string[] }[]
+  return requests.flatMap(({ DeviceIDs = [] }) => DeviceIDs.map(Number))
+}

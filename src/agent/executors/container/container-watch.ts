@@ -1,0 +1,192 @@
+import { messageOf } from '../../../observability/error-message.ts'
+import { wait } from '../../../waiting/wait.ts'
+import { hasEnded } from '../kernel-book/kernel-entry.ts'
+import { hasLogGrown } from '../kernel-directory/log-growth.ts'
+import type { ContainerHost } from './container-host.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts'
+import type { ListedContainer } from './engine/engine.ts'
+import { followLogs } from './follow-logs.ts'
+import { killKernel } from './stop-kernel.ts'
+
+const TICK_MS = 100
+/** Events get lost. */
+const LIST_INTERVAL_MS = 10_000
+/** What ends before that needs no copy of its output beside its end's. */
+const FOLLOW_AFTER_MS = 300
+const FOLLOW_AGAIN_MS = 1_000
+const RECONNECT_MIN_MS = 100
+const RECONNECT_MAX_MS = 5_000
+/** Events since then may have been missed. */
+const EVENTS_OVERLAP_MS = 5_000
+const OUTAGES_MAX = 20
+
+export interface ContainerWatch {
+  wake(): void
+  /** Listens to the engine from here on. */
+  open(): void
+  close(): Promise<void>
+}
+
+/**
+ * Learns of ends by the engine's events, and by a list of all containers now and then and after each interruption. The
+ * engine's silence is never an end.
+ */
+export function createContainerWatch(host: ContainerHost): ContainerWatch {
+  const closing = new AbortController()
+  const label = `${AGENT_LABEL}=${host.agentId}`
+  let timer: NodeJS.Timeout | null = null
+  let listTimer: NodeJS.Timeout | null = null
+  let listening = Promise.resolve()
+  let listing: Promise<void> = Promise.resolve()
+  let lostAt: Date | null = null
+
+  function tick(): void {
+    timer = null
+    const now = performance.now()
+    let grown = false
+    for (const kernel of host.book.kernels.values()) {
+      checkLife(host, kernel, now)
+      grown = hasLogGrown(kernel, now) || grown
+    }
+    if (grown) host.book.changed()
+    wake()
+  }
+
+  function wake(): void {
+    if (host.book.closed || timer !== null || !hasWork(host)) return
+    timer = setTimeout(tick, TICK_MS).unref()
+  }
+
+  async function listen(): Promise<void> {
+    let since = new Date(Date.now() - EVENTS_OVERLAP_MS)
+    let pauseMs = RECONNECT_MIN_MS
+    while (!closing.signal.aborted) {
+      const openedAt = performance.now()
+      try {
+        for await (const { containerId } of host.engine.events(label, since, closing.signal)) {
+          since = new Date(Date.now() - EVENTS_OVERLAP_MS)
+          const kernel = find(host, containerId)
+          if (kernel !== undefined) host.advance(kernel)
+        }
+      } catch (error) {
+        if (closing.signal.aborted) return
+        host.log.debug({ error: messageOf(error) }, 'events of the container engine were interrupted')
+      }
+      if (closing.signal.aborted) return
+      lostAt ??= new Date()
+      pauseMs =
+        performance.now() - openedAt > RECONNECT_MAX_MS ? RECONNECT_MIN_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)
+      await wait(pauseMs, { signal: closing.signal, ref: false })
+      await list()
+    }
+  }
+
+  /** One at a time. Never rejects. */
+  function list(): Promise<void> {
+    listing = listing.then(listOnce)
+    return listing
+  }
+
+  async function listOnce(): Promise<void> {
+    if (closing.signal.aborted) return
+    try {
+      const known = new Set([...host.book.kernels.values()].map(({ id }) => id))
+      const listed = await host.engine.list(label)
+      if (host.silence !== null) host.log.info('the container engine answers again')
+      host.silence = null
+      if (lostAt !== null) {
+        host.outages.push({ from: lostAt, to: new Date() })
+        host.outages.splice(0, host.outages.length - OUTAGES_MAX)
+        lostAt = null
+      }
+      compare(listed)
+      for (const container of listed) if (isLeftover(host, known, container)) await removeLeftover(host, container)
+    } catch (error) {
+      if (closing.signal.aborted) return
+      if (host.silence === null) host.log.warn({ error: messageOf(error) }, 'the container engine does not answer')
+      host.silence = messageOf(error)
+      lostAt ??= new Date()
+    }
+  }
+
+  function compare(listed: readonly ListedContainer[]): void {
+    const running = new Set(listed.filter(({ state }) => state === 'running').map(({ id }) => id))
+    for (const kernel of host.book.kernels.values()) {
+      if (kernel.phase === 'RUNNING' && !running.has(kernel.containerId ?? '')) host.advance(kernel)
+      if (kernel.phase === 'LAUNCHING' && kernel.handedOver) host.advance(kernel)
+    }
+  }
+
+  function listAgain(): void {
+    listTimer = setTimeout(() => void list().then(listAgain), LIST_INTERVAL_MS).unref()
+    if (closing.signal.aborted) clearTimeout(listTimer)
+  }
+
+  return {
+    wake,
+    open() {
+      listening = listen()
+      void list().then(listAgain)
+    },
+    async close() {
+      closing.abort()
+      clearTimeout(timer ?? undefined)
+      clearTimeout(listTimer ?? undefined)
+      await Promise.all([listening, listing])
+      await Promise.all([...host.book.kernels.values()].map(async ({ follower }) => follower?.stop()))
+    },
+  }
+}
+
+function find(host: ContainerHost, containerId: string): ContainerKernel | undefined {
+  return [...host.book.kernels.values()].find((kernel) => kernel.containerId === containerId)
+}
+
+function hasWork(host: ContainerHost): boolean {
+  return [...host.book.kernels.values()].some(({ phase }) => phase === 'RUNNING' || phase === 'LAUNCHING')
+}
+
+/** Handles what no event announces: expired grace periods, output, and questions that the engine has not answered. */
+function checkLife(host: ContainerHost, kernel: ContainerKernel, now: number): void {
+  if (hasEnded(kernel)) return
+  if (now >= kernel.askAt) host.advance(kernel)
+  if (kernel.phase !== 'RUNNING' || kernel.ending !== null) return
+  if (kernel.killAt !== null && kernel.killAt <= Date.now()) killKernel(host, kernel)
+  if (kernel.follower === null && now - kernel.launchedAt >= FOLLOW_AFTER_MS) follow(host, kernel)
+}
+
+function follow(host: ContainerHost, kernel: ContainerKernel): void {
+  const { containerId, path } = kernel
+  if (containerId === null) return
+  const follower = followLogs({ engine: host.engine, containerId, path })
+  kernel.follower = follower
+  const again = () =>
+    setTimeout(() => {
+      if (kernel.follower === follower && kernel.ending === null) kernel.follower = null
+    }, FOLLOW_AGAIN_MS).unref()
+  follower.ended.then(
+    () => {
+      // It ends with its container.
+      host.advance(kernel)
+      again()
+    },
+    (error: unknown) => {
+      host.log.debug({ kernelId: kernel.id, error: messageOf(error) }, 'the output of a kernel was interrupted')
+      again()
+    },
+  )
+}
+
+/** One of this agent's whose kernel it does not have, nor had when the list was asked for. */
+function isLeftover(host: ContainerHost, known: ReadonlySet<string>, { labels }: ListedContainer): boolean {
+  const kernelId = labels[KERNEL_LABEL] ?? ''
+  const kernel = host.book.kernels.get(kernelId)
+  if (kernel === undefined) return !known.has(kernelId)
+  return Number(labels[ASSIGNMENT_LABEL]) < kernel.assignment
+}
+
+async function removeLeftover(host: ContainerHost, { id, labels }: ListedContainer): Promise<void> {
+  host.log.warn({ kernelId: labels[KERNEL_LABEL], containerId: id }, 'a container without a kernel is removed')
+  await host.engine.remove(id)
+}

@@ -1,0 +1,10 @@
+/** What the engine is told to create; the labels by which the agent finds it again are among it. */
+export interface CreateBody {
+  Image: string
+  Cmd: readonly string[]
+  Entrypoint?: readonly string[]
+  Env: string[]
+  Labels: Record<string, string>
+  HostConfig: { Init?: boolean; [name: string]: unknown }
+  [name: string]: unknown
+}

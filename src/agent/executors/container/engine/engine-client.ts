@@ -1,0 +1,135 @@
+import type { Readable } from 'node:stream'
+import { Pool } from 'undici'
+
+/** What the engine answered in place of success. Its words are for people, and carry no credentials. */
+export class EngineError extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** No answer: the engine is down, or its socket is out of reach. */
+export class EngineSilentError extends Error {}
+
+export interface EngineClient {
+  /** @throws EngineError, EngineSilentError */
+  request(method: 'GET' | 'POST' | 'DELETE', path: string, options?: RequestOptions): Promise<EngineAnswer>
+  /** An answer that ends when the engine ends it, or when `signal` aborts. @throws as above */
+  stream(method: 'GET' | 'POST', path: string, options: StreamOptions): Promise<Readable>
+  close(): Promise<void>
+}
+
+export interface RequestOptions {
+  query?: Query
+  body?: unknown
+  /** Statuses besides 2xx that are no errors. */
+  allow?: readonly number[]
+  timeoutMs?: number
+}
+
+export interface StreamOptions {
+  query?: Query
+  headers?: Record<string, string>
+  signal: AbortSignal
+}
+
+export interface EngineAnswer {
+  status: number
+  text: string
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+const ANSWER_WITHIN_MS = 60_000
+const CONNECT_WITHIN_MS = 5_000
+const MESSAGE_LENGTH_MAX = 500
+const ERROR_BYTES_MAX = 64 * 1024
+
+/**
+ * HTTP over the engine's socket. Each stream has a connection of its own for as long as it lasts, so their number is
+ * not bounded here.
+ */
+export function createEngineClient(socketPath: string): EngineClient {
+  const pool = new Pool('http://engine', {
+    connect: { socketPath, timeout: CONNECT_WITHIN_MS },
+    connections: null,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+
+  async function request(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    { query, body, allow = [], timeoutMs = ANSWER_WITHIN_MS }: RequestOptions = {},
+  ): Promise<EngineAnswer> {
+    const { statusCode: status, text } = await answered(async () => {
+      const answer = await pool.request({
+        method,
+        path: withQuery(path, query),
+        signal: AbortSignal.timeout(timeoutMs),
+        ...(body !== undefined && {
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }),
+      })
+      return { statusCode: answer.statusCode, text: await answer.body.text() }
+    })
+    if (status >= 300 && !allow.includes(status)) throw new EngineError(status, errorText(text))
+    return { status, text }
+  }
+
+  return {
+    request,
+    async stream(method, path, { query, headers, signal }) {
+      const answer = await answered(() => pool.request({ method, path: withQuery(path, query), headers, signal }))
+      if (answer.statusCode < 300) return answer.body
+      throw new EngineError(answer.statusCode, errorText(await readStart(answer.body)))
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+async function answered<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof EngineError) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new EngineSilentError(code === undefined ? message : `${message} (${code})`, { cause: error })
+  }
+}
+
+function withQuery(path: string, query: Query = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  )
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
+}
+
+async function readStart(body: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of body) {
+    text += String(chunk)
+    if (text.length > ERROR_BYTES_MAX) break
+  }
+  return text
+}
+
+function errorText(text: string): string {
+  try {
+    const { message, cause } = JSON.parse(text) as { message?: unknown; cause?: unknown }
+    return plain([message, cause].find((words) => typeof words === 'string') ?? text)
+  } catch {
+    return plain(text)
+  }
+}
+
+/** One line without user names and passwords of URLs, nor more than people read. */
+export function plain(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  return line.replaceAll(/\/\/[^/@\s]*@/g, '//').slice(0, MESSAGE_LENGTH_MAX)
+}

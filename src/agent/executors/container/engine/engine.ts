@@ -1,0 +1,244 @@
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import { createEngineClient, EngineError } from './engine-client.ts'
+import { readLines } from './read-lines.ts'
+
+/** What the executor needs of Docker's API, as Docker and Podman both have it. */
+export interface Engine {
+  readonly socket: string
+  describe(): Promise<EngineDescription>
+  /** Null if it is not there. */
+  inspectImage(reference: string): Promise<ImageDescription | null>
+  /** Items as they come; the pull has ended when they have. */
+  pull(reference: string, authorisation: string | null, signal: AbortSignal): AsyncIterable<PullItem>
+  removeImage(id: string): Promise<void>
+  /** @returns its id */
+  create(name: string, body: object): Promise<string>
+  /** Starting one that was started is no error. */
+  start(id: string): Promise<void>
+  /** Of one that has ended: nothing. */
+  kill(id: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** By id or name; null if there is none. */
+  inspect(id: string): Promise<ContainerDescription | null>
+  list(label: string): Promise<ListedContainer[]>
+  /** With its anonymous volumes, whether or not it runs. Of one that is gone: nothing. */
+  remove(id: string): Promise<void>
+  /** Ends of containers with the label, from `since` on; lasts until the signal aborts or the engine ends it. */
+  events(label: string, since: Date, signal: AbortSignal): AsyncIterable<EngineEvent>
+  /** Framed output from the beginning. */
+  logs(id: string, options: { follow: boolean; since?: Date; signal: AbortSignal }): Promise<Readable>
+  hasNetwork(name: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+const text = z.string().catch('')
+
+const versionSchema = z.object({
+  Version: text,
+  Components: z.array(z.object({ Name: text })).catch([]),
+})
+const infoSchema = z.object({
+  NCPU: z.number().catch(0),
+  MemTotal: z.number().catch(0),
+  CgroupDriver: text,
+  CgroupVersion: text,
+  SecurityOptions: z.array(z.string()).catch([]),
+})
+
+export interface EngineDescription {
+  name: 'docker' | 'podman'
+  version: string
+  /** Of an ordinary user: containers have no rights that this user does not have. */
+  rootless: boolean
+  /** Users of containers are others outside of them. */
+  remapsUsers: boolean
+  cgroupDriver: string
+  cgroupVersion: string
+  cpus: number
+  memoryBytes: number
+}
+
+const imageSchema = z.object({
+  Id: z.string(),
+  RepoDigests: z.array(z.string()).nullish(),
+  Size: z.number().catch(0),
+  Config: z.object({ Entrypoint: z.array(z.string()).nullish(), Cmd: z.array(z.string()).nullish() }).nullish(),
+})
+
+export interface ImageDescription {
+  /** `sha256:…` of its configuration. */
+  id: string
+  /** `name@sha256:…` of what registries call it. */
+  repoDigests: string[]
+}
+
+const containerSchema = z.object({
+  Id: z.string(),
+  Image: text,
+  State: z.object({
+    Status: text,
+    Pid: z.number().catch(0),
+    ExitCode: z.number().catch(0),
+    OOMKilled: z.boolean().catch(false),
+    Error: text,
+    StartedAt: text,
+    FinishedAt: text,
+  }),
+  Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }),
+})
+
+export interface ContainerDescription {
+  id: string
+  labels: Record<string, string>
+  /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`; of Podman also `configured`, `stopped`. */
+  status: string
+  pid: number
+  exitCode: number
+  oomKilled: boolean
+  error: string
+  startedAt: Date | null
+  finishedAt: Date | null
+}
+
+const listSchema = z.array(
+  z.object({ Id: z.string(), State: text, Labels: z.record(z.string(), z.string()).nullish() }),
+)
+
+export interface ListedContainer {
+  id: string
+  state: string
+  labels: Record<string, string>
+}
+
+const eventSchema = z.object({ Actor: z.object({ ID: z.string() }) })
+
+export interface EngineEvent {
+  containerId: string
+}
+
+const pullSchema = z.object({
+  status: text,
+  id: text,
+  progressDetail: z
+    .object({ current: z.number().catch(0), total: z.number().catch(0) })
+    .catch({ current: 0, total: 0 }),
+  error: text,
+  errorDetail: z.object({ message: text }).catch({ message: '' }),
+  stream: text,
+})
+
+export type PullItem = z.output<typeof pullSchema>
+
+/** @param socket its path */
+export function openEngine(socket: string): Engine {
+  const client = createEngineClient(socket)
+
+  async function get<T>(path: string, schema: z.ZodType<T>): Promise<T | null> {
+    const { status, text: body } = await client.request('GET', path, { allow: [404] })
+    return status === 404 ? null : schema.parse(JSON.parse(body))
+  }
+
+  return {
+    socket,
+    async describe() {
+      const version = (await get('/version', versionSchema))!
+      const info = (await get('/info', infoSchema))!
+      const isPodman = version.Components.some(({ Name }) => Name.includes('Podman'))
+      return {
+        name: isPodman ? 'podman' : 'docker',
+        version: version.Version,
+        rootless: info.SecurityOptions.some((option) => option.startsWith('name=rootless')),
+        remapsUsers: info.SecurityOptions.some((option) => option.startsWith('name=userns')),
+        cgroupDriver: info.CgroupDriver,
+        cgroupVersion: info.CgroupVersion,
+        cpus: info.NCPU,
+        memoryBytes: info.MemTotal,
+      }
+    },
+    async inspectImage(reference) {
+      const image = await get(`/images/${encodeURIComponent(reference)}/json`, imageSchema)
+      if (image === null) return null
+      const id = image.Id.startsWith('sha256:') ? image.Id : `sha256:${image.Id}`
+      return { id, repoDigests: image.RepoDigests ?? [] }
+    },
+    async *pull(reference, authorisation, signal) {
+      const body = await client.stream('POST', '/images/create', {
+        query: { fromImage: reference },
+        headers: authorisation === null ? {} : { 'x-registry-auth': authorisation },
+        signal,
+      })
+      for await (const line of readLines(body)) yield pullSchema.parse(JSON.parse(line))
+    },
+    async removeImage(id) {
+      await client.request('DELETE', `/images/${encodeURIComponent(id)}`, { allow: [404, 409] })
+    },
+    async create(name, body) {
+      const { text: created } = await client.request('POST', '/containers/create', { query: { name }, body })
+      return z.object({ Id: z.string() }).parse(JSON.parse(created)).Id
+    },
+    async start(id) {
+      await client.request('POST', `/containers/${id}/start`, { allow: [304] })
+    },
+    async kill(id, signal) {
+      try {
+        await client.request('POST', `/containers/${id}/kill`, { query: { signal }, allow: [404, 409] })
+      } catch (error) {
+        if (!(error instanceof EngineError && /can only kill running|not running/.test(error.message))) throw error
+      }
+    },
+    async inspect(id) {
+      const found = await get(`/containers/${encodeURIComponent(id)}/json`, containerSchema)
+      if (found === null) return null
+      const { Status, Pid, ExitCode, OOMKilled, Error: error, StartedAt, FinishedAt } = found.State
+      return {
+        id: found.Id,
+        labels: found.Config.Labels ?? {},
+        status: Status,
+        pid: Pid,
+        exitCode: ExitCode,
+        oomKilled: OOMKilled,
+        error,
+        startedAt: timeOf(StartedAt),
+        finishedAt: timeOf(FinishedAt),
+      }
+    },
+    async list(label) {
+      const filters = JSON.stringify({ label: [label] })
+      const { text: listed } = await client.request('GET', '/containers/json', { query: { all: 1, filters } })
+      return listSchema
+        .parse(JSON.parse(listed))
+        .map(({ Id, State, Labels }) => ({ id: Id, state: State.toLowerCase(), labels: Labels ?? {} }))
+    },
+    async remove(id) {
+      await client.request('DELETE', `/containers/${encodeURIComponent(id)}`, {
+        query: { force: 1, v: 1 },
+        allow: [404],
+      })
+    },
+    async *events(label, since, signal) {
+      // Docker calls it `die`; Podman filters by `died`, and then calls it `die` as well.
+      const filters = JSON.stringify({ type: ['container'], event: ['die', 'died'], label: [label] })
+      const query = { filters, since: (since.getTime() / 1000).toFixed(3) }
+      const body = await client.stream('GET', '/events', { query, signal })
+      for await (const line of readLines(body)) {
+        const parsed = eventSchema.safeParse(JSON.parse(line))
+        if (parsed.success) yield { containerId: parsed.data.Actor.ID }
+      }
+    },
+    logs(id, { follow, since, signal }) {
+      const seconds = since === undefined ? undefined : (since.getTime() / 1000).toFixed(3)
+      const query = { stdout: 1, stderr: 1, follow: follow ? 1 : 0, since: seconds }
+      return client.stream('GET', `/containers/${id}/logs`, { query, signal })
+    },
+    async hasNetwork(name) {
+      return (await get(`/networks/${encodeURIComponent(name)}`, z.object({}))) !== null
+    },
+    close: () => client.close(),
+  }
+}
+
+/** Null for the year 1, which stands for never. */
+function timeOf(value: string): Date | null {
+  const time = new Date(value)
+  return Number.isFinite(time.getTime()) && time.getTime() > 0 ? time : null
+}

@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FailureError } from '../../../../domain/session/failure.ts'
+import { EngineSilentError } from './engine-client.ts'
+import type { Engine, ImageDescription, PullItem } from './engine.ts'
+import { pullName, registryDigest } from './image-reference.ts'
+import { mayPass, PullError, pullFailure } from './pull-error.ts'
+import { registryAuthorisation } from './registry-auth.ts'
+
+export type PullPolicy = 'missing' | 'always' | 'never'
+
+export interface ResolvedImage {
+  /** What containers are made of, whatever becomes of the name. */
+  id: string
+  /** What it is called, for other agents: the registry's digest, or its id if no registry has it. */
+  digest: string
+  /** It was fetched for this, so that it may go again. */
+  pulled: boolean
+}
+
+export interface ImageRequest {
+  name: string
+  /** What it has to be; null for whatever the name stands for. */
+  digest: string | null
+  policy: PullPolicy
+}
+
+/** Between two attempts at what may pass. */
+const RETRY_AFTER_MS = [2_000, 10_000]
+const SILENT_MAX_MS = 120_000
+const PROGRESS_INTERVAL_MS = 1_000
+
+interface Pull {
+  readonly listeners: Set<(progress: string) => void>
+  readonly result: Promise<FailureError | null>
+  progress: string
+}
+
+export interface ImagePuller {
+  /**
+   * @param progress is told how far it is, for people, at most once a second
+   * @throws EngineSilentError
+   */
+  resolve(request: ImageRequest, progress: (text: string) => void): Promise<ResolvedImage | FailureError>
+  close(): void
+}
+
+/** One pull of an image at a time, for all kernels that wait for it. */
+export function createImagePuller(
+  engine: Engine,
+  { authFile, retryAfterMs = RETRY_AFTER_MS }: { authFile?: string | undefined; retryAfterMs?: readonly number[] },
+): ImagePuller {
+  const pulls = new Map<string, Pull>()
+  const closing = new AbortController()
+
+  async function find({ name, digest }: ImageRequest): Promise<ImageDescription | null> {
+    const found = await engine.inspectImage(pullName(name, digest))
+    // An image of no registry is known by its id.
+    return found ?? (digest === null ? null : engine.inspectImage(digest))
+  }
+
+  function pullOnce(name: string): Pull {
+    const running = pulls.get(name)
+    if (running !== undefined) return running
+    const listeners = new Set<(progress: string) => void>()
+    const pull: Pull = { listeners, progress: '', result: pullAgain(name, (text) => tell(pull, text)) }
+    pulls.set(name, pull)
+    const forget = () => void pulls.delete(name)
+    pull.result.then(forget, forget)
+    return pull
+  }
+
+  async function pullAgain(name: string, progress: (text: string) => void): Promise<FailureError | null> {
+    for (const pause of [...retryAfterMs, null]) {
+      const failure = await pullFrom(name, progress)
+      if (failure === null || !mayPass(failure) || pause === null || closing.signal.aborted) return failure
+      progress(`pulling again: ${failure.message}`)
+      await sleep(pause, undefined, { signal: closing.signal }).catch(() => undefined)
+    }
+    return null
+  }
+
+  async function pullFrom(name: string, progress: (text: string) => void): Promise<FailureError | null> {
+    const silence = new AbortController()
+    const overdue = () => silence.abort(new PullError(null, `no progress for ${SILENT_MAX_MS / 1000} s`))
+    let timer = setTimeout(overdue, SILENT_MAX_MS)
+    const layers = new Map<string, PullItem>()
+    try {
+      const authorisation = registryAuthorisation(authFile, name)
+      const signal = AbortSignal.any([silence.signal, closing.signal])
+      for await (const item of engine.pull(name, authorisation, signal)) {
+        clearTimeout(timer)
+        timer = setTimeout(overdue, SILENT_MAX_MS)
+        const fault = item.error || item.errorDetail.message
+        if (fault !== '') throw new PullError(null, fault)
+        if (item.id !== '') layers.set(item.id, item)
+        progress(describeProgress(name, layers))
+      }
+      return null
+    } catch (error) {
+      if (error instanceof EngineSilentError && !silence.signal.aborted) throw error
+      return pullFailure(name, silence.signal.aborted ? silence.signal.reason : error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return {
+    async resolve(request, progress) {
+      const { name, digest, policy } = request
+      try {
+        const there = policy === 'always' && digest === null ? null : await find(request)
+        if (there !== null) return resolved(request, there, false)
+        if (policy === 'never')
+          return pullFailure(name, new PullError(404, 'not found on this agent, which pulls none'))
+        const pull = pullOnce(pullName(name, digest))
+        pull.listeners.add(progress)
+        if (pull.progress !== '') progress(pull.progress)
+        const failure = await pull.result.finally(() => pull.listeners.delete(progress))
+        if (failure !== null) return failure
+        const image = await find(request)
+        if (image === null) return pullFailure(name, new PullError(404, 'not found after it was pulled'))
+        return resolved(request, image, true)
+      } catch (error) {
+        if (error instanceof EngineSilentError) throw error
+        return pullFailure(name, error)
+      }
+    },
+    close: () => closing.abort(),
+  }
+}
+
+function resolved({ name, digest }: ImageRequest, image: ImageDescription, pulled: boolean): ResolvedImage {
+  return { id: image.id, digest: digest ?? registryDigest(name, image.repoDigests) ?? image.id, pulled }
+}
+
+/** A pull says more than anybody wants to hear. */
+const toldAt = new WeakMap<Pull, number>()
+
+function tell(pull: Pull, text: string): void {
+  const now = performance.now()
+  if (text === pull.progress || now - (toldAt.get(pull) ?? Number.NEGATIVE_INFINITY) < PROGRESS_INTERVAL_MS) return
+  toldAt.set(pull, now)
+  pull.progress = text
+  for (const listener of pull.listeners) listener(text)
+}
+
+const DONE = /^(Download complete|Pull complete|Already exists)$/
+const MIB = 1024 * 1024
+
+function describeProgress(name: string, layers: ReadonlyMap<string, PullItem>): string {
+  const all = [...layers.values()]
+  const done = all.filter(({ status }) => DONE.test(status)).length
+  const bytes = all.reduce((sum, { progressDetail }) => sum + progressDetail.current, 0)
+  const amount = bytes === 0 ? '' : `, ${(bytes / MIB).toFixed(1)} MiB`
+  return `pulling ${name}: ${done} of ${all.length} layers${amount}`
+}

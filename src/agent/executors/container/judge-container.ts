@@ -1,0 +1,92 @@
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { type ExitVerdict, judgeExit } from '../kernel-directory/exit-verdict.ts'
+import type { ContainerDescription } from './engine/engine.ts'
+
+/** What is known of a container that began. */
+export interface ContainerEvidence {
+  /** Null: the engine does not have it any more. */
+  container: Pick<ContainerDescription, 'status' | 'exitCode' | 'oomKilled' | 'finishedAt'> | null
+  /** Noted before by this agent; null if it has not seen the end. */
+  notedExitCode: number | null
+  stopOrdered: boolean
+  stopError: FailureError | null
+  /** From the cgroup around it, or as an earlier instance has noted. */
+  ranOutOfMemory: boolean
+  memoryLimitBytes: number | null
+  /** Its program could not be run; null if it was. */
+  missing: string | null
+  /** The machine has been started since it began. */
+  otherBoot: boolean
+  /** Times when the engine was down, as far as this agent knows. */
+  outages: readonly Outage[]
+}
+
+export interface Outage {
+  from: Date
+  to: Date
+}
+
+/** Codes of a container that its engine took along, or could not say more of. */
+const TAKEN_ALONG = new Set([137, 143, 255])
+/** An engine that starts again looks at its containers for so long. */
+const OUTAGE_SLACK_MS = 10_000
+
+export function isOver({ status }: Pick<ContainerDescription, 'status'>): boolean {
+  return status === 'exited' || status === 'dead' || status === 'stopped' || status === 'removing'
+}
+
+/** Docker calls it so, Podman in several ways. */
+export function isUnstarted({ status }: Pick<ContainerDescription, 'status'>): boolean {
+  return status === 'created' || status === 'configured' || status === 'initialized'
+}
+
+/** How the end of a container that began is reported. */
+export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
+  const { container, notedExitCode, stopOrdered, stopError, ranOutOfMemory, memoryLimitBytes, missing } = evidence
+  const exitCode = notedExitCode ?? container?.exitCode ?? null
+  if (exitCode === null) {
+    if (stopOrdered) return judgeExit({ ...NOTHING, exitCode, stopOrdered, stopError })
+    const message = 'its container was removed by somebody else'
+    return { exitCode: null, oomKilled: false, error: { name: 'cancelled-outside', message } }
+  }
+  const ofMemory = ranOutOfMemory || container?.oomKilled === true
+  if (!stopOrdered && !ofMemory && TAKEN_ALONG.has(exitCode) && wasTakenAlong(evidence)) {
+    const what = evidence.otherBoot ? 'its machine was started again' : 'the container engine was started again'
+    return { exitCode, oomKilled: false, error: { name: 'node-failed', message: `${what} while it ran` } }
+  }
+  const oomKills = ofMemory ? 1 : 0
+  return judgeExit({ ...NOTHING, exitCode, stopOrdered, stopError, oomKills, memoryLimitBytes, missing })
+}
+
+const NOTHING = { oomKills: 0, oomMark: null, memoryLimitBytes: null, missing: null }
+
+function wasTakenAlong({ container, otherBoot, outages }: ContainerEvidence): boolean {
+  if (otherBoot) return true
+  const at = container?.finishedAt?.getTime()
+  if (at === undefined) return false
+  return outages.some(({ from, to }) => at >= from.getTime() - OUTAGE_SLACK_MS && at <= to.getTime() + OUTAGE_SLACK_MS)
+}
+
+/** What the program that waits for another in the container says if it cannot run it. */
+const INIT_WORDS = [/^\[FATAL tini \(\d+\)\] exec (.*) failed: /, /^ERROR \(catatonit:\d+\): failed to exec pid1: /]
+
+/** @param stderr its first line */
+export function missingProgram(exitCode: number | null, stderr: string, command: readonly string[]): string | null {
+  if (exitCode !== 126 && exitCode !== 127) return null
+  if (!INIT_WORDS.some((words) => words.test(stderr))) return null
+  const [program = ''] = command
+  return exitCode === 127
+    ? `command not found: there is no ${program} in the image`
+    : `${program} is no program: it is not executable`
+}
+
+/** The same of an engine that has refused to start it. */
+export function refusedProgram(message: string): string | null {
+  const found = /executable file|no such file or directory|not found in \$PATH|command that was not found/i.test(
+    message,
+  )
+  const isOfProgram = /exec|OCI|runc|crun/.test(message)
+  return found && isOfProgram && !/mount|bind source/i.test(message)
+    ? `command not found in the image: ${message}`
+    : null
+}

@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { messageOf } from '../../../observability/error-message.ts'
+import { hasEnded } from '../kernel-book/kernel-entry.ts'
+import { writeRunScript } from '../kernel-directory/kernel-directory.ts'
+import { chainDirectory, openChainDirectory } from '../process/chain/chain-directory.ts'
+import type { ContainerGroup } from './container-groups.ts'
+import type { ContainerHost } from './container-host.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import { containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
+import type { CreateBody } from './engine/create-body.ts'
+
+/**
+ * Writes down what the container is to be; from here on, a later instance goes on. A crash leaves
+ *
+ *   no run script                      prepared again
+ *   run script, no `status`            the container is created, or found by its name, and claimed
+ *   `status` with `claimed <id>`       the container is started, if it was not; only the agent starts containers, and
+ *                                      its name is unique, so there is no second one
+ *   `status` with `began …`            it runs, or the engine tells how it ended
+ *   `status` with `exit <code>`        it has ended, and its output is complete
+ */
+export async function launchKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  const { spec, path } = kernel
+  try {
+    await host.keeper.ready()
+    kernel.found = await openChainDirectory(host, spec, kernel.uid)
+    kernel.body = containerSpec(kernel, host.options, host.description, {
+      agentId: host.agentId,
+      work: join(path, 'work'),
+      chain: chainDirectory(host, spec),
+      user: host.users.of(spec.projectId ?? null).inside,
+      group: (kernel.group = createGroup(host, kernel)),
+      gpus: takeGpus(host, kernel),
+    })
+    const script: RunScript = { digest: kernel.image!.digest, body: kernel.body }
+    await writeRunScript(path, kernel.token, JSON.stringify(script))
+  } catch (error) {
+    const what = error instanceof ContainerSpecError ? error.message : `could not be started: ${messageOf(error)}`
+    return host.book.fail(kernel, 'executor-failed', what)
+  }
+  if (host.book.closed) return
+  kernel.handedOver = true
+  kernel.launchedAt = performance.now()
+  host.advance(kernel)
+}
+
+/** For a later instance, in place of a shell's script. */
+export interface RunScript {
+  /** Of the image. */
+  digest: string
+  body: CreateBody
+}
+
+/** If the group cannot be made, the engine alone limits the kernel. */
+function createGroup(host: ContainerHost, { id, memoryLimitBytes }: ContainerKernel): ContainerGroup | null {
+  try {
+    const limits = { memoryBytes: memoryLimitBytes, processes: host.options.processes }
+    return host.groups?.create(id, limits) ?? null
+  } catch (error) {
+    host.log.warn({ kernelId: id, error: messageOf(error) }, 'no cgroup for a kernel; the engine alone limits it')
+    return null
+  }
+}
+
+/** Docker would give the first device to each of them. */
+function takeGpus(host: ContainerHost, kernel: ContainerKernel): number[] {
+  const count = gpuCount(kernel.spec)
+  if (count === 0) return []
+  // Podman passes over the request, and the program would run without.
+  if (host.description.name === 'podman') throw new ContainerSpecError('GPUs are given to containers of Docker only')
+  const others = [...host.book.kernels.values()].filter((other) => other !== kernel && !hasEnded(other))
+  const taken = new Set(others.flatMap(({ body }) => gpusOfBody(body)))
+  const free: number[] = []
+  for (let device = 0; free.length < count; device++) if (!taken.has(device)) free.push(device)
+  return free
+}

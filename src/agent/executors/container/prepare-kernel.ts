@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { choosePort } from '../kernel-book/choose-port.ts'
+import { pullCode } from '../kernel-book/pull-code.ts'
+import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
+import type { ContainerHost } from './container-host.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import { EngineSilentError } from './engine/engine-client.ts'
+import { isAllowed } from './engine/image-reference.ts'
+import type { ResolvedImage } from './engine/pull-image.ts'
+
+const ASK_AGAIN_MS = 1_000
+
+export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  const { assignment, spec } = kernel
+  const refusal = refusalOf(host, kernel)
+  if (refusal !== null) return host.book.fail(kernel, refusal.name, refusal.message)
+  try {
+    if (spec.portVariable) await choosePort(host.book, kernel)
+    const { port } = kernel
+    kernel.uid = host.users.of(spec.projectId ?? null).uid
+    const owner = { uid: kernel.uid, withTmp: false }
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, owner)
+  } catch (error) {
+    return host.book.fail(
+      kernel,
+      'executor-failed',
+      `the kernel's directory could not be prepared: ${messageOf(error)}`,
+    )
+  }
+  if (!isPreparing(host, kernel)) return
+  const image = await resolveImage(host, kernel)
+  if (image === null) return
+  if ('message' in image) return host.book.fail(kernel, image.name, image.message)
+  kernel.image = image
+  if (await pullCode(host, kernel, kernel.uid)) await host.book.prepared(kernel)
+}
+
+/** A stop or a removal may have happened meanwhile. */
+function isPreparing({ book }: ContainerHost, { phase }: ContainerKernel): boolean {
+  return (phase === 'PREPARING' || phase === 'PULLING') && !book.closed
+}
+
+function refusalOf({ options }: ContainerHost, { spec }: ContainerKernel): FailureError | null {
+  const { image } = spec
+  if (image === null && options.image === undefined) {
+    const message = 'the session names no image, and its agent has none for such sessions (REPRISE_CONTAINER_IMAGE)'
+    return { name: 'image-invalid', message }
+  }
+  if (image !== null && !isAllowed(image, options.allow)) {
+    return { name: 'validation-failed', message: `image ${image} is not allowed here (REPRISE_CONTAINER_ALLOW)` }
+  }
+  if (spec.portVariable !== null && options.network === 'none') {
+    return { name: 'executor-failed', message: 'a kernel that serves needs a network (REPRISE_CONTAINER_NETWORK)' }
+  }
+  return null
+}
+
+/** @returns null if the kernel is not to be prepared further */
+async function resolveImage(
+  host: ContainerHost,
+  kernel: ContainerKernel,
+): Promise<ResolvedImage | FailureError | null> {
+  const { spec } = kernel
+  const name = spec.image ?? host.options.image!
+  const request = { name, digest: spec.imageDigest ?? null, policy: host.options.pull }
+  while (isPreparing(host, kernel)) {
+    try {
+      const image = await host.images.resolve(request, (progress) => {
+        if (!isPreparing(host, kernel)) return
+        kernel.phase = 'PULLING'
+        note(host, kernel, progress)
+      })
+      return isPreparing(host, kernel) ? image : null
+    } catch (error) {
+      if (!(error instanceof EngineSilentError)) throw error
+      note(host, kernel, 'the container engine does not answer')
+      await sleep(ASK_AGAIN_MS)
+    }
+  }
+  return null
+}
+
+export function note({ book }: ContainerHost, kernel: ContainerKernel, text: string): void {
+  if (kernel.note === text) return
+  kernel.note = text
+  book.changed()
+}

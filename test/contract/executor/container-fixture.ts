@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
+import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
+import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
+import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import { BASE_IMAGE, type PrivateEngine } from '../../support/containers/private-engine.ts'
+import { eventually } from '../../support/eventually.ts'
+import type { ExecutorFixture } from './executor-subject.ts'
+import { processCommands, testLog } from './process-fixture.ts'
+
+const DEFAULTS: ContainerOptions = {
+  image: BASE_IMAGE,
+  allow: ['*'],
+  pull: 'missing',
+  network: 'host',
+  processes: 1024,
+  shmBytes: 64 * 1024 * 1024,
+  readOnly: true,
+  parallel: 4,
+}
+
+export interface ContainerFixture extends ExecutorFixture {
+  readonly agentId: string
+  readonly agentDir: string
+  kernel(kernelId: string): string
+  container(kernelId: string): Promise<ListedContainer | undefined>
+}
+
+interface ListedContainer {
+  Id: string
+  State: string
+  Names: string[]
+}
+
+export async function createContainerFixture(
+  engine: PrivateEngine,
+  overrides: Partial<ContainerOptions> = {},
+): Promise<ContainerFixture> {
+  const agentDir = await mkdtemp(join(tmpdir(), 'reprise-executor-'))
+  const agentId = uuidv7()
+  const description = await openEngine(engine.socket).describe()
+  const container = async (kernelId: string) => {
+    const { text } = await engine.call('GET', '/containers/json?all=1')
+    const all = JSON.parse(text) as ListedContainer[]
+    return all.find(({ Names }) => Names.some((name) => name.includes(`reprise-${kernelId}-`)))
+  }
+  return {
+    agentId,
+    agentDir,
+    kernel: (kernelId) => join(agentDir, 'kernels', kernelId),
+    container,
+    commands: { ...processCommands, vanish: processCommands.hang },
+    missingImage: 'localhost/no-such-image:1',
+    missingImageError: 'image-not-found',
+    async killFromOutside(kernelId) {
+      const { Id } = await eventually(async () => {
+        const found = await container(kernelId)
+        return found?.State === 'running' && found
+      })
+      await engine.call('DELETE', `/containers/${Id}?force=1`)
+    },
+    vanishedError: 'cancelled-outside',
+    create: (hooks: ExecutorHooks): Executor =>
+      createContainerExecutor(
+        {
+          agentDir,
+          agentId,
+          log: testLog,
+          limits: { chainBytes: null, chainFiles: null },
+          codeBytesMax: 1024 ** 3,
+          engine: openEngine(engine.socket),
+          description,
+          container: { ...DEFAULTS, ...overrides },
+        },
+        hooks,
+      ),
+    dispose: () => rm(agentDir, { recursive: true, force: true, maxRetries: 5 }),
+  }
+}

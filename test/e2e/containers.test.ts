@@ -1,0 +1,98 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createClient } from '../../src/client/node/index.ts'
+import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../support/containers/private-engine.ts'
+import { pushBase, startRegistry, whyNoRegistry, type PrivateRegistry } from '../support/containers/private-registry.ts'
+import { pushPython } from '../support/containers/python-image.ts'
+import { whyNotInstalled } from '../support/distribution.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
+import { eventually } from '../support/eventually.ts'
+import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+
+const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { id status attempt } } }'
+
+interface State {
+  status: string
+  childSession: { id: string; status: string; attempt: number } | null
+}
+
+describe.each(ENGINES)('chains in containers of %s', (name) => {
+  const missing = whyNoEngine(name) ?? whyNoRegistry() ?? whyNotInstalled('python3')
+  let registry: PrivateRegistry
+  let engine: PrivateEngine
+  let server: ServerProcess
+  let root: string
+
+  async function start(): Promise<void> {
+    const env = {
+      REPRISE_EXECUTOR: 'container',
+      REPRISE_CONTAINER_ENGINE: engine.url,
+      REPRISE_CONTAINER_NETWORK: 'host',
+    }
+    server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env })
+  }
+
+  beforeAll(async () => {
+    if (missing !== null) return
+    root = await temporaryDirectory(`containers-${name}`)
+    registry = await startRegistry(join(root, 'registry'))
+    engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host], hub: registry.host })
+    await start()
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await engine?.[Symbol.asyncDispose]()
+    await registry?.[Symbol.asyncDispose]()
+  })
+
+  test.skipIf(missing !== null)('the example of the documentation works', async () => {
+    const [block, ...more] = await blocksOfTest('test/e2e/containers.test.ts')
+    expect(more).toEqual([])
+    await pushPython(engine, `${registry.host}/library/python:3.12`, root)
+    const npx = `npx() { shift; ${process.execPath} ${MAIN} "$@"; }`
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-ec', `${npx}\n${block!.text}`], {
+      env: cleanEnvironment({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }),
+    })
+    expect(stdout).toContain('from a container\n')
+    expect(stderr).toMatch(/succeeded/i)
+  })
+
+  test.skipIf(missing !== null)('what fails is retried, and what runs outlives the server', async () => {
+    const image = await pushBase(engine, registry.host, 'team/tool:1')
+    const token = await readAdminToken(join(root, 'data'))
+    const create = async (given: { name: string; image: string; script: string }) => {
+      await using client = createClient({ url: server.url, token })
+      const { session } = await client.createSession({
+        name: given.name,
+        image: given.image,
+        command: ['sh', '-c', given.script],
+        retryPolicy: { maxRetries: 2, retryDelay: 0.1 },
+      })
+      return session.sessionId
+    }
+    const state = async (sessionId: string) => {
+      const response = await fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify({ query: STATE, variables: { id: sessionId } }),
+      })
+      const { data } = (await response.json()) as { data: { session: State } }
+      return data.session
+    }
+    const script =
+      'echo "$REPRISE_ATTEMPT" >>"$REPRISE_CHAIN_DIR/attempts"; test "$(wc -l <"$REPRISE_CHAIN_DIR/attempts")" -ge 2'
+    const failing = await create({ name: 'fails-once', image, script })
+    const long = await create({ name: 'outlives', image, script: 'sleep 8' })
+    await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED')
+    expect(await state(failing)).toMatchObject({ status: 'ERROR', childSession: { attempt: 2 } })
+    await eventually(async () => (await state(long)).status === 'RUNNING')
+    await server.kill()
+    await start()
+    await eventually(async () => (await state(long)).status === 'TERMINATED')
+    expect((await state(long)).childSession).toBeNull()
+  })
+})

@@ -1,0 +1,235 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { findProgram, skipReason } from '../distribution.ts'
+import { eventually } from '../eventually.ts'
+
+const run = promisify(execFile)
+
+export const ENGINES = ['docker', 'podman'] as const
+export type EngineName = (typeof ENGINES)[number]
+
+const NEEDED: Record<EngineName, Record<string, string>> = {
+  docker: { dockerd: 'docker.io', runc: 'runc', 'docker-init': 'tini', busybox: 'busybox-static' },
+  podman: { podman: 'podman', runc: 'runc', catatonit: 'catatonit', busybox: 'busybox-static' },
+}
+
+/** Why this engine cannot be started here; null where it can. */
+export function whyNoEngine(name: EngineName): string | null {
+  const missing = Object.entries(NEEDED[name]).flatMap(([program, debian]) =>
+    findProgram(program) === null ? [debian] : [],
+  )
+  if (missing.length > 0) return skipReason(name, `it takes more: apt-get install ${missing.join(' ')}`)
+  return skipReason(name, process.getuid?.() === 0 ? null : 'this is not root')
+}
+
+/** Images are too large for memory, where a run has its files, and Podman refuses a long path. */
+const PLACE = '/var/tmp/reprise-'
+/** A container in a container may not raise limits; these are those that all have. */
+const LIMITS = ['nofile=1024:1024', 'nproc=1024:1024']
+/** What is in every image of these tests: busybox under all its names. */
+export const BASE_IMAGE = 'localhost/base:1'
+
+export interface PrivateEngine extends AsyncDisposable {
+  readonly name: EngineName
+  readonly socket: string
+  readonly url: string
+  start(): Promise<void>
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** One request to its API. */
+  call(method: string, path: string, body?: unknown): Promise<{ status: number; text: string }>
+  /** Its own program, for the same images and containers. */
+  cli(...args: string[]): Promise<string>
+  /** To a registry that speaks plain HTTP. */
+  push(image: string): Promise<void>
+  command(...args: string[]): { program: string; args: string[]; env: NodeJS.ProcessEnv }
+}
+
+export interface EngineOptions {
+  /** Of the run, so that its processes end with that. */
+  ofRun: string
+  /** host:port of registries that speak plain HTTP. */
+  registries?: readonly string[]
+  /** host:port of the registry that stands in for Docker's own, from which images without a registry come. */
+  hub?: string
+  /** Docker's containers outlive it; those of Podman always do. */
+  liveRestore?: boolean
+  /** With a bridge of its own. */
+  bridge?: boolean
+}
+
+/**
+ * An engine of its own, with images and containers that are in nobody else's list; without the machine's bridge and
+ * firewall. It has BASE_IMAGE.
+ */
+export async function startEngine(name: EngineName, options: EngineOptions): Promise<PrivateEngine> {
+  const root = await mkdtemp(PLACE)
+  const socket = join(root, 'engine.sock')
+  const env: NodeJS.ProcessEnv = {
+    PATH: `${process.env['PATH']}:/usr/local/sbin:/usr/sbin:/sbin`,
+    RUN_DIRECTORY: options.ofRun,
+    HOME: root,
+    TMPDIR: root,
+  }
+  const args =
+    name === 'docker' ? dockerArguments(root, socket, options) : await podmanArguments(root, socket, env, options)
+  const program = findProgram(name === 'docker' ? 'dockerd' : 'podman')!
+  let child: ChildProcess | null = null
+
+  const engine: PrivateEngine = {
+    name,
+    socket,
+    url: `unix://${socket}`,
+    async start() {
+      const log = await open(join(root, 'log'), 'a')
+      // Podman writes what it has seen of a lack of memory into its working directory.
+      child = spawn(program, args, { env, cwd: root, stdio: ['ignore', log.fd, log.fd] })
+      await once(child, 'spawn')
+      await log.close()
+      const isUp = () =>
+        call(socket, 'GET', '/_ping').then(
+          ({ status }) => status === 200,
+          () => false,
+        )
+      await eventually(async () => {
+        if (child!.exitCode !== null)
+          throw new Error(`${name}: ${(await readFile(join(root, 'log'), 'utf8')).slice(-2_000)}`)
+        return isUp()
+      })
+    },
+    async stop(signal) {
+      if (child === null || child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+    },
+    call: (method, path, body) => call(socket, method, path, body),
+    command(...words) {
+      if (name === 'docker') return { program: findProgram('docker')!, args: ['-H', `unix://${socket}`, ...words], env }
+      return { program: findProgram('podman')!, args: [...args.slice(0, args.indexOf('system')), ...words], env }
+    },
+    async cli(...words) {
+      const { program: client, args: all } = engine.command(...words)
+      return (await run(client, all, { env, cwd: root, maxBuffer: 64 * 1024 * 1024 })).stdout
+    },
+    async push(image) {
+      await engine.cli('push', ...(name === 'podman' ? ['--tls-verify=false'] : []), image)
+    },
+    async [Symbol.asyncDispose]() {
+      const isUp = await call(socket, 'GET', '/_ping').then(
+        () => true,
+        () => false,
+      )
+      if (!isUp) await engine.start().catch(() => undefined)
+      await removeContainers(engine).catch(() => undefined)
+      await engine.stop('SIGTERM')
+      await unmountBelow(root)
+      await rm(root, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+  await engine.start()
+  await importBase(engine, root)
+  return engine
+}
+
+function dockerArguments(
+  root: string,
+  socket: string,
+  { liveRestore = true, bridge = false, hub }: EngineOptions,
+): string[] {
+  return [
+    '--iptables=false',
+    '--ip6tables=false',
+    ...(bridge ? [] : ['--bridge=none']),
+    '--storage-driver=vfs',
+    ...(hub === undefined ? [] : [`--registry-mirror=http://${hub}`]),
+    ...(liveRestore ? ['--live-restore'] : []),
+    `--data-root=${join(root, 'data')}`,
+    `--exec-root=${join(root, 'exec')}`,
+    `--host=unix://${socket}`,
+    `--pidfile=${join(root, 'docker.pid')}`,
+    '--shutdown-timeout=1',
+    ...LIMITS.map((limit) => `--default-ulimit=${limit}`),
+  ]
+}
+
+async function podmanArguments(
+  root: string,
+  socket: string,
+  env: NodeJS.ProcessEnv,
+  { registries = [], hub }: EngineOptions,
+): Promise<string[]> {
+  const files = {
+    CONTAINERS_CONF: `[containers]
+default_ulimits = ${JSON.stringify(LIMITS)}
+netns = "host"
+init_path = "${findProgram('catatonit')}"
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+events_logfile_path = "${join(root, 'events')}"
+runtime = "runc"
+`,
+    CONTAINERS_REGISTRIES_CONF: [
+      ...registries.map((location) => `[[registry]]\nlocation = "${location}"\ninsecure = true\n`),
+      ...(hub === undefined ? [] : [`[[registry]]\nprefix = "docker.io"\nlocation = "${hub}"\ninsecure = true\n`]),
+    ].join(''),
+  }
+  for (const [variable, text] of Object.entries(files)) {
+    const path = join(root, variable.toLowerCase())
+    await writeFile(path, text)
+    Object.assign(env, { [variable]: path })
+  }
+  const places = ['root', 'runroot', 'tmpdir'].flatMap((place) => [`--${place}`, join(root, place)])
+  return [...places, '--storage-driver', 'vfs', 'system', 'service', '--time=0', `unix://${socket}`]
+}
+
+/** As a tar: no registry is asked. */
+async function importBase(engine: PrivateEngine, root: string): Promise<void> {
+  const files = join(root, 'base')
+  for (const directory of ['bin', 'etc', 'tmp', 'proc', 'sys', 'dev']) {
+    await mkdir(join(files, directory), { recursive: true })
+  }
+  await run('cp', [findProgram('busybox')!, join(files, 'bin', 'busybox')])
+  await run(join(files, 'bin', 'busybox'), ['--install', '-s', join(files, 'bin')])
+  // The links name the file where it is now.
+  await run('sh', ['-c', 'for link in *; do [ "$link" = busybox ] || ln -sf busybox "$link"; done'], {
+    cwd: join(files, 'bin'),
+  })
+  await writeFile(join(files, 'etc', 'passwd'), 'root:x:0:0:root:/:/bin/sh\n')
+  const archive = join(root, 'base.tar')
+  await run('tar', ['--owner=0', '--group=0', '-cf', archive, '-C', files, '.'])
+  await engine.cli('import', archive, BASE_IMAGE)
+}
+
+async function removeContainers(engine: PrivateEngine): Promise<void> {
+  const { text } = await engine.call('GET', '/containers/json?all=1')
+  for (const { Id } of JSON.parse(text) as { Id: string }[]) {
+    await engine.call('DELETE', `/containers/${Id}?force=1&v=1`)
+  }
+}
+
+async function unmountBelow(root: string): Promise<void> {
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '')
+  for (const mount of mounts.filter((each) => each.startsWith(`${root}/`)).toReversed()) {
+    if (existsSync(mount)) await run('umount', ['--lazy', mount]).catch(() => undefined)
+  }
+}
+
+async function call(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; text: string }> {
+  const sent = httpRequest({ socketPath, method, path, headers: { 'content-type': 'application/json' } })
+  sent.end(body === undefined ? body : JSON.stringify(body))
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of answer.setEncoding('utf8')) text += chunk as string
+  return { status: answer.statusCode ?? 0, text }
+}

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { lastingPort } from '../agents/lasting-port.ts'
+import { findProgram, skipReason } from '../distribution.ts'
+import { eventually } from '../eventually.ts'
+import { BASE_IMAGE, type PrivateEngine } from './private-engine.ts'
+
+export function whyNoRegistry(): string | null {
+  const found = findProgram('docker-registry') !== null
+  return skipReason('docker-registry', found ? null : 'it is not installed: apt-get install docker-registry')
+}
+
+export interface PrivateRegistry extends AsyncDisposable {
+  /** host:port. Speaks plain HTTP. */
+  readonly host: string
+}
+
+export const REGISTRY_USER = { username: 'reader', password: 'a password' }
+/** Of that password, with bcrypt. */
+const HTPASSWD = 'reader:$2b$05$sObiJRuCxC4U5L056SMtM.J9UkY81PAXq4dcY0vH81nYdO31cRI/e'
+
+/** A real registry on a loopback port, empty; it asks for a password if `locked`. */
+export async function startRegistry(directory: string, { locked = false } = {}): Promise<PrivateRegistry> {
+  await mkdir(directory, { recursive: true })
+  const host = `127.0.0.1:${await lastingPort()}`
+  const password = join(directory, 'htpasswd')
+  await writeFile(password, `${HTPASSWD}\n`)
+  const config = join(directory, 'config.yml')
+  const lines = [
+    'version: 0.1',
+    'log: { level: error }',
+    `storage: { filesystem: { rootdirectory: ${join(directory, 'data')} }, delete: { enabled: true } }`,
+    `http: { addr: "${host}" }`,
+    ...(locked ? [`auth: { htpasswd: { realm: test, path: ${password} } }`] : []),
+  ]
+  await writeFile(config, `${lines.join('\n')}\n`)
+  const child: ChildProcess = spawn(findProgram('docker-registry')!, ['serve', config], { stdio: 'ignore' })
+  await once(child, 'spawn')
+  await eventually(async () => {
+    const answer = await fetch(`http://${host}/v2/`).catch(() => null)
+    return answer !== null && answer.status === (locked ? 401 : 200)
+  })
+  return {
+    host,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** Puts the base image there under a name of its own. @returns its full name */
+export async function pushBase(
+  engine: PrivateEngine,
+  host: string,
+  name: string,
+  user?: typeof REGISTRY_USER,
+): Promise<string> {
+  const image = `${host}/${name}`
+  await engine.cli('tag', BASE_IMAGE, image)
+  if (user !== undefined) {
+    const words = ['login', '--username', user.username, '--password', user.password]
+    await engine.cli(...words, ...(engine.name === 'podman' ? ['--tls-verify=false'] : []), host)
+  }
+  await engine.push(image)
+  if (user !== undefined) await engine.cli('logout', host)
+  await engine.cli('rmi', image)
+  return image
+}
