@@ -60,7 +60,7 @@ async function create(client: Client, name: string): Promise<void> {
 /** Names of the sessions that were created after the cursor, until `last` has come. */
 async function createdAfter(client: Client, after: string, last: string) {
   const found: SessionEvent[] = []
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(60_000)
   for await (const event of client.sessionEvents({ types: ['CREATED'] }, { after, signal })) {
     found.push(event)
     if ((await client.session(event.sessionId)).name === last) break
@@ -149,6 +149,18 @@ describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : 
 
       await primary.stop('immediate')
       await standby.start()
+      // A standby has not come to the cursor either, which is no word about the database that it becomes.
+      await vi.waitFor(async () => {
+        const response = await fetch(`${servers[0]!.url}/graphql`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${before.token}` },
+          body: JSON.stringify({ query: `{ events(first: 1, after: "${cursors[0]}") { totalCount } }` }),
+        })
+        const answer = await response.json()
+        expect(answer).toMatchObject({
+          errors: [{ message: 'The database is being promoted.', extensions: { code: 'DATABASE_UNAVAILABLE' } }],
+        })
+      }, WITHIN)
       await standby.run('pg_ctl', 'promote', '-D', standby.directory, '-w')
       // Once more of what was under way may fail while connections are found to be broken.
       await vi.waitFor(() => client.request('{ sessions(first: 1) { totalCount } }'), WITHIN)

@@ -74,6 +74,12 @@ export async function isUnsettled(db: Queryable): Promise<boolean> {
   return noted !== undefined && hasMoved(noted, home)
 }
 
+/** Whether the database is a standby, which cannot begin an era, or was promoted and has not yet begun one. */
+export async function isBetweenEras(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby')
+  return rows[0]!.standby || isUnsettled(db)
+}
+
 /** `settleOutbox` on a connection of its own. */
 export async function settleOutboxOf(
   connectionString: string,
