@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
-import { expect } from 'vitest'
+import { expect, onTestFailed } from 'vitest'
 import { bundleUi } from '../../../scripts/bundle-ui.ts'
 import { readAdminToken, startServer } from '../../../src/cli/demo/server-process.ts'
 import { ROOT } from '../../guard/source-files.ts'
 import { openPage, type WatchedPage } from '../browser.ts'
-import { testDatabase } from '../database/database.ts'
+import { testDatabase, type TestDatabase } from '../database/database.ts'
 import { eventually } from '../eventually.ts'
 import { temporaryDirectory } from '../run/temporary-directory.ts'
 
@@ -89,15 +89,42 @@ export async function startUiServer(purpose: string, env: Record<string, string>
     /** Which the attempts of the chain have as REPRISE_CHAIN_DIR. */
     chainDirectory: (chainId: string) => join(dataDir, 'agent/chains', chainId),
     /** Logged in with the first token, unless another one is given. */
-    open: (browser: Browser, options: PageOptions = {}): Promise<WatchedPage> => {
+    open: async (browser: Browser, options: PageOptions = {}): Promise<WatchedPage> => {
       const { width = 1440, height = 900, ...rest } = options
-      return openPage(browser, { url, token, viewport: { width, height }, ...rest })
+      const opened = await openPage(browser, { url, token, viewport: { width, height }, ...rest })
+      return tellIfFailed(opened, database)
     },
     /** What still runs is terminated. */
     async close(): Promise<void> {
       await terminateAll()
       await server.stop()
       await database.close()
+    },
+  }
+}
+
+const NEWEST_SESSIONS = `SELECT s.name, s.attempt, s.status, s.status_reason, s.exit_code, s.created_at, now(), d.phase,
+    d.due_at, d.hold_reason, d.dispatched_at FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
+  ORDER BY s.id DESC LIMIT 6`
+
+/** What the page showed last, and what the server has, for whoever reads why a test has failed. */
+function tellIfFailed(opened: WatchedPage, database: TestDatabase): WatchedPage {
+  if (expect.getState().currentTestName === undefined) return opened
+  const { page, faults } = opened
+  let shown = ''
+  onTestFailed(async () => {
+    const { rows } = await database.db.query(NEWEST_SESSIONS)
+    console.error(`${page.url()} showed:\n${shown}\nfaults: ${JSON.stringify(faults)}`)
+    for (const row of rows) console.error(JSON.stringify(row))
+  })
+  return {
+    ...opened,
+    async [Symbol.asyncDispose]() {
+      shown = await page
+        .locator('body')
+        .innerText({ timeout: 2_000 })
+        .catch((error: Error) => error.message)
+      await opened[Symbol.asyncDispose]()
     },
   }
 }
