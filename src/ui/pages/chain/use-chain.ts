@@ -29,7 +29,10 @@ export function useChain(chainId: string) {
   const reread = useReread(UiChainDocument, variables)
   const newest = data?.chain?.timeline
   const earlier = useEarlier(chainId, newest)
-  const segments = useMemo(() => joined(earlier.edges, newest?.edges ?? []).map(segmentOf), [earlier.edges, newest])
+  const segments = useMemo(
+    () => joined(earlier.edges, data?.chain?.timeline.edges ?? []).map(segmentOf),
+    [earlier.edges, data],
+  )
   return { data, error, fetching, reread, segments, isPartial: earlier.isReading }
 }
 
