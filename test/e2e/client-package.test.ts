@@ -31,7 +31,7 @@ beforeAll(async () => {
   await installPacked(directory)
   server = await starting
   token = await readAdminToken(dataDir)
-}, 120_000)
+}, 300_000)
 
 afterAll(async () => {
   await server?.stop()

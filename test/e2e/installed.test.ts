@@ -24,7 +24,7 @@ beforeAll(async () => {
   const dataDir = join(directory, 'data')
   server = await startServer({ program, dataDir, port: 0, onLog: () => undefined })
   env = { PATH: process.env['PATH'], REPRISE_URL: server.url, REPRISE_TOKEN: await readAdminToken(dataDir) }
-}, 180_000)
+}, 300_000)
 
 afterAll(() => server?.stop(), 60_000)
 

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, symlink } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { inject } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -13,9 +15,11 @@ const run = promisify(execFile)
  * @returns where the package is
  */
 export async function installPacked(directory: string): Promise<string> {
-  // Package scripts are disabled here, including `prepack`.
-  await run('npm', ['run', 'build'], { cwd: ROOT, shell: process.platform === 'win32' })
-  await run('npm', ['pack', '--pack-destination', directory], { cwd: ROOT, shell: process.platform === 'win32' })
+  await alone(async () => {
+    // Package scripts are disabled here, including `prepack`.
+    await run('npm', ['run', 'build'], { cwd: ROOT, shell: process.platform === 'win32' })
+    await run('npm', ['pack', '--pack-destination', directory], { cwd: ROOT, shell: process.platform === 'win32' })
+  })
   const tarball = (await readdir(directory)).find((name) => name.endsWith('.tgz'))
   const modules = join(directory, 'node_modules')
   const own = join(modules, packageJson.name)
@@ -28,4 +32,23 @@ export async function installPacked(directory: string): Promise<string> {
     await symlink(join(ROOT, 'node_modules', name), join(modules, name))
   }
   return own
+}
+
+/** Test files that run at the same time build in the same place. */
+async function alone(work: () => Promise<void>): Promise<void> {
+  const lock = join(inject('runDirectory'), 'build.lock')
+  const take = () => open(lock, 'wx').catch((error: NodeJS.ErrnoException) => error)
+  for (let taken = await take(); ; taken = await take()) {
+    if (!(taken instanceof Error)) {
+      await taken.close()
+      break
+    }
+    if (taken.code !== 'EEXIST') throw taken
+    await sleep(200)
+  }
+  try {
+    await work()
+  } finally {
+    await rm(lock)
+  }
 }
