@@ -11,7 +11,7 @@ import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
 
 const missing = whyNoSlurmCluster()
 /** A busy machine takes its time to start a job, and Slurm's programs theirs to see that nobody answers. */
-const SLOWLY_MS = 60_000
+const SLOWLY_MS = 120_000
 
 describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: ${missing}`}`, () => {
   let cluster: SlurmCluster
@@ -146,7 +146,7 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     } finally {
       await cluster.controller.start()
     }
-  }, 300_000)
+  }, 600_000)
 
   test('a lease that nobody renews any more ends the job', async () => {
     // A job that has waited longer than half of it does not begin without a new one.

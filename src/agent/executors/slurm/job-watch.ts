@@ -132,12 +132,14 @@ function stateOf(row: SlurmKernel['row']): string {
 
 function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking: Set<SlurmKernel>): void {
   if (kernel.lingers) return lookForRest(host, kernel, now, asking)
-  if (hasEnded(kernel) || !kernel.handedOver) return
+  if (hasEnded(kernel) || kernel.submit === null) return
   if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return
   readStatus(kernel, now)
   if (kernel.status.began !== null && kernel.phase === 'LAUNCHING') {
     host.book.began(kernel, directory.statusTimes(kernel.path).startedAt)
   }
+  // A job may run before `sbatch` has said so, which is what is waited for where nothing of it is seen.
+  if (!kernel.handedOver) return
   conclude(host, kernel, now)
   if (!hasEnded(kernel)) enforceStop(host, kernel)
 }
