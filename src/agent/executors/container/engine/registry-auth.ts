@@ -41,7 +41,12 @@ export function registryAuthorisation(file: string | undefined, image: string): 
   const credentials = identitytoken
     ? { identitytoken, serveraddress: registry }
     : { username, password, serveraddress: registry }
-  return Buffer.from(JSON.stringify(credentials)).toString('base64url')
+  return paddedBase64Url(JSON.stringify(credentials))
+}
+
+/** Engines take what is not padded for no credentials. */
+function paddedBase64Url(text: string): string {
+  return Buffer.from(text).toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
 function parse(text: string): z.output<typeof schema> {
