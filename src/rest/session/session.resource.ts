@@ -37,6 +37,19 @@ const UsageResource = z
   })
   .openapi('Usage', { description: 'What an attempt used, once it has ended; a figure is null if it is not known.' })
 
+const CheckpointResource = z
+  .object({
+    state: z.enum(['NONE', 'HERE', 'FETCHED', 'MISSING']).openapi({
+      description:
+        'NONE: there was none. HERE: it was in its directory. FETCHED: it was brought there from elsewhere. MISSING: there was one, and it could not be had.',
+    }),
+    from_attempt: z.int().nullable().openapi({ description: 'The attempt that left it.' }),
+    bytes: z.int().nullable().openapi({ description: 'The size of its files, if it is known.' }),
+    store: z.uuid().nullable().openapi({ description: 'Identifies the directory in which it is.' }),
+    note: z.string().nullable().openapi({ description: 'Why it is missing, in words.' }),
+  })
+  .openapi('Checkpoint', { description: 'What earlier attempts of its chain left for a session.' })
+
 export const SessionResource = z
   .object({
     id: z.uuid(),
@@ -55,6 +68,7 @@ export const SessionResource = z
       .nullable()
       .openapi({ description: 'The signal of which `exit_code`, 128 and its number, speaks.' }),
     usage: UsageResource.nullable(),
+    checkpoint: CheckpointResource,
     failure_cause: cause(),
     failure_reason: z
       .string()
@@ -113,6 +127,10 @@ function toUsage({ peakMemoryBytes, cpuSeconds, wallSeconds, source }: NonNullab
   return { peak_memory_bytes: peakMemoryBytes, cpu_seconds: cpuSeconds, wall_seconds: wallSeconds, source }
 }
 
+function toCheckpoint({ state, fromAttempt, bytes, store, note }: SessionRecord['checkpoint']) {
+  return { state, from_attempt: fromAttempt, bytes, store, note }
+}
+
 export function toSession(record: SessionRecord): z.infer<typeof SessionResource> {
   const { decision } = record
   const state = retryState(record, decision)
@@ -130,6 +148,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     exit_code: record.exitCode,
     exit_signal: exitSignalOf(record.exitCode),
     usage: record.usage && toUsage(record.usage),
+    checkpoint: toCheckpoint(record.checkpoint),
     failure_cause: record.failureCause,
     failure_reason: failureReason(record),
     created_by: record.createdBy,

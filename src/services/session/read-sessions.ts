@@ -33,6 +33,7 @@ export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESI
   pendingReason: string | null
   /** Of its kernels together; null if nothing is known. */
   usage: KernelUsage | null
+  checkpoint: ShownCheckpoint
   /** As the viewer may read it. */
   environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
@@ -116,31 +117,41 @@ export async function readFoundCheckpoints(
   return new Map(rows.map((row) => [row.sessionId, row]))
 }
 
+/** What a session found, or that there was nothing. */
+export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
+  state: FoundCheckpointRow['state'] | 'NONE'
+}
+
+/** Of a session that has not started, too. */
+export const NO_CHECKPOINT: ShownCheckpoint = { state: 'NONE', fromAttempt: null, store: null, bytes: null, note: null }
+
 export type { FoundCheckpointRow }
 
-/** Three statements, and a few more if some of the sessions wait: however many there are. */
+/** Four statements, and a few more if some of the sessions wait: however many there are. */
 async function withChains<Row extends { id: string; status: string; chainId: string; environ: Prisma.JsonValue }>(
   { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
   sessions: readonly Row[],
-): Promise<(Omit<Row, 'environ'> & Pick<SessionRecord, 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]> {
+): Promise<
+  (Omit<Row, 'environ'> & Pick<SessionRecord, 'checkpoint' | 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]
+> {
   const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
   const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
-  const [attempts, reasons, usage] = await Promise.all([
+  const sessionIds = sessions.map(({ id }) => id)
+  const [attempts, reasons, usage, checkpoints] = await Promise.all([
     prisma.session.findMany({
       where: { chainId: { in: chainIds } },
       orderBy: { attempt: 'asc' },
       select: { id: true, chainId: true },
     }),
     pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
-    readUsage(
-      { db },
-      sessions.map(({ id }) => id),
-    ),
+    readUsage({ db }, sessionIds),
+    readFoundCheckpoints({ db }, sessionIds),
   ])
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
   return sessions.map((session) => ({
     ...session,
     usage: usage.get(session.id) ?? null,
+    checkpoint: checkpoints.get(session.id) ?? NO_CHECKPOINT,
     pendingReason: reasons.get(session.id) ?? null,
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),

@@ -55,6 +55,26 @@ describe('chains', () => {
   })
 })
 
+test('a session tells what it found of the checkpoint of earlier attempts, alone and in lists', async () => {
+  const attempts = await server.factory.chain(3, { name: 'checkpointed' })
+  const [first, second, third] = attempts.map(({ id }) => id)
+  const [store, note] = [randomUUID(), 'starts without the checkpoint of attempt 2']
+  await server.db.query(
+    `INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, note)
+      VALUES ($1, 'HERE', 1, $3, $4, NULL), ($2, 'MISSING', 2, NULL, NULL, $5)`,
+    [second, third, store, 5_000_000_000, note],
+  )
+  const shown = [
+    { state: 'NONE', from_attempt: null, bytes: null, store: null, note: null },
+    { state: 'HERE', from_attempt: 1, bytes: 5_000_000_000, store, note: null },
+    { state: 'MISSING', from_attempt: 2, bytes: null, store: null, note },
+  ]
+  const checkpoints = async (path: string) => (await get(path)).body.items.map((session: any) => session.checkpoint)
+  expect(await checkpoints(`/v2/sessions/${first}/attempts`)).toEqual(shown)
+  expect(await checkpoints('/v2/sessions?name=checkpointed')).toEqual(shown.toReversed())
+  expect((await get(`/v2/sessions/${second}`)).body.checkpoint).toEqual(shown[1])
+})
+
 test('a decision about a retry tells how it came about, and there is none of what runs', async () => {
   const { id } = await server.factory.session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 2 } })
   const { status, body } = await get(`/v2/sessions/${id}/retry`)

@@ -1,12 +1,5 @@
-import type { FoundCheckpointRow } from '../../../services/session/read-sessions.ts'
+import type { ShownCheckpoint } from '../../../services/session/read-sessions.ts'
 import { builder } from '../../builder.ts'
-
-export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
-  state: FoundCheckpointRow['state'] | 'NONE'
-}
-
-/** Of a session that has not started, too. */
-export const NO_CHECKPOINT: ShownCheckpoint = { state: 'NONE', fromAttempt: null, store: null, bytes: null, note: null }
 
 const CheckpointStateEnum = builder.enumType('CheckpointState', {
   description: 'What a session found of the checkpoint of earlier attempts.',
