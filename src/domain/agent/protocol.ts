@@ -71,8 +71,8 @@ export type KernelOrder =
   | { want: 'STOP'; assignment: number; kernelId: string; graceMs: number }
 
 /**
- * FAILED: the kernel could not be prepared or started, and nothing of it runs. EXITED: it ran and is gone, or was
- * stopped before it ran (`startedAt` null).
+ * FAILED: the kernel could not be prepared or started, and nothing of it runs. EXITED: it ran and is gone, unless `gone`
+ * is false, or was stopped before it ran (`startedAt` null).
  */
 export type ObservedStatus = 'PREPARING' | 'PULLING' | 'PREPARED' | 'RUNNING' | 'FAILED' | 'EXITED'
 

@@ -81,12 +81,18 @@ export function reconcile(
 }
 
 function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+  // The end is recorded as it is reported. Once the agent forgets the kernel, its absence says that it is gone.
+  if (mayStillRun(report) && !kernel.confirmedGone) return
   answer.forget.push({ kernelId: kernel.id, assignment: kernel.assignment })
   answer.stale.push({ kernelId: kernel.id, status: report.status })
   if (kernel.confirmedGone) return
   if (report.status !== 'EXITED' && report.status !== 'FAILED') return
   // What it stored until it was gone may be newer than all that is known of its chain.
   answer.changes.push({ ...confirmGone(kernel), leftCheckpoint: report.leftCheckpoint ?? null })
+}
+
+function mayStillRun({ status, gone }: ObservedKernel): boolean {
+  return status === 'EXITED' && gone === false
 }
 
 function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange | undefined {
@@ -125,11 +131,11 @@ function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
 
 /** An end is recorded in the same way whether or not the kernel's stop was ordered before the report came. */
 function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
-  const ran = report.startedAt !== null || kernel.startedAt !== null
+  const ran = report.startedAt !== null || kernel.startedAt !== null || mayStillRun(report)
   const ends = {
     ...change,
     ended: true,
-    gone: true,
+    gone: !mayStillRun(report),
     started: ran,
     exitCode: report.exitCode,
     oomKilled: report.oomKilled,
@@ -169,8 +175,9 @@ function exitError(report: ObservedKernel): FailureError {
 function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment } = kernel
   const over = report.status === 'EXITED' || report.status === 'FAILED'
-  if (isTerminal(kernel.status)) answer.forget.push({ kernelId, assignment })
-  else if (kernel.status === 'TERMINATING') answer.orders.push({ kernelId, assignment, want: 'STOP' })
+  if (isTerminal(kernel.status)) {
+    if (!mayStillRun(report)) answer.forget.push({ kernelId, assignment })
+  } else if (kernel.status === 'TERMINATING') answer.orders.push({ kernelId, assignment, want: 'STOP' })
   else if (kernel.status === 'CREATING' && !over && report.status !== 'RUNNING') {
     answer.orders.push({ kernelId, assignment, want: 'START' })
   }

@@ -182,6 +182,36 @@ describe('the retry of a session on a silent agent', () => {
   })
 })
 
+describe('the retry of a session whose kernel has ended, but may still run', () => {
+  it.each(['is reported as gone', 'is not reported any more'] as const)('is HELD until the kernel %s', async (end) => {
+    const { server, agent, db } = given
+    const id = await sessionIn(server, agent, 'RUNNING', RETRIED)
+    const [kernel] = await kernelRows(db, id)
+    const error = { name: 'node-failed', message: 'its node does not answer' }
+    agent.observe(kernel!.id, { status: 'EXITED', error, gone: false })
+    expect((await agent.sync()).forget).toEqual([])
+    await server.run('detect-termination', 'terminate-sessions', 'promote-to-terminated', 'decide-retries')
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', cause: 'AGENT_TRANSIENT' })
+    expect(await kernelRows(db, id)).toMatchObject([{ status: 'ERROR', gone: false }])
+    // Far longer than any fence: the agent is heard, and still says that it may run.
+    for (const seconds of [2, 600]) {
+      await passTime(db, seconds)
+      expect((await agent.sync()).forget).toEqual([])
+      await server.run('dispatch-retries')
+      expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE', child: null })
+    }
+    if (end === 'is reported as gone') agent.observe(kernel!.id, { gone: true })
+    else agent.kernels.clear()
+    await agent.sync()
+    expect(agent.kernels.size).toBe(0)
+    expect(await kernelRows(db, id)).toMatchObject([{ status: 'ERROR', gone: true }])
+    await passTime(db, 2)
+    await server.run('dispatch-retries')
+    expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED', holdReason: null })
+    expect(await misbookedSlots(db)).toEqual([])
+  })
+})
+
 describe('an outage of all servers', () => {
   it('gives every agent a full lease, and costs no attempt', async () => {
     const { server, agent, db } = given

@@ -9,7 +9,10 @@ import type {
 } from '../../../src/domain/agent/protocol.ts'
 
 export type Report = Partial<
-  Pick<ObservedKernel, 'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt' | 'verdict' | 'stopped' | 'usage'>
+  Pick<
+    ObservedKernel,
+    'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt' | 'verdict' | 'stopped' | 'usage' | 'gone'
+  >
 >
 
 /** A simulated agent: the test decides what it observes; the gateway is the real one. */

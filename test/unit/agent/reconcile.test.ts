@@ -124,6 +124,14 @@ describe('a report', () => {
     ['TERMINATING', ran(0, { stopped: true }), '→TERMINATED gone stopped, forget'],
     ['ERROR', report('RUNNING'), 'forget, stale'],
     ['ERROR', ran(0), 'gone, forget, stale'],
+    ['RUNNING', ran(null, { gone: true }), '→ERROR gone kernel-vanished, forget'],
+    ['RUNNING', ran(null, { gone: false }), '→ERROR kernel-vanished'],
+    ['CREATING', ran(null, { gone: false }), '→ERROR kernel-vanished'],
+    ['CREATING', report('EXITED', { gone: false }), '→ERROR kernel-vanished'],
+    ['TERMINATING', ran(137, { gone: false, stopped: true }), '→TERMINATED stopped'],
+    ['PREPARED', ran(null, { gone: false }), 'kernel-vanished'],
+    ['ERROR', ran(null, { gone: false }), ''],
+    ['ERROR', report('FAILED', { gone: false }), 'gone, forget, stale'],
   ])('booked as %s, %o: %s', (status, observed, expected) => {
     expect(said(booked(status), observed)).toBe(expected)
   })
@@ -143,6 +151,12 @@ describe('a report', () => {
     })
     expect(after).toEqual([{ ...before![0], from: 'TERMINATING' }])
     expect(after![0]).toMatchObject({ stopped: false, ended: true, gone: true })
+  })
+
+  it('that a kernel may still run is no reason to forget it, until it is known to be gone', () => {
+    const lingers = ran(null, { gone: false })
+    expect(said(booked('ERROR', { confirmedGone: true }), lingers)).toBe('forget, stale')
+    expect(said(booked('ERROR'), null)).toBe('gone')
   })
 
   it('of a kernel that somebody else ended leaves out what its program said, which is about something else', () => {
@@ -187,6 +201,7 @@ const anyReport = fc.record({
   startedAt: fc.option(fc.constant('then')),
   endedAt: fc.constant(null),
   stopped: fc.constantFrom(true, false, undefined),
+  gone: fc.constantFrom(true, false),
   port: fc.constantFrom(null, 8080),
 })
 const world = fc.tuple(
