@@ -187,14 +187,14 @@ async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<voi
 /** Goes on where the directory says that an earlier instance stopped; the engine is asked when it answers. */
 function recover(host: ContainerHost, kernel: ContainerKernel, record: directory.KernelRecord): void {
   const { path } = kernel
-  const script = readControlFile(join(path, `run.${kernel.token}`))
+  const script = readScript(join(path, `run.${kernel.token}`))
   const text = directory.readStatus(path)
   const status = parseStatus(text)
   const mark = directory.readStopMark(path)
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
   if (status.never) return host.book.endBeforeRunning(kernel, mark?.error ?? null)
   if (script === null) return host.book.beginAnew(kernel, false)
-  const { digest, body } = JSON.parse(script) as RunScript
+  const { digest, body } = script
   kernel.body = body
   kernel.image = { id: body.Image, digest, pulled: false }
   kernel.found = foundBefore(host, record.spec)
@@ -211,4 +211,14 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
   if (mark !== null) host.book.applyStop(kernel)
   host.advance(kernel)
+}
+
+/** One that is torn counts as none: no container is made before it is whole. */
+function readScript(path: string): RunScript | null {
+  const text = readControlFile(path)
+  try {
+    return text === null ? null : (JSON.parse(text) as RunScript)
+  } catch {
+    return null
+  }
 }
