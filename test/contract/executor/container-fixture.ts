@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import type { ExecutorFixture } from './executor-subject.ts'
 import { processCommands, testLog } from './process-fixture.ts'
 
-const DEFAULTS: ContainerOptions = {
+export const CONTAINER_DEFAULTS: ContainerOptions = {
   image: BASE_IMAGE,
   allow: ['*'],
   pull: 'missing',
@@ -73,7 +73,7 @@ export async function createContainerFixture(
           codeBytesMax: 1024 ** 3,
           engine: openEngine(engine.socket),
           description,
-          container: { ...DEFAULTS, ...overrides },
+          container: { ...CONTAINER_DEFAULTS, ...overrides },
         },
         hooks,
       ),

@@ -40,6 +40,9 @@ export interface PrivateEngine extends AsyncDisposable {
   readonly url: string
   start(): Promise<void>
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** It answers nobody until it goes on. */
+  pause(): void
+  goOn(): void
   /** One request to its API. */
   call(method: string, path: string, body?: unknown): Promise<{ status: number; text: string }>
   /** Its own program, for the same images and containers. */
@@ -107,6 +110,8 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
       child.kill(signal)
       await ended
     },
+    pause: () => void child!.kill('SIGSTOP'),
+    goOn: () => void child!.kill('SIGCONT'),
     call: (method, path, body) => call(socket, method, path, body),
     command(...words) {
       if (name === 'docker') return { program: findProgram('docker')!, args: ['-H', `unix://${socket}`, ...words], env }

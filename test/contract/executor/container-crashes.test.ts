@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
+import { kernelSpec, reaches, readAll } from './executor-subject.ts'
+
+const HOLDER = join(import.meta.dirname, 'container-holder.ts')
+/** Two processes are started, beside whatever else this machine does. */
+const SLOWLY_MS = 90_000
+
+describe.each(ENGINES)('an agent with %s that is killed', (name) => {
+  const missing = whyNoEngine(name)
+  let engine: PrivateEngine
+  let fixture: ContainerFixture
+  let next: Executor
+  let holder: ChildProcess
+
+  beforeAll(async () => {
+    if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory') })
+  })
+  afterAll(() => engine?.[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    if (missing !== null) return
+    fixture = await createContainerFixture(engine, { pull: 'never' })
+    next = fixture.create({ changed: () => undefined })
+  })
+  afterEach(async () => {
+    if (missing !== null) return
+    holder.kill('SIGKILL')
+    for (const { kernelId, assignment } of next.observe()) next.forget(kernelId, assignment)
+    await eventually(() => next.observe().length === 0, { withinMs: SLOWLY_MS })
+    await next.close()
+    await fixture.dispose()
+  })
+
+  /** Another process with an executor, which prepares this kernel, and starts it at a word. */
+  async function hold(spec: KernelSpec): Promise<{ start(): void; kill(): Promise<void> }> {
+    const { agentDir, agentId } = fixture
+    const input = { agentDir, agentId, socket: engine.socket, specs: [spec] }
+    const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
+    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] })
+    holder = child
+    let said = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+    await eventually(() => said.includes('PREPARED'), { withinMs: SLOWLY_MS })
+    return {
+      start: () => void child.stdin.write('start\n'),
+      async kill() {
+        const gone = once(child, 'exit')
+        child.kill('SIGKILL')
+        await gone
+      },
+    }
+  }
+
+  const hasScript = (kernelId: string) => {
+    const files = readdirSync(fixture.kernel(kernelId)).filter((file) => /^run\.\w+$/.test(file))
+    return files.some((file) => readFileSync(join(fixture.kernel(kernelId), file), 'utf8').endsWith('}'))
+  }
+  const workFile = (kernelId: string, file: string) => join(fixture.kernel(kernelId), 'work', file)
+
+  test.skipIf(missing !== null)(
+    'while its container is made: that one runs, and once',
+    { timeout: 240_000 },
+    async () => {
+      const spec = kernelSpec({ command: ['sh', '-c', 'echo begun >>witness; exit 5'] })
+      const agent = await hold(spec)
+      engine.pause()
+      agent.start()
+      await eventually(() => hasScript(spec.kernelId), { withinMs: SLOWLY_MS })
+      await agent.kill()
+      engine.goOn()
+      await next.recover()
+      expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
+      expect(readFileSync(workFile(spec.kernelId, 'witness'), 'utf8')).toBe('begun\n')
+    },
+  )
+
+  test.skipIf(missing !== null)('while it runs: its output is whole, to the byte', { timeout: 240_000 }, async () => {
+    const script =
+      'print() { head -c 20000 /bin/busybox; echo line; echo error >&2; }; print; touch said; while [ ! -e gate ]; do sleep 0.1; done; print'
+    const spec = kernelSpec({ command: ['sh', '-c', script] })
+    const agent = await hold(spec)
+    agent.start()
+    await eventually(() => existsSync(workFile(spec.kernelId, 'said')), { withinMs: SLOWLY_MS })
+    await agent.kill()
+    appendFileSync(workFile(spec.kernelId, 'gate'), '')
+    await next.recover()
+    expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 0, error: null })
+    const output = readFileSync(join(fixture.kernel(spec.kernelId), 'stdout'))
+    const printed = Buffer.concat([readFileSync('/bin/busybox').subarray(0, 20_000), Buffer.from('line\n')])
+    expect(output.equals(Buffer.concat([printed, printed]))).toBe(true)
+    expect((await readAll(next, spec.kernelId, 'STDERR')).text).toBe('error\nerror\n')
+  })
+})
