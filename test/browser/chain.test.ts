@@ -150,6 +150,21 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(opened.faults).toEqual([])
   }, 240_000)
 
+  test('marks the attempts that go on from what an earlier one has left', async () => {
+    const script = `[ $REPRISE_ATTEMPT = 1 ] && { echo 1 >"$REPRISE_CHAIN_DIR/steps"; exit 3; }
+      [ $REPRISE_CHECKPOINT = here ]`
+    const chainId = await create('goes-on-from', script, { maxRetries: 1, retryDelay: 0.1 })
+    await reached(chainId, ['SUCCEEDED'])
+    await using opened = await open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}?attempt=2`)
+    await page.getByRole('option', { name: /^attempt 2, .*, went on from attempt 1$/ }).waitFor()
+    expect(await bar(page, 1).getAttribute('aria-label')).not.toContain('checkpoint')
+    await page.getByText('went on from attempt 1 (2 B)').waitFor()
+    await page.locator('.legend').getByText('goes on from a checkpoint').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
   test('opens a log of a million lines at its end, reads all of it, and finds any line', async () => {
     const chainId = await create('million', 'seq 1 1000000', { maxRetries: 0 })
     await reached(chainId, ['SUCCEEDED'])

@@ -2,7 +2,7 @@ import { countdown, duration, shortDuration } from '../words/duration.ts'
 import type { Moments } from '../words/moment.ts'
 import { barsOf, waitingSeconds, type Bar, type Gap, type PartKind, type Timeline } from './bars.ts'
 import { createScale, stretchesOf } from './elastic-scale.ts'
-import { endOf, gapSentence, lengthOf } from './item-words.ts'
+import { checkpointWords, endOf, gapSentence, lengthOf } from './item-words.ts'
 
 const COLUMNS = 72
 const CUT_COLUMNS = 4
@@ -30,7 +30,7 @@ export function timelineText(timeline: Timeline, { name, now, moments }: Of): st
   for (const bar of bars) {
     const after = recent.items.filter((item): item is Gap => item.type === 'gap' && item.attempt === bar.attempt)
     lines.push(
-      `${String(bar.attempt).padStart(4)}  ${[partsOf(bar), endOf(bar), ...after.map(gapSentence)].filter(Boolean).join(', ')}`,
+      `${String(bar.attempt).padStart(4)}  ${[partsOf(bar), endOf(bar), checkpointWords(bar.session), ...after.map(gapSentence)].filter(Boolean).join(', ')}`,
     )
   }
   const { ghost } = timeline

@@ -23,7 +23,19 @@ export interface SegmentSession {
   status: string
   result: string
   exitCode: number | null
+  checkpoint: FoundCheckpoint
 }
+
+/** What earlier attempts had left for it. */
+export interface FoundCheckpoint {
+  state: 'NONE' | 'HERE' | 'FETCHED' | 'MISSING'
+  fromAttempt: number | null
+  bytes: number | null
+  /** Why it is missing. */
+  note: string | null
+}
+
+const NO_CHECKPOINT: FoundCheckpoint = { state: 'NONE', fromAttempt: null, bytes: null, note: null }
 
 export interface Part {
   kind: PartKind
@@ -141,9 +153,11 @@ function gapOf({ attempt, epoch, holdReason, reason }: Segment, kind: GapKind, s
   return { type: 'gap', kind, attempt, epoch, ...span, holdReason, reason }
 }
 
+const NO_SESSION: SegmentSession = { sessionId: '', status: '', result: '', exitCode: null, checkpoint: NO_CHECKPOINT }
+
 function barOf(segment: Segment, kind: PartKind, span: Span): Bar {
   const { attempt, epoch, cause, reason } = segment
-  const session = segment.session ?? { sessionId: '', status: '', result: '', exitCode: null }
+  const session = segment.session ?? NO_SESSION
   const parts = [{ kind, from: span.from, to: span.to }]
   return { type: 'bar', attempt, epoch, ...span, parts, outcome: outcomeOf(session, cause), cause, session, reason }
 }

@@ -43,7 +43,7 @@ export const ELEMENTS_MAX = 300
 export const ELEMENTS_BESIDE = 120
 
 const CHARACTER_PX = 6.4
-const NUMBER_CHARACTER_PX = 7
+export const NUMBER_CHARACTER_PX = 7
 const TEXTS_APART_PX = 8
 const MARK_ROOM_PX = 22
 const GHOST_PX_MIN = 14

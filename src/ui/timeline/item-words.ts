@@ -1,6 +1,6 @@
 import { endingWords } from '../design/endings.ts'
 import { duration, shortDuration } from '../words/duration.ts'
-import type { Bar, Ghost, Item, PartKind } from './bars.ts'
+import type { Bar, Ghost, Item, PartKind, SegmentSession } from './bars.ts'
 
 const PARTS: Readonly<Record<PartKind, string>> = {
   QUEUED: 'queued',
@@ -42,7 +42,18 @@ export function barSentence(bar: Bar, after: readonly Item[]): string {
   const parts = bar.parts
     .filter(({ from, to }) => to > from)
     .map((part) => `${PARTS[part.kind]} ${duration(lengthOf(part))}`)
-  return [`attempt ${bar.attempt}`, `epoch ${bar.epoch}`, endOf(bar), ...parts, ...after.map(gapSentence)].join(', ')
+  const said = [`attempt ${bar.attempt}`, `epoch ${bar.epoch}`, endOf(bar), ...parts, checkpointWords(bar.session)]
+  return [...said.filter((words) => words !== null), ...after.map(gapSentence)].join(', ')
+}
+
+/** `went on from attempt 2`; null if there was nothing to go on from. */
+export function checkpointWords({
+  checkpoint: { state, fromAttempt },
+}: Pick<SegmentSession, 'checkpoint'>): string | null {
+  const from = fromAttempt === null ? 'an earlier attempt' : `attempt ${fromAttempt}`
+  if (state === 'NONE') return null
+  if (state === 'MISSING') return `began without the checkpoint of ${from}`
+  return `went on from ${from}${state === 'FETCHED' ? ', whose checkpoint was fetched' : ''}`
 }
 
 export function gapSentence(item: Item): string {

@@ -1,5 +1,6 @@
 import { toneOf, type Tone } from '../design/endings.ts'
 import type { Timeline } from './bars.ts'
+import { diamond } from './shapes.tsx'
 
 const TONE_WORDS: Readonly<Record<Tone, string>> = {
   succeeded: 'succeeded',
@@ -21,6 +22,7 @@ export function Legend({ timeline }: { timeline: Timeline }) {
     item.type === 'bar' ? item.parts.map(({ kind }) => kind) : [item.kind],
   )
   const parts = new Set(kinds)
+  const found = new Set(items.flatMap((item) => (item.type === 'bar' ? [item.session.checkpoint.state] : [])))
   return (
     <ul className="legend" aria-hidden="true">
       {tones.map((tone) => (
@@ -53,6 +55,18 @@ export function Legend({ timeline }: { timeline: Timeline }) {
           held
         </li>
       )}
+      {found.has('HERE') || found.has('FETCHED') ? (
+        <li>
+          <CheckpointSwatch className="checkpoint" />
+          goes on from a checkpoint
+        </li>
+      ) : null}
+      {found.has('MISSING') && (
+        <li>
+          <CheckpointSwatch className="checkpoint missing" />
+          checkpoint missing
+        </li>
+      )}
       {ghost !== null && (
         <li>
           <i className="swatch dashed" />
@@ -60,5 +74,13 @@ export function Legend({ timeline }: { timeline: Timeline }) {
         </li>
       )}
     </ul>
+  )
+}
+
+function CheckpointSwatch({ className }: { className: string }) {
+  return (
+    <svg width="11" height="11" viewBox="0 0 11 11">
+      <path className={className} d={diamond(1, 5.5, 9)} />
+    </svg>
   )
 }

@@ -25,6 +25,12 @@ export function capsule(x: number, y: number, width: number, height: number, wan
   return `M${px(x + r)} ${y}h${across}${corner(r, r)}v${down}${corner(-r, r)}h${-across}${corner(-r, -r)}v${-down}${corner(r, -r)}z`
 }
 
+/** Its left corner is at `x`, its middle at `y`. */
+export function diamond(x: number, y: number, width: number): string {
+  const half = width / 2
+  return `M${x} ${y}l${half} ${-half}l${half} ${half}l${-half} ${half}z`
+}
+
 /** A line that is interrupted by two slanted strokes. */
 export function cutStrokes(x: number, width: number, y: number): string {
   const middle = x + width / 2

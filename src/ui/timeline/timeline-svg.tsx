@@ -3,11 +3,11 @@ import { letterOf, toneOf, type Tone } from '../design/endings.ts'
 import { countdown } from '../words/duration.ts'
 import type { Moments } from '../words/moment.ts'
 import { ticksOf } from './axis.ts'
-import type { Bar, Ghost, Item, Timeline } from './bars.ts'
+import type { Bar, FoundCheckpoint, Ghost, Item, Timeline } from './bars.ts'
 import { representative, type DrawnBar } from './bundles.ts'
-import type { Drawing } from './drawing.ts'
+import { NUMBER_CHARACTER_PX, type Drawing } from './drawing.ts'
 import { barSentence, bundleSentence, ghostSentence } from './item-words.ts'
-import { capsule, cutStrokes, Patterns, rectangles } from './shapes.tsx'
+import { capsule, cutStrokes, diamond, Patterns, rectangles } from './shapes.tsx'
 import type { Seen } from './view-range.ts'
 
 export interface EpochMark {
@@ -44,6 +44,7 @@ const AXIS_ROW = 22
 const NUMBER_ROW = 18
 const BAR = 34
 const LABEL_ROW = 24
+const CHECKPOINT_PX = 9
 /** Room for outlines at both ends. */
 const EDGE_PX = 6
 export const FURTHER_PX = 22
@@ -306,6 +307,8 @@ function Texts({ drawing, rows, chosen }: RowProps) {
           {text}
         </text>
       ))}
+      <path className="checkpoint" d={checkpoints(drawing, rows.top - 10, ['HERE', 'FETCHED'])} />
+      <path className="checkpoint missing" d={checkpoints(drawing, rows.top - 10, ['MISSING'])} />
       {drawing.marked.map((drawn) => (
         <Mark key={drawn.bars[0]!.attempt} drawn={drawn} middle={rows.middle} end={drawn.x + drawn.width} />
       ))}
@@ -321,6 +324,19 @@ function Texts({ drawing, rows, chosen }: RowProps) {
       ))}
     </>
   )
+}
+
+/** Behind the numbers of attempts that found one of these, where there is room. */
+function checkpoints({ numbers }: Drawing, y: number, states: readonly FoundCheckpoint['state'][]): string {
+  return numbers
+    .filter(({ bar }) => bar.bars.length === 1 && states.includes(bar.bars[0]!.session.checkpoint.state))
+    .map(({ x, text, bar }) => ({
+      x: Math.max(x + 1, 1) + text.length * NUMBER_CHARACTER_PX + 3,
+      end: bar.x + bar.width,
+    }))
+    .filter(({ x, end }) => x + CHECKPOINT_PX <= end)
+    .map(({ x }) => diamond(round(x), y, CHECKPOINT_PX))
+    .join('')
 }
 
 function Mark({ drawn, middle, end }: { drawn: DrawnBar; middle: number; end: number }) {

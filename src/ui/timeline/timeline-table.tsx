@@ -2,7 +2,7 @@ import { counted } from '../words/count.ts'
 import { duration } from '../words/duration.ts'
 import type { Moments } from '../words/moment.ts'
 import { barsOf, type Bar, type Timeline } from './bars.ts'
-import { endOf, gapSentence, ghostSentence, lengthOf } from './item-words.ts'
+import { checkpointWords, endOf, gapSentence, ghostSentence, lengthOf } from './item-words.ts'
 
 /** More would keep a screen reader for hours, and a browser busy. */
 const ROWS_MAX = 100
@@ -29,7 +29,7 @@ export function TimelineTable({ timeline, moments, now }: Props) {
         </caption>
         <thead>
           <tr>
-            {['Attempt', 'Epoch', 'Began', 'End', 'Queued', 'Prepared', 'Ran', 'After it'].map((name) => (
+            {['Attempt', 'Epoch', 'Began', 'End', 'Queued', 'Prepared', 'Ran', 'Checkpoint', 'After it'].map((name) => (
               <th key={name} scope="col">
                 {name}
               </th>
@@ -46,6 +46,7 @@ export function TimelineTable({ timeline, moments, now }: Props) {
               <td>{secondsOf(bar, 'QUEUED')}</td>
               <td>{secondsOf(bar, 'PREPARING')}</td>
               <td>{secondsOf(bar, 'RUNNING')}</td>
+              <td>{checkpointWords(bar.session)}</td>
               <td>{(after.get(bar.attempt) ?? []).map(gapSentence).join(', ')}</td>
             </tr>
           ))}

@@ -1,8 +1,9 @@
 import { useQuery } from 'urql'
 import { useReread, useRereadWhen } from '../../api/reread.ts'
 import { letterOf, toneOf } from '../../design/endings.ts'
-import type { Bar, Ghost, PartKind } from '../../timeline/bars.ts'
-import { endOf, lengthOf } from '../../timeline/item-words.ts'
+import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
+import { checkpointWords, endOf, lengthOf } from '../../timeline/item-words.ts'
+import { bytes } from '../../words/count.ts'
 import { countdown, duration } from '../../words/duration.ts'
 import type { Moments } from '../../words/moment.ts'
 import { UiAttemptDocument, type UiAttemptQuery, type UiDecisionFragment } from './chain.generated.ts'
@@ -78,6 +79,12 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
             <dd>{usedWords(data.usage)}</dd>
           </>
         )}
+        {session.checkpoint.state !== 'NONE' && (
+          <>
+            <dt>checkpoint</dt>
+            <dd>{session.checkpoint.note ?? foundWords(session)}</dd>
+          </>
+        )}
         {data?.terminatedBy && (
           <>
             <dt>terminated by</dt>
@@ -90,6 +97,11 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
       {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
     </section>
   )
+}
+
+function foundWords(session: SegmentSession): string {
+  const size = session.checkpoint.bytes
+  return `${checkpointWords(session)}${size === null ? '' : ` (${bytes(size)})`}`
 }
 
 function usedWords({ cpuSeconds, peakMemoryBytes, source }: NonNullable<UiAttempt['usage']>): string {

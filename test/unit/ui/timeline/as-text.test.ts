@@ -28,6 +28,25 @@ test('a chain for a chat: its drawing, and a line for each attempt', () => {
   )
 })
 
+test('what attempts found of the checkpoint of earlier ones', () => {
+  const none = { fromAttempt: null, bytes: null, note: null }
+  const { segments, end } = segmentsOf([
+    { running: 1000, backoff: 1000 },
+    { running: 1000, backoff: 1000, checkpoint: { ...none, state: 'HERE', fromAttempt: 1 } },
+    { running: 1000, backoff: 1000, checkpoint: { ...none, state: 'FETCHED', fromAttempt: 2 } },
+    { running: 1000, backoff: 1000, checkpoint: { ...none, state: 'MISSING', fromAttempt: 3 } },
+    { running: 1000, checkpoint: { ...none, state: 'HERE' } },
+  ])
+  const lines = timelineText(timelineOf(segments, end), { name: 'long', now: end, moments }).split('\n')
+  expect(lines.slice(2, -1)).toEqual([
+    '   1  ran 1 s, exit code 3, then backoff 1 s',
+    '   2  ran 1 s, exit code 3, went on from attempt 1, then backoff 1 s',
+    '   3  ran 1 s, exit code 3, went on from attempt 2, whose checkpoint was fetched, then backoff 1 s',
+    '   4  ran 1 s, exit code 3, began without the checkpoint of attempt 3, then backoff 1 s',
+    '   5  ran 1 s, exit code 3, went on from an earlier attempt',
+  ])
+})
+
 test('of a long chain, the newest attempts', () => {
   const { segments, end } = segmentsOf(Array.from({ length: 30 }, () => ({ running: 1000, backoff: 1000 })))
   const lines = timelineText(timelineOf(segments, end), { name: 'long', now: end, moments }).split('\n')

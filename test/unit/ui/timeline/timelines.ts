@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Segment, SegmentKind } from '../../../../src/ui/timeline/bars.ts'
+import type { FoundCheckpoint, Segment, SegmentKind } from '../../../../src/ui/timeline/bars.ts'
 
 export const START = Date.UTC(2026, 10, 23, 12, 4, 5)
 
@@ -15,6 +15,7 @@ export interface AttemptOf {
   resubmission?: number
   cause?: string | null
   exitCode?: number | null
+  checkpoint?: FoundCheckpoint
 }
 
 /** Segments as the server has them: zero-length ones left out, but one of each attempt. */
@@ -32,6 +33,7 @@ export function segmentsOf(
       status: cause === null ? 'TERMINATED' : 'ERROR',
       result: cause === null ? 'SUCCESS' : 'FAILURE',
       exitCode,
+      checkpoint: attempt.checkpoint ?? { state: 'NONE' as const, fromAttempt: null, bytes: null, note: null },
     }
     const lengths: [SegmentKind, number | undefined][] = [
       ['QUEUED', attempt.queued],
