@@ -17,12 +17,21 @@ const LOOKS: Readonly<Record<string, CauseLook>> = {
   QUOTA_EXCEEDED: { tone: 'unknown', letter: '?', words: 'over quota' },
 }
 
-export function lookOfCause(cause: string | null): CauseLook {
-  return (cause !== null ? LOOKS[cause] : undefined) ?? LOOKS['UNKNOWN']!
+/**
+ * Without a cause, of what is never retried or not yet decided on, as a program that exits looks if its `exitCode` is
+ * known.
+ */
+export function lookOfCause(cause: string | null, exitCode: number | null = null): CauseLook {
+  const known = cause ?? (isFailure(exitCode) ? 'KERNEL_NONZERO_EXIT' : 'UNKNOWN')
+  return LOOKS[known] ?? LOOKS['UNKNOWN']!
 }
 
 /** `exit code 3`, `out of memory`. */
 export function causeInWords(cause: string | null, exitCode: number | null): string {
-  if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null) return `exit code ${exitCode}`
-  return lookOfCause(cause).words
+  const { tone, words } = lookOfCause(cause, exitCode)
+  return tone === 'exit' && exitCode !== null ? `exit code ${exitCode}` : words
+}
+
+function isFailure(exitCode: number | null): boolean {
+  return exitCode !== null && exitCode !== 0
 }

@@ -9,16 +9,16 @@ export interface Ending {
   exitCode: number | null
 }
 
-export function toneOf({ outcome, cause }: Pick<Ending, 'outcome' | 'cause'>): Tone {
+export function toneOf({ outcome, cause, exitCode }: Ending): Tone {
   if (outcome === 'LIVE') return 'running'
   if (outcome === 'SUCCEEDED') return 'succeeded'
-  return outcome === 'TERMINATED' ? 'terminated' : lookOfCause(cause).tone
+  return outcome === 'TERMINATED' ? 'terminated' : lookOfCause(cause, exitCode).tone
 }
 
 /** A letter or the exit code; null where an icon says it. */
 export function letterOf({ outcome, cause, exitCode }: Ending): string | null {
   if (outcome !== 'FAILED') return null
-  const { tone, letter } = lookOfCause(cause)
+  const { tone, letter } = lookOfCause(cause, exitCode)
   return tone === 'exit' && exitCode !== null ? String(exitCode) : letter
 }
 

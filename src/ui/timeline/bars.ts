@@ -57,6 +57,7 @@ export interface Bar {
   outcome: Outcome
   /** Why it failed. */
   cause: string | null
+  exitCode: number | null
   session: SegmentSession
   /** Why it ended, or waits. */
   reason: string | null
@@ -159,7 +160,18 @@ function barOf(segment: Segment, kind: PartKind, span: Span): Bar {
   const { attempt, epoch, cause, reason } = segment
   const session = segment.session ?? NO_SESSION
   const parts = [{ kind, from: span.from, to: span.to }]
-  return { type: 'bar', attempt, epoch, ...span, parts, outcome: outcomeOf(session, cause), cause, session, reason }
+  return {
+    type: 'bar',
+    attempt,
+    epoch,
+    ...span,
+    parts,
+    outcome: outcomeOf(session, cause),
+    cause,
+    exitCode: session.exitCode,
+    session,
+    reason,
+  }
 }
 
 function lengthened(bar: Bar, { reason }: Segment, kind: PartKind, { from, to, isOpen }: Span): Bar {

@@ -28,7 +28,7 @@ export function textsUnder(item: Item): string[] {
 
 /** `exit code 3`, `running`, `queued`. */
 export function endOf(bar: Bar): string {
-  if (bar.outcome !== 'LIVE') return endingWords({ ...bar, exitCode: bar.session.exitCode })
+  if (bar.outcome !== 'LIVE') return endingWords(bar)
   const kind = bar.parts.at(-1)!.kind
   return kind === 'RUNNING' ? 'running' : kind === 'QUEUED' ? 'queued' : kind === 'PREPARING' ? 'preparing' : 'ending'
 }

@@ -341,10 +341,9 @@ function checkpoints({ numbers }: Drawing, y: number, states: readonly FoundChec
 
 function Mark({ drawn, middle, end }: { drawn: DrawnBar; middle: number; end: number }) {
   const bar = drawn.bars[0]!
-  const ending = { ...bar, exitCode: bar.session.exitCode }
   const lastRun = bar.parts.at(-1)!.kind
   if (bar.outcome === 'LIVE' && lastRun !== 'RUNNING') return null
-  const letter = letterOf(ending)
+  const letter = letterOf(bar)
   const className = bar.parts.some(({ kind }) => kind === 'RUNNING') ? 'mark' : 'mark hollow-mark'
   if (letter !== null) {
     if (letter.length * 8 + 12 > drawn.width) return null

@@ -39,7 +39,7 @@ export function AgentFailures({ failed, agentId }: { failed: UiAgentQuery['faile
                 </span>
                 <span role="cell">{attempt}</span>
                 <span role="cell" className="with-mark">
-                  <CauseMark {...lookOfCause(failureCause)} />
+                  <CauseMark {...lookOfCause(failureCause, exitCode)} />
                   <span className="cut">{causeInWords(failureCause, exitCode)}</span>
                 </span>
                 <span role="cell" className="failure-why" title={statusReason ?? undefined}>

@@ -42,7 +42,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
         <span className={`attempt-mark tint-${tone}`} aria-hidden="true">
-          {letterOf({ ...bar, exitCode: session.exitCode }) ?? (tone === 'succeeded' && <Check />)}
+          {letterOf(bar) ?? (tone === 'succeeded' && <Check />)}
         </span>
         Attempt {attempt}
         <span className="attempt-end">{endOf(bar)}</span>

@@ -35,6 +35,7 @@ const NAMES: Readonly<Record<ChainTab, string>> = {
 export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line, onLine, isAll, onAll }: Props) {
   const session = useAttempt(bar.session.sessionId, bar.session.status)
   const kernels = session?.kernels ?? []
+  const isRead = session !== undefined
   const onKey = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0
     if (step === 0) return
@@ -65,13 +66,13 @@ export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line,
         ))}
       </div>
       <div id="tab-body" className={`tab-body tab-${tab}`} role="tabpanel" aria-labelledby={`tab-${tab}`}>
-        {tab === 'logs' && <LogsTab {...{ bar, bars, kernels, timeline, now, line, onLine, isAll, onAll }} />}
+        {tab === 'logs' && <LogsTab {...{ bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }} />}
         {tab === 'decision' && <DecisionTab decision={session?.retryDecision ?? null} bar={bar} moments={moments} />}
         {tab === 'history' && (
           <HistoryTab sessionId={bar.session.sessionId} status={bar.session.status} moments={moments} />
         )}
         {tab === 'spec' && <SpecTab sessionId={bar.session.sessionId} />}
-        {tab === 'kernels' && <KernelsTab kernels={kernels} moments={moments} />}
+        {tab === 'kernels' && <KernelsTab {...{ kernels, isRead, moments }} />}
       </div>
     </section>
   )

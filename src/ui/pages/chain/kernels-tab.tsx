@@ -6,7 +6,16 @@ import '../../design/record-table.css'
 type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 
 /** The processes of an attempt. */
-export function KernelsTab({ kernels, moments }: { kernels: readonly Kernel[]; moments: Moments }) {
+export function KernelsTab({
+  kernels,
+  isRead,
+  moments,
+}: {
+  kernels: readonly Kernel[]
+  isRead: boolean
+  moments: Moments
+}) {
+  if (!isRead) return null
   if (kernels.length === 0) return <p className="chain-empty">It has no kernels yet.</p>
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard

@@ -14,6 +14,8 @@ interface Props {
   bar: Bar
   bars: readonly Bar[]
   kernels: readonly Kernel[]
+  /** Whether they have been read; until then nothing is known of them. */
+  isRead: boolean
   timeline: Timeline
   now: number
   line: number | undefined
@@ -23,7 +25,7 @@ interface Props {
   onAll: (isAll: boolean) => void
 }
 
-export function LogsTab({ bar, bars, kernels, timeline, now, line, onLine, isAll, onAll }: Props) {
+export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }: Props) {
   const [chosen, setChosen] = useState<string | null>(null)
   const kernel = kernels.find(({ kernelId }) => kernelId === chosen) ?? kernels[0]
   const all = bars.length > 1 && (
@@ -40,8 +42,8 @@ export function LogsTab({ bar, bars, kernels, timeline, now, line, onLine, isAll
     return (
       <>
         {all && <div className="log-tools">{all}</div>}
-        <p className="chain-empty">
-          {waits ? 'It writes nothing before it runs.' : 'It never ran, so it wrote nothing.'}
+        <p className="chain-empty" aria-busy={!isRead}>
+          {!isRead ? '' : waits ? 'It writes nothing before it runs.' : 'It never ran, so it wrote nothing.'}
         </p>
       </>
     )

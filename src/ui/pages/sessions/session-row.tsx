@@ -52,7 +52,7 @@ function Status({
   if (status === 'ERROR') {
     return (
       <>
-        <CauseMark {...lookOfCause(failureCause)} />
+        <CauseMark {...lookOfCause(failureCause, exitCode)} />
         <span className="cut" title={statusReason ?? undefined}>
           {causeInWords(failureCause, exitCode)}
         </span>
