@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { FENCED } from '../../../src/agent/executors/fenced.ts'
+import { readBootId, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -98,4 +100,28 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
     expect(output.equals(Buffer.concat([printed, printed]))).toBe(true)
     expect((await readAll(next, spec.kernelId, 'STDERR')).text).toBe('error\nerror\n')
   })
+
+  test.skipIf(missing !== null)(
+    'past its fence: its container is ended, by nobody but the keeper',
+    { timeout: 240_000 },
+    async () => {
+      const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
+      const agent = await hold(spec)
+      agent.start()
+      const status = join(fixture.kernel(spec.kernelId), 'status')
+      await eventually(() => existsSync(status) && readFileSync(status, 'utf8').includes('began'), {
+        withinMs: SLOWLY_MS,
+      })
+      await agent.kill()
+      expect(await fixture.container(spec.kernelId)).toMatchObject({ State: 'running' })
+      writeFileSync(join(fixture.agentDir, 'fence'), `${Math.floor(uptimeSeconds()) + 1} ${readBootId()}\n`)
+      await eventually(async () => (await fixture.container(spec.kernelId))?.State === 'exited', {
+        withinMs: SLOWLY_MS,
+      })
+      const beats = readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')
+      await next.recover()
+      expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ error: FENCED })
+      expect(readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')).toBe(beats)
+    },
+  )
 })
