@@ -55,7 +55,7 @@ describe.each(['zsh', 'fish'] as const)('%s', (shell) => {
     expect(flags.filter((flag) => !script.includes(written(flag)))).toEqual([])
     for (const { path } of tree)
       expect(script).toContain(
-        shell === 'zsh' ? `_reprise${path && '_'}${path.replaceAll(' ', '_')}() {` : `__reprise_at "${path}"`,
+        shell === 'zsh' ? `_reprise${path && '_'}${path.replaceAll(/[ -]/g, '_')}() {` : `__reprise_at "${path}"`,
       )
   })
 })
