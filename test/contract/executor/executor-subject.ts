@@ -60,7 +60,9 @@ export function reaches(executor: Executor, kernelId: string, status: ObservedKe
       return kernel?.status === status && kernel
     },
     { withinMs, what: `kernel ${status}` },
-  )
+  ).catch((error: Error) => {
+    throw new Error(`${error.message}; it is ${JSON.stringify(find(executor, kernelId))}`)
+  })
 }
 
 export async function readAll(executor: Executor, kernelId: string, stream: 'STDOUT' | 'STDERR', chunk = 65_536) {
