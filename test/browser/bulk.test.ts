@@ -207,10 +207,22 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     ])
     await dialog.getByRole('button', { name: 'Resubmit' }).click()
     await page.getByRole('dialog', { name: /1.chain resubmitted/ }).waitFor()
+    // All of them are asked for first, and answered last.
+    const answered = Promise.withResolvers<void>()
+    const ofAll = (text: string | null) => /UiResubmissionItems.*"status":null/s.test(text ?? '')
+    await page.route('**/graphql', async (sent) => {
+      if (ofAll(sent.request().postData())) await answered.promise
+      return sent.continue()
+    })
     await page.getByRole('link', { name: 'Each chain of it' }).click()
     await page.getByRole('heading', { name: /Resubmission of 2.chains/ }).waitFor()
     await page.getByRole('button', { name: /^Refused/ }).click()
     await rowOf(page, 'does not exist').waitFor()
+    const late = page.waitForResponse((response) => ofAll(response.request().postData()))
+    answered.resolve()
+    await (await late).finished()
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)))
+    await rowOf(page, 'does not exist').waitFor({ timeout: 5_000 })
     expect(await rowOf(page, 'own-one').count()).toBe(0)
     expect(new URL(page.url()).search).toBe('?show=refused')
   }, 60_000)

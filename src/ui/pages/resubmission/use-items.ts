@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import type { ResubmissionItemStatus } from '../../../client/schema-types.generated.ts'
 import { UiResubmissionItemsDocument, type UiResubmissionItemFragment } from './resubmission.generated.ts'
@@ -27,6 +27,11 @@ export function useItems(id: string, status: ResubmissionItemStatus | null): Ite
   const [listed, setListed] = useState<Listed & { key: string }>()
   const [error, setError] = useState<Error | null>(null)
   const shown = listed?.key === key ? listed : undefined
+  /** Answers to what is no longer shown may come later than those to what is. */
+  const wanted = useRef(key)
+  useEffect(() => {
+    wanted.current = key
+  }, [key])
 
   const read = useCallback(
     async (after: string | null): Promise<Listed> => {
@@ -44,10 +49,11 @@ export function useItems(id: string, status: ResubmissionItemStatus | null): Ite
   const readFirst = useCallback(async () => {
     try {
       const first = await read(null)
+      if (wanted.current !== key) return
       setError(null)
       setListed((last) => (last?.key === key && last.rows.length > first.rows.length ? last : { ...first, key }))
     } catch (refused) {
-      setError(refused as Error)
+      if (wanted.current === key) setError(refused as Error)
     }
   }, [read, key])
   useEffect(() => void readFirst(), [readFirst])
@@ -55,9 +61,9 @@ export function useItems(id: string, status: ResubmissionItemStatus | null): Ite
   const more = async (after: string) => {
     try {
       const next = await read(after)
-      setListed((last) => last && { ...next, key, rows: [...last.rows, ...next.rows] })
+      setListed((last) => (last?.key === key ? { ...next, key, rows: [...last.rows, ...next.rows] } : last))
     } catch (refused) {
-      setError(refused as Error)
+      if (wanted.current === key) setError(refused as Error)
     }
   }
   const endCursor = shown?.endCursor ?? null
