@@ -44,17 +44,9 @@ export interface ReceivedCode {
 
 const NAME = /^([0-9a-f]{64})(\.tar|\.[0-9a-f-]{36}\.part)$/
 
-export interface CodeStoreOptions {
-  directory: string
-  /** In it: `relay` has copies of checkpoints. */
-  folder?: 'code' | 'relay'
-  bytesMax: number
-  projectBytesMax: number
-}
-
-export function createCodeStore(options: CodeStoreOptions): CodeStore {
+export function createCodeStore(options: { directory: string; bytesMax: number; projectBytesMax: number }): CodeStore {
   const { bytesMax, projectBytesMax } = options
-  const root = join(options.directory, options.folder ?? 'code')
+  const root = join(options.directory, 'code')
   const directoryOf = (projectId: string) => join(root, projectId)
   const pathOf = ({ projectId, sha256 }: CodeKey) => join(directoryOf(projectId), `${sha256}.tar`)
 
